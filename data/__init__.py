@@ -5,7 +5,7 @@ shapes.py        `shapes`: drawn from a seed, needs no download; shapes_scene.py
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
-corrupted/       corrupted datasets on disk, published ones and those of `corruptions.write`
+corrupted/       corrupted datasets on disk, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
 sharded.py       images in several arrays, indexed like one

@@ -122,7 +122,7 @@ class Writer:
     """
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...] | None = None):
-        """Takes a binary file, which stays open, and the shape (H, W, 3) of images; None is that of the first piece."""
+        """Takes a binary file, which stays open, and the shape (H, W, 3) of images; None takes the first piece's."""
         self._file, self._shape, self._digest = file, None, hashlib.sha256()
         self.count = 0
         if shape is not None:

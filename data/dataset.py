@@ -99,8 +99,8 @@ def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_cl
 def balanced_prefix(labels: np.ndarray, limit: int | None) -> np.ndarray:
     """Chooses at most `limit` images with the classes as equal as possible: positions int[min(limit, N)].
 
-    The order is the first image of every class, the second image of every class, and so on, so the positions for a
-    smaller limit are the beginning of those for a larger one. `limit=None` keeps every image in its own order.
+    The order is the first image of every class, the second image of every class, and so on, so a smaller
+    limit gives the first positions of a larger one. `limit=None` keeps every image in its own order.
     """
     labels = np.asarray(labels)
     if limit is None:
@@ -134,10 +134,10 @@ def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def union(first: Dataset, second: Dataset) -> Dataset:
-    """Joins two datasets to train on both, such as ImageNet and Stylized-ImageNet; tests are those of the first.
+    """Joins two datasets to train on both, such as ImageNet and Stylized-ImageNet; test images come from the first.
 
     Images are not copied. `index` of the second continues after the first, so that each image keeps a number of its
-    own. Provenance is that of the first, with that of the second under `mixed_in`.
+    own. Provenance comes from the first, with the second's under `mixed_in`.
 
     Raises:
       ValueError: other class names, or images of another size.

@@ -27,7 +27,7 @@ from runtime.log import open_closed_streams
 
 
 def prepare(dataset: str, data_dir: str) -> Path:
-    """Prepares `dataset` below `data_dir`, unless it is there already; returns its folder.
+    """Prepares `dataset` below `data_dir`, unless its folder exists; returns that folder.
 
     Raises:
       ModuleNotFoundError: TensorFlow or TensorFlow Datasets is not installed.

@@ -106,7 +106,7 @@ def split_key(split: str, seed: int = 0) -> jax.Array:
     """Makes the key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter.
 
     Raises:
-      ValueError: the seed does not fit into 32 bits: the key would be that of another seed.
+      ValueError: the seed does not fit into 32 bits: another seed would have the same key.
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"expected a seed from 0 to 2**32 - 1, found {seed}")

@@ -13,7 +13,7 @@ and their common parts:
 
 layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input, pooling, initial values
 conv_cpu.py      convolutions whose gradients are fast on a CPU
-torchvision.py   torchvision's weights, and others', as values of these models
+torchvision.py   weights of torchvision and other publishers as values of our models
 torch_files.py   files of PyTorch weights as NumPy arrays
 costs.py         multiply-adds
 """

@@ -113,7 +113,7 @@ def group_lasso(model):
 
 
 def has_masks(state):
-    """Says whether a state belongs to a network with learned convolutions."""
+    """Returns True if a state belongs to a network with learned convolutions."""
     return any(isinstance(variable, Mask) for _, variable in nnx.to_flat_state(state))
 
 

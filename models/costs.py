@@ -15,7 +15,7 @@ class Product(NamedTuple):
     """A convolution or a linear layer of a network.
 
     Attributes:
-      linear: whether it is a matrix product.
+      linear: True for a matrix product.
       multiply_adds: for one image.
     """
 

@@ -49,7 +49,7 @@ class Conv(nnx.Module):
       stride: step of the output, in pixels.
       padding: zeros on each side, in pixels; None is size // 2, as residual networks have it.
       groups: runs of channels convolved apart from each other; divides c_in and c_out.
-      bias: whether one number per output channel is added.
+      bias: add one number per output channel.
       init: rule of the initial values; `goyal` is `he`.
       dtype: type of the computation.
       conv: `auto`, `cpu` or `xla`, see `path_of`.
@@ -262,7 +262,7 @@ class Normalize(nnx.Module):
 
     Args:
       mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images
-        as they are. None takes those of `default`.
+        as they are. None takes the numbers of `default`.
       default: `imagenet` or `cifar`.
     """
 

@@ -59,7 +59,7 @@ class VGG(nnx.Module):
     Args:
       num_classes: number of logits.
       stage_sizes: convolutions in each of the five stages.
-      batch_norm: whether each convolution is followed by BatchNorm.
+      batch_norm: BatchNorm follows each convolution.
       rng: np.random.Generator of the initial parameters.
       dtype: type of the computation.
       dropout: probability of dropping a hidden value in training, in [0, 1).

@@ -195,7 +195,7 @@ def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path):
     file.write_bytes(content[:-500] + bytes(500))
     config = tiny.config()
     config.eval.stored = str(tmp_path / "set")
-    message = r"1 of its files are not what was written:\n.*contrast.npy: expected sha256"
+    message = r"1 of its files changed since they were written:\n.*contrast.npy: expected sha256"
     with pytest.raises(ValueError, match=message):
         evaluation_script.run(config, tmp_path / "workdir")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))

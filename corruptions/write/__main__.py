@@ -109,7 +109,7 @@ def _parser():
     add(
         "--verify",
         action="store_true",
-        help="compare all files that are there with their sha256, also those of unchanged size and time; say how many",
+        help="compare all files with their sha256, even if size and time did not change; say how many were compared",
     )
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser

@@ -144,7 +144,7 @@ def resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | 
     pixels. For larger images only the pixels behind the box are converted; where they are more than twice as
     many as requested along a side, whole factors of them are averaged first, and a large JPEG is decoded at
     1/2, 1/4 or 1/8 of its size. The colours then differ from a whole resize by a few levels at most. Memory
-    stays below that of the file's own pixels, at most Pillow's limit of 179 million, and some 200 MB.
+    stays below the size of the file's own pixels, at most Pillow's limit of 179 million, and some 200 MB.
 
     Args:
       image: a Pillow image of any mode, decoded or still to be decoded.

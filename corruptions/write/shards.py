@@ -186,7 +186,7 @@ def card(manifest: Manifest, suffix: str) -> str:
         "|---|---|---|---|---|",
         *_rows(manifest["corruptions"]),
         "",
-        f"- Source: {_code(name)}, split {_code(split)}. Its licence is that of this copy.",
+        f"- Source: {_code(name)}, split {_code(split)}. This copy has the same licence.",
         f"- Draws: seed {manifest['seed']}; image i has the key `{manifest['key']}`.",
         f"- Files: {encoded}, labels beside the images. `checksums/` has the sha256 of each, for `sha256sum -c`;",
         "  `manifest.json` has all settings, versions and commands.",

@@ -29,7 +29,7 @@ _LONGEST = 200  # bytes of a name, where file systems take 255, suffixes include
 class Source:
     """Clean images with their labels.
 
-    Names come from others' files, and become paths: those that are no safe file names are changed, the same way for
+    Names come from others' files, and become paths. Names that are no safe file names are changed, in the same way for
     every layout, and stay distinct.
 
     Attributes:

@@ -1,7 +1,7 @@
-"""Whether the files of a written dataset are those that its manifest records.
+"""Compares the files of a written dataset with its manifest.
 
 A unit takes its name in one rename: a file `fog.npy`, or a folder of image files or shards `fog/3`. The sha256
-of a file is in the manifest; those of a folder's files are in a list `checksums/fog-3.sha256` (for `sha256sum
+of a file is in the manifest; the digests of a folder's files are in a list `checksums/fog-3.sha256` (for `sha256sum
 -c`), whose own sha256 is in the manifest. `.checks.json` keeps the stamp of each unit: while names, sizes and
 times of change stay, nothing needs to be read. It is not in the manifest, since times differ between equal
 datasets.

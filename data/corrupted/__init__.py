@@ -1,4 +1,4 @@
-"""Corrupted datasets on disk: published ones, and those of `python -m corruptions.write`.
+"""Corrupted datasets on disk, published or written by `python -m corruptions.write`.
 
     CIFAR-10-C, CIFAR-10-C-bar    a folder of `<corruption>.npy` and `labels.npy`
     ImageNet-C, ImageNet-C-bar    `corruption/severity/class/image`
@@ -45,7 +45,7 @@ def open_corrupted(
         changed. Published sets have no checksums.
 
     Raises:
-      FileNotFoundError: nothing is there, or files are missing; the message says what was expected.
+      FileNotFoundError: the dataset or some of its files are missing; the message names the expected files.
       ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
     """
     name, _, config = str(path_or_name).partition("/")
@@ -59,7 +59,9 @@ def open_corrupted(
         )
     manifest = read_manifest(path, verify)
     if manifest is not None and manifest["image_shape"] is None:
-        raise ValueError(f"{path}: expected images of one size, found those of --size=keep; write it with --preprocess")
+        raise ValueError(
+            f"{path}: expected images of one size, found many sizes (--size=keep); write it with --preprocess"
+        )
     if manifest is None and verify:
         logging.warning("%s has no manifest: there are no checksums to verify it by", path)
     layout = manifest["layout"] if manifest is not None else "npy" if any(path.glob("*.npy")) else "folders"

@@ -22,7 +22,7 @@ Batch = tuple[np.ndarray, np.ndarray]
 
 _PUBLISHED = ("imagenet_c", "imagenet_c_extra", "imagenet_c_bar", "cifar10_c_bar", "cbar_candidates")
 _ORDER = list(dict.fromkeys(name for benchmark in _PUBLISHED for name in corruptions.names(benchmark)))
-# The registry's aliases hold the spellings of C-bar's files; these two are those of tfds' cifar10_corrupted.
+# The registry's aliases hold the spellings of C-bar's files; tfds' cifar10_corrupted has two more.
 _QUALIFIED = {"elastic": "imagenet_c/elastic_transform", "frosted_glass_blur": "imagenet_c/glass_blur"} | {
     spelling: name for name in reversed(_ORDER) for c in [corruptions.get(name)] for spelling in (c.name, *c.aliases)
 }
@@ -140,7 +140,7 @@ def read_manifest(path: Path, everything: bool = False) -> dict[str, Any] | None
     if wrong:
         some = "\n  ".join(wrong[:10])
         raise ValueError(
-            f"{path}: {len(wrong)} of its files are not what was written:\n  {some}\nMend them with:\n  {mending(manifest)}"
+            f"{path}: {len(wrong)} of its files changed since they were written:\n  {some}\nMend them with:\n  {mending(manifest)}"
         )
     return manifest
 

@@ -73,7 +73,7 @@ def load_imagenet(
     if (root / name).is_dir():
         ready = sorted(path.parent.name for path in (root / name).glob(f"*/{store.META}"))
         others = [way for way in decode.RESIZE if store.folder(root, name, image_size, train_size, way).name in ready]
-        other = f"\nor read the one that is there with --config.dataset.resize={others[0]}" if others else ""
+        other = f"\nor read the prepared one with --config.dataset.resize={others[0]}" if others else ""
         raise FileNotFoundError(
             f"{root / name} holds no finished {name} of size {folder.name}, found {', '.join(ready) or 'nothing'}. "
             f"Prepare it, or continue, with:\n  {store.command(name, root, image_size, train_size, resize)}{other}"

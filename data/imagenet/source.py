@@ -30,7 +30,7 @@ class Source(NamedTuple):
       stride: one in `stride` entries is used, on average.
       sizes: {split: number of entries}.
       identity: JSON-ready facts that decide the pixels, wherever the files lie.
-      piece: a function (split, start, stop) -> a function that yields the images of these entries.
+      piece: a function (split, start, stop) -> a function that yields these images.
     """
 
     class_names: tuple[str, ...]

@@ -228,7 +228,7 @@ def complaint(path: Path, wrong: dict[str, str]) -> str:
     """Returns the message about damaged shards."""
     some = "\n  ".join(f"{file}: {reason}" for file, reason in list(wrong.items())[:10])
     again = _again(path, read_meta(path))
-    return f"{path}: {len(wrong)} files are not what was written:\n  {some}\nMend them with:\n  {again}"
+    return f"{path}: {len(wrong)} files changed since they were written:\n  {some}\nMend them with:\n  {again}"
 
 
 def _again(path: Path, meta: dict[str, Any]) -> str:
@@ -285,5 +285,5 @@ def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
     if (found := sha256(images)) != shard["sha256"]:
         return f"expected sha256 {shard['sha256']}, found {found}"
     if shard["blocks"] != blocks.describe(images):
-        return f"its checksums of blocks in {META} are not those of its pixels"
+        return f"its checksums of blocks in {META} differ from its pixels"
     return None

@@ -65,7 +65,7 @@ def open_natural(
     natural = sets.get(name)
     if natural.side not in (0, image_size):
         raise ValueError(
-            f"{name} has {natural.side}x{natural.side} images, expected a model of these, found {image_size}"
+            f"{name} has {natural.side}x{natural.side} images, expected a model of this size, found {image_size}"
         )
     parent = tfds_source.data_folder(folder)
     sides = (natural.side, natural.side) if natural.side else decode.sides(image_size, resize=resize)["test"]

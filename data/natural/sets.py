@@ -37,7 +37,7 @@ class Classes:
         """Returns the group of each class of a model: int32 [classes], -1 for those the set lacks.
 
         Args:
-          class_names: the model's, in the order of its logits: WordNet IDs, or those of CIFAR-10.
+          class_names: the model's classes in the order of its logits: WordNet IDs, or names of CIFAR-10.
           what: the set's name, for the message.
 
         Raises:

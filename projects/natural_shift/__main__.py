@@ -1,4 +1,4 @@
-"""Tests whether robustness to corruptions predicts robustness to natural shifts.
+"""Tests how well robustness to corruptions predicts robustness to natural shifts.
 
     python -m projects.natural_shift --testbed=robustness_top1s.csv --types=model_types.csv --out=runs/natural_shift
     python -m projects.natural_shift --timm=pytorch-image-models/results --out=runs/natural_shift_timm

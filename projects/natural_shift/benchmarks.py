@@ -74,7 +74,7 @@ def compare_benchmarks(
     Args:
       synthetic_drops: {corruption: accuracy lost by every model [N]}, no NaN.
       natural_drops: {natural shift: the same}.
-      clusters: categories of those corruptions.
+      clusters: categories of the corruptions.
       weights: [R, N], from `statistics.draw`.
       number: benchmarks averaged in a bin at most.
       fewest: benchmarks that an unbalanced bin must have; balanced ones need one.

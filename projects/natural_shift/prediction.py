@@ -18,8 +18,8 @@ Five answers, each with an interval over resampled models:
   its own classes. It is no partial correlation: the two lines subtract different numbers
 
 The first two are high wherever a better model is better everywhere; the others are not. `partial` and `residual` are equal
-where the shift has all classes. Elsewhere `partial` also counts what a benchmark tells about the clean images of these
-classes, and `residual` does not. Any benchmark is to be compared
+where the shift has all classes. Elsewhere `partial` also counts the information of a benchmark on clean images of
+the shift's classes, and `residual` does not. Any benchmark is to be compared
 with clean accuracy alone (`from_clean`): accuracy under a shift follows it closely.
 """
 
@@ -116,7 +116,7 @@ def predict(
       shifts: natural shifts of the table.
       complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.
       weights: [R, N], from `statistics.draw`.
-      of_complete: [R, complete models], samples of those alone.
+      of_complete: [R, complete models], samples of the complete models alone.
 
     Returns:
       Rows benchmark, shift, measure, value, low, high, models. Measures: drop (from the accuracy on all clean images),

@@ -37,7 +37,7 @@ TITLES = {
 UNITS = "drop r, clean as a fraction"
 _UNITS_NOTE = (
     f"“{UNITS}” repeats an error of the published code: clean accuracy counts from 0 to 1 and the others in percent, so "
-    "clean accuracy is not subtracted and r is nearly that of the accuracies themselves. For comparison with its numbers "
+    "clean accuracy is hardly subtracted, and r is nearly the correlation of the accuracies themselves. For comparison with its numbers "
     "only."
 )
 _MEAN = "mean"  # the benchmark: mean over its corruptions
@@ -188,7 +188,7 @@ def _clean_parts(study):
     header = ["shift", "slope", "intercept", "r²", "models", "left out (0 or 100 %)"]
     of_lines = (
         "## Lines of the standard models\n\nlogit(accuracy under the shift) = slope logit(clean) + intercept over "
-        f"{study.standard} standard models; effective robustness of the {study.shown} others is what they have beyond "
+        f"{study.standard} standard models; effective robustness is the distance of the {study.shown} others from "
         f"it.\n\n{_markdown(pd.DataFrame(rows, columns=header))}\n"
     )
     yield of_lines if study.standard >= 2 else ""

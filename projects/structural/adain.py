@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
     Attributes:
       correction: subtracted from the number of pixels in a variance: 0 biased, 1 unbiased.
-      style_epsilon: added to the variances of a style; those of a content get `EPSILON`.
+      style_epsilon: added to the variances of a style; variances of a content get `EPSILON`.
       summed: a loss of style is the sum over channels, not their mean.
     """
 
@@ -166,7 +166,7 @@ def from_arrays(arrays):
     """Makes the network whose arrays `arrays_of` listed.
 
     Raises:
-      ValueError: names or shapes are not those of such a network.
+      ValueError: the names or shapes differ from such a network.
     """
     biases = [f"encoder/stages/{stage}/0/conv/bias" for stage in range(len(SIZES))]
     if missing := [name for name in biases if np.ndim(arrays.get(name)) != 1]:
@@ -197,7 +197,7 @@ def load_port(network, part, path):
       path: see `torch_files.read`.
 
     Raises:
-      ValueError: names or shapes are not those of the network; what differs is listed.
+      ValueError: the network's names or shapes differ; the message lists the differences.
       FileNotFoundError, RuntimeError: see `torch_files.read`.
     """
     module = getattr(network, part)

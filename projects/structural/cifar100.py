@@ -71,7 +71,7 @@ def load_cifar100_subclass(
 
     Raises:
       FileNotFoundError: CIFAR-100 is not there, see `data.tfds_source.load_cifar`.
-      ValueError: its classes are not those of CIFAR-100.
+      ValueError: its classes differ from CIFAR-100's.
     """
     k = int(name.removeprefix(PREFIX))
     whole = data.load("cifar100", data_dir=data_dir, seed=seed, image_size=image_size)

@@ -6,7 +6,7 @@ anew in each frame (perturbations called `..._noise...`), with the first.
 
     flip probability   mean over sequences and frames of [f(x_j) != f(x_i)]
     top-5 distance     the same mean of sum_{k=1..5} |k - min(place of class k of x_i in x_j, 6)|
-    mFR, mT5D          means over perturbations of both relative to those of a reference, AlexNet
+    mFR, mT5D          means over perturbations of both, each divided by that of a reference, AlexNet
 """
 
 import pathlib
@@ -123,7 +123,7 @@ def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) 
 
 
 def rates(rows: Sequence[Flips], reference: Sequence[Flips]) -> dict[tuple[str, int], Rates]:
-    """Divides the flips of every model by those of a reference under the same perturbation; raises as `divisors`."""
+    """Divides the flips of every model by a reference's under the same perturbation; raises as `divisors`."""
     by = divisors(reference, [row[2:5] for row in rows])
     pairs: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
     for row in rows:

@@ -9,7 +9,7 @@ array or a folder of frames for each perturbation (`projects.structural.sequence
 model under each, their mean and the mean top-5 distance; with --reference, a workdir that was measured or its flips.csv,
 mFR and mT5D. Writes WORKDIR/flips.csv, and WORKDIR/flips/PERTURBATION.json after each perturbation: the same command
 continues. AlexNet's published values were not at hand: measure its network and give it as the reference. Frames are
-compared as ImageNet-P does at its first difficulty. Means are over the perturbations of the folder, or those of
+compared as ImageNet-P does at its first difficulty. Means are over the perturbations of the folder, or of
 --perturbations; flips.csv keeps the lines of the folder's others that were measured before.
 """
 

@@ -1,4 +1,4 @@
-"""Pictures to take styles from: those of a folder, or procedural textures."""
+"""Pictures to take styles from: image files of a folder, or procedural textures."""
 
 import functools
 import hashlib

@@ -117,7 +117,7 @@ def _items(folder, lists, part):
     there = set(tree.class_folders(folder)) if folder.is_dir() else set()
     if missing := sorted(labels.keys() - there):
         rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        remedy = f", or list what is there with: {_MAKE}" if part == "unseen" else ""
+        remedy = f", or list the existing folders with: {_MAKE}" if part == "unseen" else ""
         raise FileNotFoundError(
             f"expected a folder for each of {len(labels)} {part} synsets in {folder}, found none of "
             f"{', '.join(missing[:5])}{rest}; get them{remedy}"

@@ -113,7 +113,7 @@ def test_images_of_many_sizes_keep_them(layout, tmp_path, capsys):
             paths = [io.BytesIO(archive.extractfile(m).read()) for m in archive.getmembers() if m.name.endswith(".png")]
         assert "5 images of their own sizes in 2 classes" in (tmp_path / "out/README.md").read_text()
     assert all(np.array_equal(np.asarray(Image.open(path)), image) for path, image in zip(paths, expected, strict=True))
-    with pytest.raises(ValueError, match=r"out: expected images of one size, found those of --size=keep"):
+    with pytest.raises(ValueError, match=r"out: expected images of one size, found many sizes"):
         open_corrupted(tmp_path / "out")
 
 

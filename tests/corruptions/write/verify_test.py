@@ -96,7 +96,7 @@ def test_damage_is_named_and_written_again(originals, copy, caplog, harm):
     if message is None:
         open_corrupted(folder)
     else:
-        with pytest.raises(ValueError, match=r"files are not what was written:(.|\n)*Mend them with:\n"):
+        with pytest.raises(ValueError, match=r"files changed since they were written:(.|\n)*Mend them with:\n"):
             open_corrupted(folder)
     with caplog.at_level(logging.INFO):
         write_dataset(folder, SOURCE, layout=layout, **OPTIONS)
@@ -115,7 +115,7 @@ def test_rot_at_the_same_size_and_time_is_found_by_verify(copy):
         rot(folder / file, position)
         assert verify(folder) == [] and len(verify(folder, everything=True)) == 1
         open_corrupted(folder)
-        with pytest.raises(ValueError, match=f"1 of its files are not what was written:\\n.*{file}"):
+        with pytest.raises(ValueError, match=f"1 of its files changed since they were written:\\n.*{file}"):
             open_corrupted(folder, verify=True)
         write_dataset(folder, SOURCE, layout=layout, **OPTIONS)
         assert len(verify(folder, everything=True)) == 1

@@ -58,7 +58,7 @@ def test_checksums_that_are_not_those_of_the_pixels_are_found(tree, prepared, co
     first = json.loads(text)["splits"]["test"]["shards"][0]["blocks"]["checksums"]
     meta.write_text(text.replace(first, first[::-1]))
     [line] = store.problems(meta.parent)
-    assert "test-00000.npy: its checksums of blocks in store.json are not those of its pixels" in line
+    assert "test-00000.npy: its checksums of blocks in store.json differ from its pixels" in line
     arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
     assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
     assert content(copy) == content(prepared)

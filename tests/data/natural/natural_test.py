@@ -129,7 +129,7 @@ def test_cifar_10_1_is_read_from_its_arrays(read, tmp_path):
         FileNotFoundError, match=r"expected cifar10_1_v4 in .* as one of cifar10_1_v4, cifar10_1, CIFAR"
     ):
         read("cifar10_1_v4", 32)
-    with pytest.raises(ValueError, match="cifar10_1 has 32x32 images, expected a model of these, found 224"):
+    with pytest.raises(ValueError, match="cifar10_1 has 32x32 images, expected a model of this size, found 224"):
         read("cifar10_1", 224)
 
 
