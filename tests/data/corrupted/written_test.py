@@ -55,7 +55,9 @@ def test_unfinished_datasets_are_refused(tmp_path, layout):
 def test_written_folders_that_were_removed_are_named(tmp_path):
     write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/border", severities=[0, 1], layout="folders")
     (tmp_path / "border/1").rename(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match=r"1 of its files changed since they were written:\n.*border/1 is missing\nMend"):
+    with pytest.raises(
+        ValueError, match=r"1 of its files changed since they were written:\n.*border/1 is missing\nMend"
+    ):
         open_corrupted(tmp_path)
 
 
