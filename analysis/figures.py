@@ -124,7 +124,8 @@ def bars(
             raise ValueError(f"expected one value for each of {n} names, found {np.shape(panel.values)}")
     order = np.argsort(-np.nan_to_num(np.asarray(panels[0].values, float), nan=-np.inf), kind="stable")
     width = 3.1 * len(panels) + 0.3 + 0.06 * max(map(len, names))
-    figure = Figure(figsize=(width, max(1.3, 0.19 * n + 0.8)), layout="constrained")
+    height = max(1.3, 0.19 * n + 0.8) + 0.13 * (len(notes) + bool(provenance))
+    figure = Figure(figsize=(width, height), layout="constrained")
     drawn = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     colours = [ORANGE if names[k] in members else BLUE for k in order]
     for axes, panel in zip(drawn, panels, strict=True):

@@ -11,7 +11,9 @@ smaller, at --cell.
 """
 
 import argparse
+import functools
 import io
+from collections.abc import Iterable, Sequence
 
 import jax
 import numpy as np
@@ -28,110 +30,107 @@ _COLUMNS = 8  # of a mosaic
 _FONT = 13
 
 
-def corrupted(name, image, severities, seed=0):
-    """uint8 [severities, H, W, 3]: the image uint8 [H, W, 3] at every severity, under one key."""
+def corrupted(name: str, image: np.ndarray, severities: Iterable[float], seed: int = 0) -> np.ndarray:
+    """Corrupts an image uint8 [H, W, 3] at every severity, under one key: uint8 [severities, H, W, 3]."""
     key = jax.random.key(seed)
     return np.stack([np.asarray(corruptions.corrupt(key, image[None], name, severity))[0] for severity in severities])
 
 
-def grid(names, severities, rows, image, cell, limit):
-    """Draws the table.
+def grid(
+    names: Sequence[str],
+    severities: Iterable[float],
+    rows: Iterable[np.ndarray],
+    image: np.ndarray,
+    cell: int,
+    limit: int,
+) -> Image.Image:
+    """Draws a row for each corruption and a column for each severity, the clean picture first; RGB on white.
 
     Args:
       names: qualified names, the labels of the rows.
-      severities: numbers, the labels of the columns.
-      rows: an iterable of uint8 [severities, H, W, 3], one per name.
+      severities: labels of the columns.
+      rows: uint8 [severities, H, W, 3] of each name.
       image: the clean picture, uint8 [H, W, 3].
       cell: height of a cell in pixels.
       limit: bytes that all cells together may take.
-
-    Returns:
-      A `PIL.Image` in RGB, white behind.
     """
-    font = ImageFont.load_default(_FONT)
-    labels = [_label(name) for name in names]
-    left = 10 + round(max(font.getlength(label) for label in labels))
-    width = round(cell * image.shape[1] / image.shape[0])
-    columns = ["clean", *severities]
-    shape = left + len(columns) * (width + _GAP), _HEADER + len(names) * (cell + _GAP)
-    sheet = Image.new("RGB", shape, "white")
+    labels, columns = [_label(name) for name in names], ["clean", *severities]
+    left, width = 10 + round(max(_font().getlength(label) for label in labels)), _width(image, cell)
+    sheet = Image.new("RGB", (left + len(columns) * (width + _GAP), _HEADER + len(names) * (cell + _GAP)), "white")
     draw = ImageDraw.Draw(sheet)
     for j, column in enumerate(columns):
         text = column if j == 0 else f"{'severity ' if j == 1 else ''}{column:g}"
-        draw.text((left + j * (width + _GAP) + width / 2, _HEADER / 2), text, "black", font, anchor="mm")
+        draw.text((left + j * (width + _GAP) + width / 2, _HEADER / 2), text, "black", _font(), anchor="mm")
     pictures = (picture for row in rows for picture in (image, *row))
     for k, picture in enumerate(fitted([variants(_small(p, width, cell)) for p in pictures], limit)):
         i, j = divmod(k, len(columns))
         top = _HEADER + i * (cell + _GAP)
         sheet.paste(picture, (left + j * (width + _GAP), top))
         if j == 0:
-            draw.text((left - 6, top + cell / 2), labels[i], "black", font, anchor="rm")
+            draw.text((left - 6, top + cell / 2), labels[i], "black", _font(), anchor="rm")
     return sheet
 
 
-def mosaic(names, pictures, image, cell, limit):
-    """Draws one picture for each corruption, the clean one first, names below: eight in a line.
+def mosaic(
+    names: Sequence[str], pictures: Iterable[np.ndarray], image: np.ndarray, cell: int, limit: int
+) -> Image.Image:
+    """Draws one picture for each corruption, the clean one first, names below, eight in a line; RGB on white.
 
     Args:
-      names: qualified names.
-      pictures: an iterable of uint8 [H, W, 3], one per name.
-      image: the clean picture, uint8 [H, W, 3].
-      cell: height of a picture in pixels.
-      limit: bytes that all pictures together may take.
-
-    Returns:
-      A `PIL.Image` in RGB, white behind.
+      names, image, cell, limit: as for `grid`.
+      pictures: uint8 [H, W, 3] of each name.
     """
-    font = ImageFont.load_default(_FONT)
-    labels = ["clean", *map(_label, names)]
-    width = round(cell * image.shape[1] / image.shape[0])
-    tall = cell + 2 * (_FONT + 1) + _GAP
+    labels, width, tall = ["clean", *map(_label, names)], _width(image, cell), cell + 2 * (_FONT + 1) + _GAP
     sheet = Image.new("RGB", (_COLUMNS * (width + _GAP), -(-len(labels) // _COLUMNS) * tall), "white")
     draw = ImageDraw.Draw(sheet)
     cells = [variants(_small(picture, width, cell)) for picture in (image, *pictures)]
     for k, picture in enumerate(fitted(cells, limit)):
         i, j = divmod(k, _COLUMNS)
         sheet.paste(picture, (j * (width + _GAP), i * tall))
-        lines = [labels[k]] if font.getlength(labels[k]) <= width else labels[k].rsplit(" ", 1)
+        lines = [labels[k]] if _font().getlength(labels[k]) <= width else labels[k].rsplit(" ", 1)
         for line, text in enumerate(lines):
             middle = j * (width + _GAP) + width / 2, i * tall + cell + (line + 0.6) * (_FONT + 1)
-            draw.text(middle, text, "black", font, anchor="mm")
+            draw.text(middle, text, "black", _font(), anchor="mm")
     return sheet
+
+
+@functools.cache
+def _font():
+    return ImageFont.load_default(_FONT)
 
 
 def _label(name):
     return name.split("/")[1].replace("_", " ")
 
 
+def _width(image, cell):
+    return round(cell * image.shape[1] / image.shape[0])
+
+
 def _small(picture, width, height):
-    """A `PIL.Image`, reduced by averaging, which neither rings nor adds a blur of its own."""
+    """Makes a `PIL.Image`, reduced by averaging, which neither rings nor adds a blur of its own."""
     return Image.fromarray(picture).resize((width, height), Image.BOX)
 
 
-def png(image):
+def png(image: Image.Image) -> bytes:
+    """Encodes an image as PNG."""
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
-def variants(picture):
-    """A `PIL.Image` with 256, 128, 64, 32 and 16 levels, each with the bytes that it takes as
-    PNG.
-    """
-    coarsened = []
-    for bits in (8, 7, 6, 5, 4):
-        levels = [round((level >> (8 - bits)) * 255 / (2**bits - 1)) for level in range(256)]
-        coarse = picture.point(levels * 3)
-        coarsened.append((coarse, len(png(coarse))))
-    return coarsened
+def variants(picture: Image.Image) -> list[tuple[Image.Image, int]]:
+    """Coarsens a picture to 256, 128, 64, 32 and 16 levels: (picture, bytes as PNG) of each."""
+    tables = [
+        [round((level >> (8 - bits)) * 255 / (2**bits - 1)) for level in range(256)] * 3 for bits in range(8, 3, -1)
+    ]
+    return [(coarse, len(png(coarse))) for coarse in map(picture.point, tables)]
 
 
-def fitted(cells, limit):
-    """One of the variants of every cell, such that all together take about `limit` bytes, or as
-    little as they can.
+def fitted(cells: Sequence[Sequence[tuple[Image.Image, int]]], limit: int) -> list[Image.Image]:
+    """Chooses one of the variants of every cell, such that all together take about `limit` bytes, or as few as they can.
 
-    All cells get the same share of bytes: noise, which hides steps, is left few levels, and
-    gradients many.
+    All cells get the same share of bytes: noise, which hides steps, keeps few levels, and gradients keep many.
     """
 
     def chosen(share):
@@ -142,10 +141,8 @@ def fitted(cells, limit):
     return [picture for picture, _ in chosen(fitting[-1] if fitting else 0)]
 
 
-def photograph(path, size):
-    """uint8 [size, size, 3]: the picture in a file, cropped to a square in its middle; `scene`
-    without a file.
-    """
+def photograph(path: str, size: int) -> np.ndarray:
+    """Reads a picture and crops it to a square in its middle, uint8 [size, size, 3]; `scene` without a file."""
     if not path:
         return scene(size)
     with Image.open(path) as file:

@@ -108,7 +108,9 @@ def heatmap(
     unsure = np.zeros((n, n), bool) if se is None else np.asarray(se)[np.ix_(order, order)] > UNCERTAIN
 
     side = (0.42 if n <= VALUES else 0.15) * n + 0.6 + 0.06 * max(map(len, names))
-    figure = Figure(figsize=(max(3.5, side) + 1.1, max(3.2, side)), layout="constrained")
+    beside = 1.1 + (0.16 * (side - 1) if tree else 0)  # of the scale of colours and the tree
+    figure = Figure(figsize=(max(3.5, side) + beside, max(3.4, side)), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.15)  # inches, without which the title of a high figure is cut
     axes = figure.add_subplot()
     image = draw_cells(axes, values, scale, linewidth=0.5)
     off = ~np.eye(n, dtype=bool)

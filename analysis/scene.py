@@ -1,7 +1,6 @@
-"""A procedural photograph for galleries: evening light over hills, a barn, a tree, a fence and a
-sign with letters.
+"""A procedural photograph for galleries: evening light over hills, a barn, a tree, a fence and a sign with letters.
 
-It has what corruptions act upon: smooth gradients (sky), fine texture (grass, leaves, planks),
+Corruptions change different things, and the picture has all of them: smooth gradients (sky), fine texture (grass, leaves, planks),
 straight and curved edges, saturated and grey colours, shadow and highlight, and small letters.
 """
 
@@ -11,8 +10,8 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 _OVERSAMPLING = 3
 
 
-def scene(size=224, seed=0):
-    """uint8 [size, size, 3], the same for the same seed."""
+def scene(size: int = 224, seed: int = 0) -> np.ndarray:
+    """Draws the photograph, uint8 [size, size, 3], the same for the same seed."""
     rng = np.random.default_rng(seed)
     side = size * _OVERSAMPLING
     y, x = np.mgrid[0:side, 0:side] / side
@@ -29,8 +28,8 @@ def scene(size=224, seed=0):
     return np.asarray(Image.fromarray(levels).resize((size, size), Image.LANCZOS))
 
 
-def fractal(rng, y, x, octaves, falloff=0.55):
-    """Smooth noise of roughly unit range at the points (y, x); octave k has 2^k cells per unit."""
+def fractal(rng: np.random.Generator, y: np.ndarray, x: np.ndarray, octaves: int, falloff: float = 0.55) -> np.ndarray:
+    """Draws smooth noise of roughly unit range at the points (y, x); octave k has 2^k cells per unit."""
     total, amplitude = np.zeros(np.broadcast(y, x).shape), 1.0
     for k in range(octaves):
         grid = rng.uniform(-1, 1, (64, 64))

@@ -118,8 +118,7 @@ def _stability(study: Study, _: Sequence[Selection]) -> Chart | None:
     if study.stability is None:
         return None
     shares = np.array([study.stability.members[name] for name in study.names])
-    label = "selected in % of resamples (orange: members)"
-    panel = Panel(label, 100 * shares, tuple(map(percent, shares)), limit=100)
+    panel = Panel("selected in % of resamples", 100 * shares, tuple(map(percent, shares)), limit=100)
     return _bars(study, [panel], "Stability of the selection")
 
 
@@ -127,6 +126,7 @@ def _bars(study, panels, title, notes=()):
     labels = [label + heatmaps.MARKS[flag] for label, flag in zip(study.labels, study.overlap.flags)]
     chosen = study.selection.members if study.selection else ()
     members = [label for label, name in zip(labels, study.names) if name in chosen]
+    notes = [*notes, "orange: members of the selected benchmark"] if members else notes
     about = {"title": title, "provenance": _provenance(study), "notes": notes}
     figure, order = figures.bars(labels, panels, members=members, **about)
     low, high = figure.axes[0].get_xlim()

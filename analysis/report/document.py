@@ -178,25 +178,12 @@ def _models(study):
 
 
 def _recipe(train):
-    if not train:
-        return "not recorded"
-    schedule = f"{train.get('schedule')} schedule"
-    if train.get("schedule") == "step":
-        schedule += f" (epochs {', '.join(map(str, train.get('milestones', ())))})"
-    elif train.get("warmup_epochs"):
-        schedule += f" with {train['warmup_epochs']} of them to warm up"
-    parts = [
-        f"{train.get('epochs')} epochs of SGD",
-        f"batches of {train.get('batch_size')}",
-        f"learning rate {train.get('learning_rate')}",
-        schedule,
-        f"momentum {train.get('momentum')}",
-        f"weight decay {train.get('weight_decay')}",
-        f"{train.get('corrupted_fraction')} of each batch corrupted",
-    ]
-    parts += ["mirrored at random"] if train.get("flip") else []
-    parts += [f"started from {train['init_from']}"] if train.get("init_from") else []
-    return ", ".join(parts)
+    """Lists the settings of the training that are in use."""
+    names = ("epochs", "batch_size", "learning_rate", "schedule", "milestones", "warmup_epochs", "momentum")
+    names += ("weight_decay", "corrupted_fraction", "flip", "init_from")
+    used = [(name, train[name]) for name in names if train.get(name) not in (None, "", 0, [], False)]
+    used = [(name, value) for name, value in used if name != "milestones" or train.get("schedule") == "step"]
+    return "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in used) or "not recorded"
 
 
 def _severity(train):

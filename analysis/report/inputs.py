@@ -194,7 +194,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))
     selection, stability = _select(whole, threshold, bool(choice.get("strict")))
     covering, covered = _coverage(workdir, whole, selection, stored["coverage.json"])
-    of_mixtures, members = _mixtures(workdir, found, config.get("study", {}).get("mixtures", ()), omitted)
+    of_mixtures, members = _mixtures(found, config.get("study", {}).get("mixtures", ()), omitted)
     return Study(
         workdir,
         config,
@@ -279,7 +279,7 @@ def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
 
 
 def _mixtures(
-    workdir: pathlib.Path, found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]
+    found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]
 ) -> tuple[dict[str, pd.DataFrame], dict[str, tuple[str, ...]]]:
     """Compares the models trained on mixtures with the standard one, as overlap.py does."""
     if not asked:
@@ -292,7 +292,9 @@ def _mixtures(
     for model in (STANDARD, *asked):
         cells = {c: [cell for cell in found if cell[0] == model and cell[2:] == c] for c in conditions}
         if not all(cells.values()):
-            omitted["mixtures"] = f"Answers of {model} are missing: run overlap.py --workdir={workdir} to its end."
+            omitted["mixtures"] = (
+                f"Gains of mixtures are not shown, answers of {model} are missing: run overlap.py to its end."
+            )
             return {}, {}
         by_model[model] = {c[0]: np.mean([found.correct(cell) for cell in of], axis=0) for c, of in cells.items()}
     standard = by_model.pop(STANDARD)

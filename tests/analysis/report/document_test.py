@@ -133,7 +133,7 @@ def test_errors_and_mixtures_are_computed_from_answers(tmp_path, page):
     answers_of_mixture = work / "answers" / "noc.shear-random.npz"
     by_model, record = answers.read_file(answers_of_mixture)
     answers.write(work / "answers", {key: bits for key, bits in by_model.items() if key[0] != mixture}, record)
-    assert f"Answers of {mixture} are missing" in page(work).text("section", id="warnings")
+    assert f"answers of {mixture} are missing: run overlap.py" in page(work).text("section", id="warnings")
 
 
 def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir, page):
