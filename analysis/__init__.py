@@ -13,8 +13,7 @@
 - `schemes`: gains of training with each augmentation scheme
 - `calibration`: severity ranges that hit target robustness
 - `exits`: networks with several answers that stop at the first sure one
-- `shapes`: contents of the JSON files of a study
-- `heatmaps`, `figures`: overlap and transfer, balance bars, threshold sweep; PNG and PDF
+- `heatmaps`, `figures`: overlap and transfer with the tree of clusters, bars, threshold sweep; PNG, PDF and SVG
 - `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and its scene
 - `report/`: the HTML page of a study and its figures for print
 """

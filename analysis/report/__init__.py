@@ -1,8 +1,8 @@
 """The HTML page of an overlap study and its figures for print (the command tools.report).
 
-- `inputs`: reads a workdir and computes what follows from its answers
-- `document`: renders the page from `templates/`, with the values of `matrices`, `benchmark` and `further`
+- `inputs`: reads a workdir and computes everything that a report shows from its answers
+- `charts`: the figures, each drawn once for page and print
+- `document`: renders the page from `templates/`; `further` has the results that not every study has
 - `warnings`: sentences on the limits of the numbers
-- `study_figures`: the figures, for the page and for print
-- `samples`: sample pictures of corruptions (imports JAX)
+- `samples`: sample images of corruptions (draws with JAX)
 """

@@ -137,11 +137,11 @@ def _mixtures(study):
         (
             mixture,
             row.Index,
-            "member" if row.Index in study.members[mixture] else "",
+            "member" if row.Index in members else "",
             fixed(row.relative_ce, 1),
             with_error(row.relative_gain, row.relative_gain_se, sign=True),
         )
-        for mixture, gains in study.mixtures.items()
+        for mixture, (gains, members) in study.mixtures.items()
         for row in gains.drop("mean").itertuples()
     ]
     text = "Relative corruption error in percent of the standard model's, and the gain over it."

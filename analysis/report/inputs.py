@@ -61,7 +61,7 @@ SHAPES = {  # file -> what it must hold; any may hold more
     "comparison.json": {
         "first": str,
         "threshold": float,
-        "workdirs": (str, str),
+        "workdirs": Maybe((str, str)),
         "training_seconds": Either(_PAIR, NULL),
     },
     "evaluation.json": {"eval": Maybe({"reference": Maybe(str), "reference_mismatch": Maybe(str)})},
@@ -70,21 +70,6 @@ SHAPES = {  # file -> what it must hold; any may hold more
     "section.json": {"title": str, "facts": [str], "header": [str], "rows": [[str]], "figures": [str]},
 }
 _FILES = (*REQUIRED, *SHAPES, "answers/*.npz", "msd/schemes/*.npz", "*/section.json")
-
-
-class Compared(NamedTuple):
-    """A comparison with the overlaps of another study.
-
-    Attributes:
-      first: name of the other study.
-      matrices: agreement of the overlaps; benchmark: agreement of the benchmarks at the threshold.
-      seconds: of training in each study, or None.
-    """
-
-    first: str
-    matrices: agreement.Agreement
-    benchmark: agreement.BenchmarkAgreement
-    seconds: tuple[float, float] | None
 
 
 class Study(NamedTuple):
@@ -100,9 +85,9 @@ class Study(NamedTuple):
       selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is defined.
       covering, coverage: members of a benchmark, and how it covers the others.
       categories: clusters of corruptions, or ().
-      mixtures: {mixture: `study.mixture_gains`}; members: {mixture: its corruptions}.
+      mixtures: {mixture: (`study.mixture_gains`, its corruptions)}.
       summaries: errors of models on benchmarks.
-      compared: with another study, or None.
+      compared: (name of another study, agreement of the matrices, of the benchmarks, seconds of training), or None.
       ranges, timing: content of ranges.json and timing.json, or None.
       distances: of schemes, measured in a present model of the workdir.
       sections: (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
@@ -124,10 +109,9 @@ class Study(NamedTuple):
     covering: tuple[str, ...]
     coverage: Mapping[str, Coverage]
     categories: tuple[tuple[str, ...], ...]
-    mixtures: Mapping[str, pd.DataFrame]
-    members: Mapping[str, tuple[str, ...]]
+    mixtures: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]]
     summaries: Sequence[Summary]
-    compared: Compared | None
+    compared: tuple[str, agreement.Agreement, agreement.BenchmarkAgreement, list[float] | None] | None
     ranges: dict | None
     timing: dict | None
     distances: Sequence[Distance]
@@ -194,7 +178,6 @@ def read(workdir: str | pathlib.Path) -> Study:
     threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))
     selection, stability = _select(whole, threshold, bool(choice.get("strict")))
     covering, covered = _coverage(workdir, whole, selection, stored["coverage.json"])
-    of_mixtures, members = _mixtures(found, config.get("study", {}).get("mixtures", ()), omitted)
     return Study(
         workdir,
         config,
@@ -209,8 +192,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         covering,
         covered,
         _categories(whole.overlap),
-        of_mixtures,
-        members,
+        _mixtures(found, config.get("study", {}).get("mixtures", ()), omitted),
         _summaries(workdir, found, names, stored["evaluation.json"], omitted),
         _compare(whole, stored["comparison.json"], omitted),
         stored["ranges.json"],
@@ -278,12 +260,10 @@ def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
         return ()
 
 
-def _mixtures(
-    found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]
-) -> tuple[dict[str, pd.DataFrame], dict[str, tuple[str, ...]]]:
+def _mixtures(found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]) -> dict[str, tuple]:
     """Compares the models trained on mixtures with the standard one, as overlap.py does."""
     if not asked:
-        return {}, {}
+        return {}
     from corruptions.scoring.conditions import expand  # imports JAX, which takes seconds
 
     members = {mixture: expand([mixture.removeprefix("mixture=")]) for mixture in asked}
@@ -292,13 +272,12 @@ def _mixtures(
     for model in (STANDARD, *asked):
         cells = {c: [cell for cell in found if cell[0] == model and cell[2:] == c] for c in conditions}
         if not all(cells.values()):
-            omitted["mixtures"] = (
-                f"Gains of mixtures are not shown, answers of {model} are missing: run overlap.py to its end."
-            )
-            return {}, {}
+            why = f"Gains of mixtures are not shown, answers of {model} are missing: run overlap.py to its end."
+            omitted["mixtures"] = why
+            return {}
         by_model[model] = {c[0]: np.mean([found.correct(cell) for cell in of], axis=0) for c, of in cells.items()}
     standard = by_model.pop(STANDARD)
-    return {mixture: study.mixture_gains(standard, model) for mixture, model in by_model.items()}, members
+    return {name: (study.mixture_gains(standard, model), members[name]) for name, model in by_model.items()}
 
 
 def _summaries(
@@ -320,22 +299,22 @@ def _summaries(
     return [summary for summary in summaries if not np.isnan(summary.mean)]
 
 
-def _compare(whole: study.Study, chosen: dict | None, omitted: dict[str, str]) -> Compared | None:
+def _compare(whole: study.Study, chosen: dict | None, omitted: dict[str, str]) -> tuple | None:
     if chosen is None:
         return None
-    other = pathlib.Path(chosen["workdirs"][0])
+    other = pathlib.Path(chosen.get("workdirs", [chosen["first"]])[0])
     try:
-        first, second = study.read_study(other).measured, whole.measured.ordered(whole.overlap.names)
-        threshold = chosen["threshold"]
-        matrices, benchmarks = agreement.compare_two(first, second, threshold)
+        matrices, benchmarks = agreement.compare_two(
+            study.read_study(other).measured, whole.measured, chosen["threshold"]
+        )
     except (OSError, ValueError) as error:
         omitted["comparison"] = (
             f"The study {other} of comparison.json cannot be compared any more: {error}. Run "
             "python -m tools.tables WORKDIR WORKDIR --table=overlaps with its present place."
         )
         return None
-    at_threshold = next(benchmark for benchmark in benchmarks if benchmark.threshold == threshold)
-    return Compared(chosen["first"], matrices, at_threshold, chosen["training_seconds"])
+    at_threshold = next(benchmark for benchmark in benchmarks if benchmark.threshold == chosen["threshold"])
+    return chosen["first"], matrices, at_threshold, chosen["training_seconds"]
 
 
 def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str, str]) -> list[Distance]:
