@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib.util
 import logging
+import math
 import os
 import pathlib
 from collections.abc import Sequence
@@ -146,7 +147,6 @@ def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:
 
     Raises:
       FileNotFoundError: no such folder, or no image file in it.
-      ValueError: while sampling, a texture (resized as the table asks for) smaller than the image.
     """
     photographs = Photographs(path)
 
@@ -184,28 +184,21 @@ class Photographs:
         of_files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._files]
         self.digest = hashlib.sha256("\n".join(of_files).encode()).hexdigest()
         textures = [_read(file) for file in self._files]
-        self._resized = functools.cache(lambda scale: [_resize(texture, scale) for texture in textures])
+        self._resized = functools.cache(
+            lambda scale, sides: [_enlarged(_resize(texture, scale), sides) for texture in textures]
+        )
 
     def crop(self, key: jax.Array, shape: Sequence[int], table: str) -> dict[str, jax.Array]:
         """Draws a file with equal probability, then the first row and the first column of its crop.
 
         Both are uniform over all places but the last, as in the original. Textures are resized by 0.2 (`cifar`) or
-        0.3 (`tiny`) without smoothing.
+        0.3 (`tiny`) without smoothing. A texture smaller than the image, which the original refuses, is enlarged as in
+        the package imagecorruptions: by 1.1 max(H / h, W / w), bicubic.
 
         Returns:
           `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, row and column.
-
-        Raises:
-          ValueError: a texture is smaller than the image.
         """
-        scaled = self._resized(TEXTURE_SCALE[table])
-        for file, texture in zip(self._files, scaled, strict=True):
-            if texture.shape[0] < shape[0] or texture.shape[1] < shape[1]:
-                raise ValueError(
-                    f"expected textures of at least {shape[0]}x{shape[1]} pixels after resizing by "
-                    f"{TEXTURE_SCALE[table]:g} (table {table!r}), found {texture.shape[0]}x{texture.shape[1]} "
-                    f"of {file.name}"
-                )
+        scaled = self._resized(TEXTURE_SCALE[table], tuple(shape[:2]))
         places = np.array([[max(t.shape[axis] - shape[axis], 1) for axis in (0, 1)] for t in scaled])
         file_key, row_key, column_key = jax.random.split(key, 3)
         index = jax.random.randint(file_key, (), 0, len(scaled))
@@ -315,6 +308,17 @@ def _resize(texture, scale):
         before, after = (np.take(x, np.clip(first + k, 0, last), axis) for k in (0, 1))
         x = before + share * (after - before)
     return np.rint(x).astype(np.uint8)
+
+
+def _enlarged(texture, sides):
+    """Enlarges uint8 [h, w, 3] by 1.1 max(H / h, W / w), bicubic, where a side is below (H, W)."""
+    factor = 1.1 * max(wanted / own for wanted, own in zip(sides, texture.shape))
+    if factor <= 1.1:
+        return texture
+    from PIL import Image
+
+    height, width = (math.ceil(factor * side) for side in texture.shape[:2])
+    return np.asarray(Image.fromarray(texture).resize((width, height), Image.Resampling.BICUBIC))
 
 
 def _stack(textures):
