@@ -28,7 +28,7 @@ from data.imagenet import store
 from data.sharded import ShardedImages
 from runtime import meshes
 from training import batches, stream
-from training.plan import Plan
+from training.batches import Plan
 
 SIZE, SHORT, BATCH = 224, 256, 64
 

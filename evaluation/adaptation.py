@@ -31,8 +31,8 @@ from evaluation.correctness import Model
 from evaluation.shown import Shown
 from models.layers import BatchNorm
 from runtime import distributed, meshes
-from training import augmentation, batches, names, stream, study
-from training.plan import Plan
+from training import augmentation, batches, stream, study
+from training.batches import Plan
 from training.sections import TrainSettings
 from training.states import TrainState
 
@@ -128,7 +128,7 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> TrainSettings:
             "reading": "paper",
             "batch_size": config.adapt.batch_size,
             "epochs": 1,
-            "batch_norm": names.SYNCHRONISED,
+            "batch_norm": augmentation.SYNCHRONISED,
         }
     )
     return TrainSettings.of(study.model_config(changed, augmentation.STANDARD, trained.seed).train)

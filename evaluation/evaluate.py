@@ -22,9 +22,8 @@ from runtime import settings
 from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
+from training import augmentation
 from training.checkpoint import digest
-from training.plan import scheme_of
-from training.sections import TrainSettings
 
 ByCondition = dict[Condition, dict[Key, np.ndarray]]
 """{condition: {(model, seed): bool [N], which images are answered correctly}}."""
@@ -238,7 +237,7 @@ def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
     if not recipe.get("scheme"):
         return
     try:
-        scheme = scheme_of(TrainSettings.of(recipe))
+        scheme = augmentation.scheme_of(recipe.scheme, recipe.get("transforms", ""))
     except (ValueError, FileNotFoundError) as error:  # stored transforms that are gone by now
         log.warning("Whether %s holds some of the corruptions cannot be told: %s", recipe.scheme, error)
         return

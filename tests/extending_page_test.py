@@ -30,7 +30,7 @@ from tests import processes
 from tests.analysis.made_up import read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
-from training import rules, study
+from training import cli, study
 
 PAGE = ROOT / "docs/extending.md"
 SMALL = (  # and yet above chance
@@ -103,11 +103,11 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     config = tiny.config(corruption="test_of_mine/shade")
     config.imports = (name,)
     with pytest.raises(SettingsError, match="unknown corruption 'test_of_mine/shade'"):
-        rules.check(config)
+        cli.check(config)
     import_all(config.imports)
-    rules.check(config)
+    cli.check(config)
     config.eval.corruptions = ("my_benchmark",)
-    rules.check(config)
+    cli.check(config)
     of_model = study.model_config(config, config.train.corruption, 0)
     with workdirs.open_workdir(tmp_path / "work", of_model.to_dict()):
         pass

@@ -24,7 +24,7 @@ ON_THE_HOST = {
     ("evaluation/distances/features.py", "fitting"),
     ("models/__init__.py", "_given"),
     ("models/layers.py", "path_of"),
-    ("training/plan.py", "__init__"),
+    ("training/batches.py", "__init__"),
 }
 IMAGES = jax.ShapeDtypeStruct((2, 32, 32, 3), np.uint8)
 

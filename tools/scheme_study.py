@@ -36,13 +36,13 @@ from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.artifacts import provenance
 from runtime.log import log
-from training import augmentation, cli, names, steps, study
+from training import augmentation, cli, steps, study
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
     """Runs the study of `config` in `workdir`; returns the names of its schemes."""
     _refuse(config)
-    asked = names.expand_schemes(config.study.schemes)
+    asked = augmentation.expand_schemes(config.study.schemes)
     if not asked:
         raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)

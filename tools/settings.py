@@ -2,7 +2,7 @@
 
     python -m tools.settings --out=docs/reference/settings.md
 
-With --help the commands that take a config list the same.
+With --help=all the commands that take a config list the same.
 """
 
 from runtime import command  # isort: skip

@@ -55,7 +55,7 @@ from runtime.log import log
 from runtime.schema import SettingsError
 from runtime.settings import WorkdirError, flatten
 from runtime.workdirs import final_of, read_config
-from training import cli, rules
+from training import cli
 
 _STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # statuses of commands that Ctrl-C or SIGTERM ended
 _CLEAN = (CLEAN, NONE, "mean_error")
@@ -163,8 +163,8 @@ def list_members(
     members = []
     for texts in itertools.product(*swept.values()):
         settings = cli.overridden(config, dict(zip(swept, texts)))
-        rules.check(settings)
-        values = rules.flat(settings)
+        cli.check(settings)
+        values = cli.flat(settings)
         arguments = [*given, *(cli.argument(key, values[key]) for key in swept)]
         names = [_folder_name(key, values[key]) for key in sorted(swept) if key != "seed"]
         seed = [] if study else [_folder_name("seed", settings.seed)]

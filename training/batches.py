@@ -1,8 +1,8 @@
-"""The images of training steps: blocks of batches, mirrored, cropped, augmented, corrupted in part."""
+"""The plan of a run, and the images of its steps: mirrored, cropped, augmented, corrupted in part."""
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import dm_pix
@@ -14,13 +14,76 @@ from corruptions.batch import from_float
 from corruptions.primitives.resizing import triangle_matrix
 from data.dataset import Split
 from runtime import meshes
-from training import augmentation, stream
-from training.plan import Plan, keeps_levels
+from training import augmentation
+from training.sections import TrainSettings
 
 _AREA = (0.08, 1.0)  # area of a random box, as a fraction of the image's
 _ASPECT = (3 / 4, 4 / 3)  # width by height of a random box
 _TRIES = 10
 _CHUNK = 256  # images that are floating point at a time
+_BLOCK_BYTES = 2**31  # images of one block on an accelerator
+_CPU_BLOCK_STEPS, _CPU_BLOCK_BYTES = 64, 2**28  # on a CPU, where making the images should end within seconds
+
+
+class Plan:
+    """How the epochs of a run are cut into blocks of equal length.
+
+    Args:
+      train: settings of the run, checked by `training.cli`.
+      shape: shape of the training images, (N, H, W, 3).
+
+    Attributes:
+      train: as given.
+      number: number of training images.
+      views: images of an epoch.
+      batch_size: images of a step.
+      steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block,
+        which divides the epoch.
+      box: side in pixels of the boxes cut from training images; 0 for none.
+      image_size: side of the network's input in pixels.
+      scheme: the augmentation scheme, or None.
+      norm_groups: parts of a batch with BatchNorm statistics of their own, see `steps.train_block`.
+
+    Raises:
+      ValueError: settings that do not fit the images; they are named.
+    """
+
+    def __init__(self, train: TrainSettings, shape: tuple[int, ...]):
+        self.train, self.batch_size = train, train.batch_size
+        self.scheme = augmentation.scheme_of(train.scheme, train.transforms)
+        self.norm_groups = augmentation.norm_groups(train.batch_norm)
+        self.box = train.random_resized_crop or train.random_crop
+        self.image_size = self.box or shape[1]
+        if self.box and (train.crop or not 0 < self.box <= min(shape[1:3])):
+            name = "random_crop" if train.random_crop else "random_resized_crop"
+            raise ValueError(
+                f"expected config.train.{name} up to the side {min(shape[1:3])} of the training images "
+                f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {train.crop}"
+            )
+        self.number = shape[0]
+        # Code reading: one epoch shows every image twice, once clean and once corrupted, in one
+        # shuffled list.
+        self.views = 2 * self.number if train.reading == "code" else self.number
+        self.steps_per_epoch = self.views // train.batch_size
+        if self.steps_per_epoch == 0:
+            raise ValueError(
+                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found {train.batch_size}"
+            )
+        self.total_steps = train.epochs * self.steps_per_epoch
+        # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
+        copies = (4 if train.scheme else 1) * (3 if train.jsd_weight else 1)
+        batch_bytes = train.batch_size * math.prod(shape[1:]) * copies
+        cpu = jax.default_backend() == "cpu"
+        limit = max(1, (_CPU_BLOCK_BYTES if cpu else _BLOCK_BYTES) // batch_bytes)
+        limit = min(limit, _CPU_BLOCK_STEPS) if cpu else limit
+        # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
+        self.block_steps = max(
+            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
+        )
+
+    def place(self, step: int) -> tuple[int, int]:
+        """Returns (epoch, step within the epoch) of a step of the run."""
+        return divmod(step, self.steps_per_epoch)
 
 
 class Keys(NamedTuple):
@@ -38,9 +101,7 @@ def epoch_order(key: jax.Array, views: int) -> jax.Array:
     return jax.random.permutation(key, views)
 
 
-def block(
-    plan: Plan, split: Split | stream.Stream, order: jax.Array, begin: int, keys: Keys, mesh: Mesh
-) -> tuple[jax.Array, jax.Array]:
+def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
     """Makes images and labels of the steps begin .. begin + K - 1, a block of one epoch.
 
     Order of work: random box, resized or not, mirror, crop, scheme (on every image), corruption (on its
@@ -49,7 +110,7 @@ def block(
 
     Args:
       plan: plan of the run.
-      split: images on the device, or a `stream.Stream` of images on the host.
+      split: a `data.Split` on the device, or the `stream.Stream` of a split on the host.
       order: order of the views of this epoch, see `epoch_order`.
       begin: step within the run.
       keys: root keys of the run.
@@ -62,13 +123,13 @@ def block(
     train, scheme, size, count = plan.train, plan.scheme, plan.batch_size, plan.block_steps
     epoch, offset = plan.place(begin)
     identity = jnp.arange(count * size) + begin * size  # number of each view within the run
-    if isinstance(split, stream.Stream):
-        images, labels, doubled = split.take(begin)
-    else:
+    if isinstance(split, Split):
         images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
+    else:
+        images, labels, doubled = split.take(begin)
     chex.assert_shape(images, (count * size, None, None, 3))
     chex.assert_shape(labels, (count * size,))
-    first = scheme and keeps_levels(scheme, train.jsd_weight)
+    first = scheme and augmentation.keeps_levels(scheme, train.jsd_weight)
     if first:  # its authors train on whole levels, truncated
         noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
         images = from_float(noisy, jnp.uint8, "truncate")

@@ -7,7 +7,7 @@ way 'model' splits the first axis, and a device holds nothing but its own model'
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import chex
 import jax
@@ -17,10 +17,12 @@ from jax.sharding import Mesh
 
 from data.dataset import Split
 from runtime import distributed, meshes
-from training import memory, steps
+from runtime.schema import SettingsError
+from training import steps, stream
 from training.run import Run
 from training.states import TrainState
 
+_NO_ROOM = "RESOURCE_EXHAUSTED"  # a TPU's compiler says so of a program that does not fit
 PIECE_SECONDS = 2.5
 """Seconds of training that a CPU is given at a time, in whole steps: what a stop waits for, at least one step."""
 
@@ -137,7 +139,7 @@ class Rows:
     def _check_memory(self, images, labels):
         """Asks the compiler, before the first block, whether its steps fit the devices."""
         parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
-        memory.check(
+        check_memory(
             self._mesh,
             lambda *block: steps.train_models_block.lower(*self._arguments(*block), **self._program.static),
             images,
@@ -245,3 +247,86 @@ def idle_batches(row: Mesh, like: jax.Array) -> jax.Array:
 def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
     """Makes an array [M] of typed keys, one for each row."""
     return meshes.place_tree(jnp.stack(keys), meshes.by_model(mesh))
+
+
+# Whether the steps of a batch fit a device's memory, by its compiler. Without this check the allocator fails minutes after
+# the start and names neither the setting nor a size that fits.
+
+
+def beyond_arguments(program: jax.stages.Compiled) -> int:
+    """Counts a program's bytes on a device beside its arguments: temporaries, code, results in new places."""
+    sizes = program.memory_analysis()
+    results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    return sizes.temp_size_in_bytes + results + sizes.generated_code_size_in_bytes
+
+
+def check_memory(
+    mesh: Mesh,
+    lower: Callable[[jax.Array, jax.Array], jax.stages.Lowered],
+    images: jax.Array,
+    labels: jax.Array,
+    parts: int,
+) -> None:
+    """Refuses a block of steps that does not fit; does nothing where devices do not tell their free memory.
+
+    The arguments of the block, and a dataset, are in place when free memory is measured. Beside the steps there must
+    be room for the images of the next block, which are made meanwhile.
+
+    Args:
+      mesh: (M, devices for each model).
+      lower: lowers the block for images and labels; JAX compiles it once, for this and the first call.
+      images, labels: the first block, [M K, B, ...].
+      parts: batches are multiples of this number.
+
+    Raises:
+      SettingsError: it does not fit; names the largest batch that does.
+    """
+    free = stream.free_bytes(mesh)
+    if free is None:
+        return
+    batch = images.shape[1]
+    needed = _needed(lower, images, labels, batch)
+    if not distributed.anyone(needed > free):
+        return
+    too_large = smaller = batch
+    while smaller := smaller // 2 // parts * parts:
+        of_smaller = _needed(lower, images, labels, smaller)
+        if not distributed.anyone(of_smaller > free):  # all compile the same sizes
+            break
+        too_large = smaller
+    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"
+    raise SettingsError(
+        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {_kind(mesh)}, found "
+        f"{batch}, {found}; {_advice(smaller, of_smaller, free, too_large, parts) if smaller else 'no batch fits'}. Fewer "
+        "models at once (config.study.parallel) leave more devices to each"
+    )
+
+
+def _advice(fitting, needed, free, too_large, parts):
+    """Estimates the largest batch that fits from the needs of a smaller one."""
+    largest = min(int(fitting * free / needed), too_large - 1) // parts * parts
+    return f"the largest that fits is about {largest} ({fitting} need {gib(needed)})"
+
+
+def _needed(lower, images, labels, batch):
+    """Counts bytes beside the arguments for batches of another size; infinite where the compiler refuses."""
+    sized = [
+        jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
+        for array in (images, labels)
+    ]
+    local = math.prod(images.sharding.shard_shape(sized[0].shape)) * images.dtype.itemsize
+    try:
+        return beyond_arguments(lower(*sized).compile()) + local
+    except jax.errors.JaxRuntimeError as error:
+        if _NO_ROOM not in str(error):
+            raise
+        return math.inf
+
+
+def _kind(mesh):
+    return mesh.devices.flat[0].device_kind
+
+
+def gib(number: float) -> str:
+    """Writes bytes as GiB."""
+    return f"{number / 2**30:.3g} GiB"

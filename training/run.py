@@ -22,8 +22,8 @@ from runtime import files, meshes
 from runtime.log import bar, log
 from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
+from training.batches import Plan
 from training.checkpoint import Checkpoints, digest
-from training.plan import Plan
 from training.steps import Loss
 
 _LONG_HOURS, _SMALL = 1, "small_resnet"

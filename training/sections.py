@@ -2,18 +2,21 @@
 
 Each section of a config is a frozen dataclass. Commands make the section that a function needs from their config
 and hand on nothing more: `EvalSettings.of(config.eval)`. configs/default.py, the checks before anything is written
-(`training.rules.check`), `--help` and docs/reference/settings.md come from these fields.
+(`training.cli.check`), `--help` and docs/reference/settings.md come from these fields.
 """
 
 import dataclasses
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
 from ml_collections import ConfigDict
 
 import corruptions
+import data
 import models
 from corruptions import enhance as enhancements
+from corruptions.checks import suggest
 from data.natural.sets import listed as natural_sets
 from runtime.schema import (
     SWITCH,
@@ -30,7 +33,33 @@ from runtime.schema import (
     word,
     words,
 )
-from training import augmentation, names
+from training import augmentation
+
+
+def _check_tensorboard(wanted: Any) -> None:
+    if not isinstance(wanted, bool):
+        raise ValueError(f"expected True or False, found {wanted!r}")
+    if wanted and importlib.util.find_spec("tensorboardX") is None:
+        raise ValueError(
+            'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
+        )
+
+
+def _check_dataset(name: str) -> None:
+    if name not in data.names():
+        hint = suggest(name, data.names())
+        raise ValueError(f"expected a dataset out of {', '.join(data.names())}, found {name!r}{hint}")
+
+
+def _check_folder(name: str) -> None:
+    if not name or name.startswith("/") or ".." in name.split("/"):
+        raise ValueError(f"expected the name of a folder within the workdir, found {name!r}")
+
+
+def _check_not_empty(name: str) -> None:
+    if not name:
+        raise ValueError("expected a name, found ''")
+
 
 _PATH = text("a path, or ''")
 _SEED = whole(0, 2**64 - 1)
@@ -40,10 +69,19 @@ _SHARE = number(0, 1)
 _POSITIVE = number(0, above=True)
 _BELOW_1 = number(0, 1, below=True)
 _CORRUPTION = word("a corruption", corruptions.get)
-_CORRUPTIONS = ("a corruption or a benchmark", names.corruption)
-_SEVERITY = word(names.SEVERITY, names.severity)
-_SCHEME = word(names.SCHEME, names.scheme)
-_FOLDER = word("the name of a folder", names.folder)
+_SOME_CORRUPTIONS, _CORRUPTIONS = (
+    words("a corruption or a benchmark", augmentation.check_corruption, least) for least in (0, 1)
+)
+_MIXTURES = words("'mixture=BENCHMARK'", augmentation.check_mixture)
+_SCHEMES = words("a scheme's name", augmentation.check_study_scheme)
+_ENHANCEMENTS = words("an enhancement, or train=NAME", augmentation.check_enhancement)
+_ENHANCEMENT = word("'' or an enhancement, with settings: 'nlm:h=.6'", lambda name: name and enhancements.check(name))
+_NAMES = words("a scheme's name", _check_not_empty)
+_FOUR_SCHEMES = ("standard", "autoaugment_cifar", "augmix", "patch_gaussian")
+_RESIZE = choice("crop", "squash")
+_SEVERITY = word(augmentation.SEVERITY, augmentation.check_severity)
+_SCHEME = word("a scheme of corruptions.augment.names(), or ''", augmentation.check_scheme)
+_FOLDER = word("the name of a folder", _check_folder)
 _PLACEMENT = choice("auto", "device", "stream")
 _DTYPE = choice("", "float32", "bfloat16", "float16")
 _CHANNELS = several(_SHARE, 3, 3, order="any")
@@ -51,11 +89,11 @@ _DEVIATIONS = several(number(0, 1, above=True), 3, 3, order="any")
 _INIT = or_empty(choice("he", "xavier", "goyal"), "")
 _WIDTHS = several(whole(1, 65536), 1, order="any")
 _FOUR_WIDTHS = several(whole(1, 4096), 4, 4, order="any")
-_DATASET = word("a dataset of data.names()", names.dataset)
+_DATASET = word("a dataset of data.names()", _check_dataset)
 _TRAINING = word("'standard', a corruption, or 'mixture=BENCHMARK'", augmentation.members)
-_OPTIONS = Kind("{corruption: {option: value}}", names.corruption_options)
+_OPTIONS = Kind("{corruption: {option: value}}", augmentation.check_corruption_options)
 _RISING, _SOME_RISING = (several(whole(1), least, order="rising") for least in (0, 1))
-_BATCH_NORM = word("'synchronised', 'per_device', 'groups=G' or 'running'", names.batch_norm)
+_BATCH_NORM = word("'synchronised', 'per_device', 'groups=G' or 'running'", augmentation.batch_norm)
 _START = text("a path, 'standard', or ''")
 _STORED = text("a folder, a tfds name, or ''")
 _NATURAL = word("names of data.natural.NAMES, separated by commas, or ''", natural_sets)
@@ -72,14 +110,8 @@ class DataSettings(Section):
     seed: int = setting(0, "seed of the drawing of shapes, and of random splits", whole(0, 2**32 - 1))
     image_size: int = setting(32, "side of images in pixels, for shapes, ImageNet and image folders", whole(8, 4096))
     train_size: int = setting(0, "side in pixels of training images kept larger for crops; 0 is image_size", _SIDE)
-    resize: str = setting(
-        "crop",
-        "how images become square: shorter side (256 for 224), then centre; or both sides",
-        choice("crop", "squash"),
-    )
-    placement: str = setting(
-        "auto", "place of the images: device memory, streamed from the host, or as they fit", _PLACEMENT
-    )
+    resize: str = setting("crop", "how images become square: shorter side, then centre; or both sides", _RESIZE)
+    placement: str = setting("auto", "place of the images: device memory, streamed, or as they fit", _PLACEMENT)
     train_limit: int = setting(0, "number of training images, balanced over classes; 0 is all", whole())
     test_limit: int = setting(0, "number of test images, balanced over classes; 0 is all", whole())
 
@@ -93,11 +125,9 @@ class ModelSettings(Section):
     checkpoint: str = setting("", "file of torchvision's weights, for eval.py, tools.calibrate and tools.msd", _PATH)
     class_stride: int = setting(1, "imported weights: keep every so many-th class, 10 for ImageNet-100", whole(1, 1000))
     mean: tuple[float, ...] = setting(
-        (), "mean of the image channels, in [0, 1]; () is the network's", or_empty(_CHANNELS, ())
+        (), "mean of the channels in [0, 1]; () is the network's", or_empty(_CHANNELS, ())
     )
-    std: tuple[float, ...] = setting(
-        (), "standard deviation of the image channels; () is the network's", or_empty(_DEVIATIONS, ())
-    )
+    std: tuple[float, ...] = setting((), "deviation of the channels; () is the network's", or_empty(_DEVIATIONS, ()))
     init: str = setting("", "rule of the initial parameters; '' is `he`, usual for the family", _INIT)
     stem: int = setting(None, "channels of the first convolution, in some families", whole(1, 4096))
     widths: tuple[int, ...] = setting(None, "channels of the stages, in some families", _WIDTHS)
@@ -114,9 +144,7 @@ class ModelSettings(Section):
 class MixInSettings(Section):
     """`train.mix_in`: a second dataset to train on."""
 
-    name: str = setting(
-        "", "second dataset of the same classes (Stylized-ImageNet is an image_folder)", or_empty(_DATASET, "")
-    )
+    name: str = setting("", "second dataset of the same classes, or ''", or_empty(_DATASET, ""))
     data_dir: str = setting("", "folder of the second dataset; '' is dataset.data_dir", _PATH)
 
 
@@ -125,8 +153,8 @@ class TrainSettings(Section):
     """`train`: how a model is trained."""
 
     corruption: str = setting("standard", "corruption applied to `corrupted_fraction` of each batch", _TRAINING)
-    corruption_options: Mapping[str, Mapping[str, Any]] = setting(
-        {}, "static options; `ranges`, `frost`, `bank` and `style` add to them", _OPTIONS
+    corruption_options: Mapping[str, Any] = setting(
+        {}, "static options; ranges, frost, bank, style add to them", _OPTIONS
     )
     corrupted_fraction: float = setting(0.5, "share of each batch that is corrupted", _SHARE)
     reading: str = setting(
@@ -138,21 +166,13 @@ class TrainSettings(Section):
     flip: bool = setting(True, "mirror with probability 1/2", SWITCH)
     flip_alternates: bool = setting(False, "draw mirroring once and alternate it from epoch to epoch", SWITCH)
     crop: int = setting(0, "pixels of padding before a random crop (CIFAR papers: 4); 0 is no crop", _SIDE)
-    random_resized_crop: int = setting(
-        0, "side of random boxes, resized (ImageNet: 224 with dataset.train_size 256); 0 is none", _SIDE
-    )
+    random_resized_crop: int = setting(0, "side of random boxes, resized (ImageNet: 224); 0 is none", _SIDE)
     random_crop: int = setting(0, "side of random boxes, not resized (224 of dataset.train_size 256); 0 is none", _SIDE)
-    enhance: str = setting(
-        "", "enhancement of training images, the last step before the network", choice("", *enhancements.of_pixels())
-    )
-    scheme: str = setting(
-        "", "augmentation of every image: augmix, patch_gaussian, augmix=rotate+equalize, stored=FILE", _SCHEME
-    )
+    enhance: str = setting("", "enhancement of the network's training images", choice("", *enhancements.of_pixels()))
+    scheme: str = setting("", "augmentation of every image: augmix, augmix=rotate+equalize, stored=FILE ...", _SCHEME)
     transforms: str = setting("", "file of stored transforms; commands set it from scheme=stored=FILE", _PATH)
     jsd_weight: float = setting(0.0, "weight of AugMix's consistency loss over two views (its authors: 12)", number(0))
-    stability_weight: float = setting(
-        0.0, "weight of agreement on noisy copies, stability training (the draft: .01, .05, .1)", number(0)
-    )
+    stability_weight: float = setting(0.0, "weight of stability training: agreement on noisy copies", number(0))
     stability_noise: float = setting(0.0, "bound of the uniform noise of these copies, of pixels in [0, 1]", _SHARE)
     mixup: bool = setting(False, "train on mixtures of two images of a batch, each with a uniform share", SWITCH)
     epochs: int = setting(40, "epochs of training", whole(0, 1_000_000))
@@ -166,19 +186,11 @@ class TrainSettings(Section):
     momentum: float = setting(0.9, "momentum of SGD: share of the last step that is kept", _BELOW_1)
     nesterov: bool = setting(False, "Nesterov's momentum", SWITCH)
     weight_decay: float = setting(1e-4, "factor of the parameters that is added to their gradient", number(0))
-    batch_norm: str = setting(
-        "synchronised", "statistics: of a batch, a device's part, G parts, or the running ones", _BATCH_NORM
-    )
+    batch_norm: str = setting("synchronised", "statistics of a batch, a device, G parts, or running", _BATCH_NORM)
     checkpoint_epochs: int = setting(1, "epochs between two checkpoints; the end has one too", whole(1))
-    tensorboard: bool = setting(
-        False, "write metrics to the folder tensorboard of a run, too", Kind("True or False", names.tensorboard)
-    )
-    init_from: str = setting(
-        "", "trained model to start from: a workdir or a file of weights; in a study its standard model", _START
-    )
-    frozen: str = setting(
-        "", "weights of that model that stay: all but those of the last layer", choice("", "backbone")
-    )
+    tensorboard: bool = setting(False, "write metrics for TensorBoard, too", Kind("True or False", _check_tensorboard))
+    init_from: str = setting("", "trained model to start from: a workdir, a file of weights, or 'standard'", _START)
+    frozen: str = setting("", "weights of that model that stay: all but the last layer", choice("", "backbone"))
     mix_in: MixInSettings = group(MixInSettings)
 
 
@@ -187,30 +199,16 @@ class EvalSettings(Section):
     """`eval`: the images that trained models are tested on."""
 
     seed: int = setting(0, "seed of the corrupted test sets, the same for every model", _SEED)
-    corruptions: tuple[str, ...] = setting(
-        ("imagenet_c", "imagenet_noc"), "corruptions and benchmarks", words(*_CORRUPTIONS)
-    )
+    corruptions: tuple[str, ...] = setting(("imagenet_c", "imagenet_noc"), "corruptions, benchmarks", _SOME_CORRUPTIONS)
     severity: str = setting("random", "random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)", _SEVERITY)
     stored: str = setting("", "stored corrupted dataset in place of eval.corruptions (eval.py)", _STORED)
-    verify: bool = setting(
-        False, "compare all files of a stored dataset, not only changed ones, with their sha256", SWITCH
-    )
-    natural: str = setting(
-        "", "naturally shifted test sets to evaluate on too: imagenet_r,objectnet (eval.py)", _NATURAL
-    )
-    natural_dir: str = setting(
-        "", "folder that holds these sets; '' is the folder of tfds datasets", text("a folder, or ''")
-    )
+    verify: bool = setting(False, "compare all files of a stored dataset with their sha256", SWITCH)
+    natural: str = setting("", "naturally shifted test sets too: imagenet_r,objectnet (eval.py)", _NATURAL)
+    natural_dir: str = setting("", "folder of these sets; '' is the folder of tfds datasets", text("a folder, or ''"))
     batch_size: int = setting(500, "images at a time", _BATCH)
     reference: str = setting("", "reference of CE and mCE; '' is AlexNet where its published errors hold", _REFERENCE)
-    reference_mismatch: str = setting(
-        "refuse", "a reference that holds for other conditions", choice("refuse", "label")
-    )
-    enhance: str = setting(
-        "",
-        "enhancement of every test image (eval.py)",
-        word("'' or an enhancement, with settings: 'nlm:h=.6'", lambda name: name and enhancements.check(name)),
-    )
+    reference_mismatch: str = setting("refuse", "a reference of other conditions", choice("refuse", "label"))
+    enhance: str = setting("", "enhancement of every test image (eval.py)", _ENHANCEMENT)
     adapt: str = setting("", "test: BatchNorm statistics of each corrupted test set (eval.py)", choice("", "test"))
     pseudo_count: float = setting(0.0, "weight of the statistics from training, in test images (eval.adapt)", number(0))
 
@@ -249,27 +247,14 @@ class FinetuneSettings(Section):
 class StudySettings(Section):
     """`study`: the models that a study trains."""
 
-    corruptions: tuple[str, ...] = setting(
-        (), "corruptions that overlap.py trains a model on, beside a standard one", words(*_CORRUPTIONS)
-    )
-    mixtures: tuple[str, ...] = setting(
-        (), "mixtures to train on too, to see what they cover (overlap.py)", words("'mixture=BENCHMARK'", names.mixture)
-    )
+    corruptions: tuple[str, ...] = setting((), "corruptions to train on, beside a standard model", _SOME_CORRUPTIONS)
+    mixtures: tuple[str, ...] = setting((), "mixtures to train on too, to see what they cover", _MIXTURES)
     schemes: tuple[str, ...] = setting(
-        (),
-        "schemes that tools.scheme_study trains a model with: standard (none), augment.names(), NAME+jsd, augmix=* (512), "
-        "stored=FOLDER/*.npz",
-        words("a scheme's name", names.study_scheme),
+        (), "schemes to train with: standard, augmix, augmix=* (512), NAME+jsd", _SCHEMES
     )
-    enhancements: tuple[str, ...] = setting(
-        (),
-        "enhancements that projects.structural.enhancement_study tests; it trains with those after train=",
-        words("an enhancement, or train=NAME", names.enhancement),
-    )
+    enhancements: tuple[str, ...] = setting((), "enhancements to test; train=NAME: to train with, too", _ENHANCEMENTS)
     seeds: tuple[int, ...] = setting((0,), "seeds of the models of each training", several(_SEED, 1))
-    parallel: int = setting(
-        0, "models trained at once, on devices of their own; 0: one a device, on a CPU one", whole(0, 65536)
-    )
+    parallel: int = setting(0, "models trained at once, on own devices; 0: one a device, on a CPU one", whole(0, 65536))
     threshold: float = setting(0.1, "largest overlap within the selected benchmark", _SHARE)
     finetune: FinetuneSettings = group(FinetuneSettings)
 
@@ -281,17 +266,13 @@ class AdainSettings(Section):
     encoder: str = setting("", "file of the VGG-19, vgg_normalised.pth; '' draws random values", _PATH)
     decoder: str = setting("", "file of the first decoder, decoder.pth; '' draws random values", _PATH)
     widths: tuple[int, ...] = setting((64, 128, 256, 512), "channels of the four stages of both networks", _FOUR_WIDTHS)
-    styles: str = setting(
-        "", "pictures of styles; '' draws procedural textures", text("a folder of up to 10,000 images, or ''")
-    )
+    styles: str = setting("", "pictures of styles; '' draws textures", text("a folder of up to 10,000 images, or ''"))
     drawn: int = setting(100, "number of procedural textures", whole(1, 100_000))
     reading: str = setting("port", "formulas: of the PyTorch port, or of the paper's code", choice("port", "original"))
     steps: int = setting(160_000, "training steps of the decoder; 0 takes it as it is", whole())
     batch_size: int = setting(8, "contents in a step, and as many styles", _BATCH)
     learning_rate: float = setting(1e-4, "learning rate of Adam at its first step", _POSITIVE)
-    style_weight: float = setting(
-        10.0, "weight of the style loss; `original`: .01 in its code, .1 in its decoder", number(0)
-    )
+    style_weight: float = setting(10.0, "weight of the style loss; `original`: .01 in code, .1 in decoder", number(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,9 +302,7 @@ class ResamplingSettings(Section):
 
     scheme: str = setting("augmix", "scheme of the transforms whose distance is measured", _SCHEME)
     pairs: int = setting(20, "pairs of a transform and a corruption; the paper takes 100", whole(1))
-    resamplings: int = setting(
-        20, "resamplings of each pair, with other images and draws; the paper takes 100", whole(2)
-    )
+    resamplings: int = setting(20, "resamplings of each pair, other images and draws; the paper: 100", whole(2))
     images: tuple[int, ...] = setting((10, 20, 50, 100), "numbers of images", _SOME_RISING)
     draws: tuple[int, ...] = setting((10, 20, 50, 100), "numbers of draws", _SOME_RISING)
     out: str = setting("resampling", "folder of results in the workdir", _FOLDER)
@@ -338,23 +317,15 @@ class MsdSettings(Section):
     seed: int = setting(0, "seed of the choice of images and of all draws", _SEED)
     images: int = setting(100, "training images, without mirroring or cropping", whole(1))
     schemes: tuple[str, ...] = setting(
-        ("standard", "autoaugment_cifar", "augmix", "patch_gaussian"),
-        "schemes: standard (no augmentation), augment.names(), augmix=* (512), corruptions, benchmarks",
-        words("a scheme's name", names.not_empty),
+        _FOUR_SCHEMES, "standard, schemes, augmix=* (512), corruptions, benchmarks", _NAMES
     )
     transforms: int = setting(1000, "transforms drawn for each scheme; the paper's figures take 100,000", whole(1))
-    corruptions: tuple[str, ...] = setting(
-        ("imagenet_c",), "corruptions to measure distances to", words(*_CORRUPTIONS, least=1)
-    )
+    corruptions: tuple[str, ...] = setting(("imagenet_c",), "corruptions to measure distances to", _CORRUPTIONS)
     severity: str = setting("levels", "severities, as eval.severity", _SEVERITY)
     draws: int = setting(100, "draws of each corruption and severity, averaged to its centre", whole(1))
-    halves: int = setting(
-        20, "random halves of images, transforms and draws; 0 gives no spread", whole(0, 100_000, but=1)
-    )
+    halves: int = setting(20, "random halves of images, transforms, draws; 0 gives no spread", whole(0, 100_000, but=1))
     chunk: int = setting(0, "transforms at a time, for speed and memory only; 0 fits the device", whole())
-    errors: str = setting(
-        "", "evaluated workdirs of models trained with the schemes, for correlations", text("a pattern of paths, or ''")
-    )
+    errors: str = setting("", "evaluated workdirs of the schemes, for correlations", text("a pattern of paths, or ''"))
     out: str = setting("msd", "folder of results in the workdir", _FOLDER)
     toy: ToySettings = group(ToySettings)
     subsets: SubsetsSettings = group(SubsetsSettings)
@@ -365,14 +336,10 @@ class MsdSettings(Section):
 class SearchSettings(Section):
     """`search`: C-bar's search for a benchmark (tools.cbar)."""
 
-    seeds: tuple[int, ...] = setting(
-        (), "seeds of the networks behind the features, as many as study.seeds", several(_SEED)
-    )
+    seeds: tuple[int, ...] = setting((), "seeds of the features' networks, as many as study.seeds", several(_SEED))
     images: int = setting(100, "training images behind the features, without mirroring or cropping", whole(1))
     draws: int = setting(100, "draws of each corruption and level, on all images; 0: a draw for each image", whole())
-    target: float = setting(
-        0.0, "mean error in percent to aim at; 0 is that of the networks on ImageNet-C", number(0, 100)
-    )
+    target: float = setting(0.0, "mean error in percent to aim at; 0: their error on ImageNet-C", number(0, 100))
     seed: int = setting(0, "seed of the images, the draws and the random benchmarks; each run adds its number", _SEED)
 
 
@@ -380,12 +347,8 @@ class SearchSettings(Section):
 class CalibrateSettings(Section):
     """`calibrate`: severity ranges (tools.calibrate)."""
 
-    corruptions: tuple[str, ...] = setting(
-        ("noc_candidates",), "corruptions to calibrate", words(*_CORRUPTIONS, least=1)
-    )
-    targets: tuple[float, ...] = setting(
-        (0.95, 0.5), "R of the standard model at the mild and at the severe end", _TARGETS
-    )
+    corruptions: tuple[str, ...] = setting(("noc_candidates",), "corruptions to calibrate", _CORRUPTIONS)
+    targets: tuple[float, ...] = setting((0.95, 0.5), "R of the standard model at both ends of a range", _TARGETS)
     images: int = setting(5000, "test images that R is measured on, balanced over classes; 0 is all", whole())
     seed: int = setting(0, "seed of the draws", _SEED)
 
@@ -396,18 +359,10 @@ class Settings(Section):
 
     seed: int = setting(0, "seed of initial parameters, order, mirroring and all draws of training", _SEED)
     ranges: str = setting("", "calibrated severity ranges of tools.calibrate; '' are the benchmarks' own", _PATH)
-    frost: str = setting(
-        "",
-        "photographs for imagenet_c/frost, such as ImageNet-C's five; '' draws textures",
-        text("a folder of images, or ''"),
-    )
-    bank: str = setting(
-        "", "images that laion_c/mosaic and laion_c/stickers are made of", text("a folder of images, or ''")
-    )
+    frost: str = setting("", "photographs for imagenet_c/frost; '' draws textures", text("a folder of images, or ''"))
+    bank: str = setting("", "images of laion_c/mosaic and stickers", text("a folder of images, or ''"))
     style: str = setting("", "weights of structural/style_transfer (projects.structural.train_style_decoder)", _PATH)
-    imports: tuple[str, ...] = setting(
-        (), "modules to import first, such as one that registers corruptions", several(text("a module"))
-    )
+    imports: tuple[str, ...] = setting((), "modules to import, which register corruptions", several(text("a module")))
     dataset: DataSettings = group(DataSettings)
     model: ModelSettings = group(ModelSettings)
     train: TrainSettings = group(TrainSettings)

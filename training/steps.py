@@ -194,7 +194,7 @@ def train_block(
       labels: int32 [K, B].
       key: root key of the run; dropout, noise and mixtures of step s use `fold_in(key, s)`.
       loss: `Loss` of each step.
-      norm_groups: equal parts of each batch with BatchNorm statistics of their own (`names.batch_norm`).
+      norm_groups: equal parts of each batch with BatchNorm statistics of their own (`augmentation.batch_norm`).
       condense_steps: steps of the whole training, where the network learns its groups
         (`models.condensenet`); 0 where it does not.
       span: int32 [2], the steps begin .. end - 1 of the block are run, with one program for all spans and to the same

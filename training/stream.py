@@ -19,8 +19,7 @@ from jax.sharding import Mesh
 from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
-from training import memory
-from training.plan import Plan
+from training.batches import Plan
 
 _FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies want the rest
 _THREADS = 16  # they wait for the disk; copying itself is bound by memory
@@ -68,9 +67,16 @@ def fits(size: float, free: float) -> bool:
     return size <= _FRACTION * free
 
 
+def free_bytes(mesh: Mesh) -> int | None:
+    """Measures the free bytes of a device of this process; None where devices do not tell (CPUs)."""
+    device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
+    stats = device.memory_stats() or {}
+    return stats["bytes_limit"] - stats.get("bytes_in_use", 0) if "bytes_limit" in stats else None
+
+
 def _free_bytes(mesh):
     """Measures the bytes that an array replicated over the mesh may take, on each device."""
-    free = memory.free_bytes(mesh)
+    free = free_bytes(mesh)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices) if free is None else free
 
 

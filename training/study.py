@@ -19,8 +19,7 @@ from runtime import meshes, settings
 from runtime.artifacts import summary
 from runtime.log import bar
 from runtime.workdirs import PLACES, TRAINED, Workdir, open_workdir, write_json
-from training import augmentation, loop, names, ranges, run, states, stream
-from training.plan import keeps_levels, scheme_of
+from training import augmentation, loop, ranges, run, states, stream
 from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
@@ -144,7 +143,7 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
     if config.get("imports"):
         model.imports = config.imports  # so that loading the model can resolve its corruption
     model.train.corruption = augmentation.canonical(corruption)
-    model.train.batch_norm = names.batch_norm(model.train.batch_norm, devices)
+    model.train.batch_norm = augmentation.batch_norm(model.train.batch_norm, devices)
     if model.train.scheme:
         name = corruptions.augment.canonical(model.train.scheme)  # for a file, the name contains its digest
         if corruptions.augment.is_stored(model.train.scheme) and name != model.train.scheme:
@@ -160,8 +159,8 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
 def with_scheme(config: ConfigDict, training: str) -> ConfigDict:
     """Copies a config of a study and sets its training to a scheme or `standard`."""
     changed = ConfigDict(config.to_dict())
-    changed.train.scheme = "" if training == augmentation.STANDARD else training.removesuffix(names.JSD)
-    changed.train.jsd_weight = JSD_WEIGHT if training.endswith(names.JSD) else 0.0
+    changed.train.scheme = "" if training == augmentation.STANDARD else training.removesuffix(augmentation.JSD)
+    changed.train.jsd_weight = JSD_WEIGHT if training.endswith(augmentation.JSD) else 0.0
     return changed
 
 
@@ -188,7 +187,7 @@ def name_of(train: TrainSettings) -> str:
     """
     name = train.corruption
     if train.scheme:
-        scheme = corruptions.augment.canonical(train.scheme) + (names.JSD if train.jsd_weight else "")
+        scheme = corruptions.augment.canonical(train.scheme) + (augmentation.JSD if train.jsd_weight else "")
         name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
     name += "+stability" if train.stability_weight else ""
     name += "+mixup" if train.mixup else ""
@@ -197,7 +196,7 @@ def name_of(train: TrainSettings) -> str:
 
 
 def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib.Path:
-    """Names the folder of a model within the workdir of its study; `corruption` is spelled as `names.canonical`."""
+    """Names the folder of a model within the workdir of its study; `corruption` is spelled as `augmentation.canonical_training`."""
     return pathlib.Path(workdir) / "models" / corruption.replace("/", ".") / f"seed{seed}"
 
 
@@ -265,7 +264,7 @@ class Trainings:
 
     Attributes:
       config: config of the study.
-      trainings: augmentations (see `augmentation.members`) or schemes (`training.names`),
+      trainings: augmentations (see `augmentation.members`) or schemes,
         `standard` among them where others start from it.
       seeds: seeds of the models of each training.
       workdir: folder of the study.
@@ -291,7 +290,7 @@ class Trainings:
     @functools.cached_property
     def _given(self) -> dict[str, str]:
         """{canonical name of a training: its name in the settings, which tells where stored transforms lie}."""
-        return {names.canonical(name): name for name in self.trainings}
+        return {augmentation.canonical_training(name): name for name in self.trainings}
 
     @functools.cached_property
     def _keys(self) -> list[Key]:
@@ -363,7 +362,8 @@ class Trainings:
         for key in self._keys:
             if not self._is_finetuned(key):
                 recipe = self._config(key).train
-                kind = bool(recipe.jsd_weight), keeps_levels(scheme_of(recipe), recipe.jsd_weight)
+                scheme = augmentation.scheme_of(recipe.scheme, recipe.transforms)
+                kind = bool(recipe.jsd_weight), augmentation.keeps_levels(scheme, recipe.jsd_weight)
                 groups.setdefault(kind, []).append(key)
         finetuned = list(filter(self._is_finetuned, self._keys))
         for group in filter(None, (*groups.values(), finetuned)):
@@ -393,7 +393,7 @@ class Trainings:
         """Makes the config of a model that starts from drawn parameters."""
         name, seed = key
         training = self._given[name]
-        if names.is_scheme(training):
+        if augmentation.is_scheme(training):
             return model_config(with_scheme(self.config, training), augmentation.STANDARD, seed, devices)
         return model_config(self.config, training, seed, devices)
 

@@ -23,9 +23,9 @@ from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
 from corruptions.scoring.conditions import expand
 from runtime import meshes
-from training import augmentation, cli, memory, names, run, states, stream, study
+from training import augmentation, cli, rows, run, states, stream, study
+from training.batches import Plan
 from training.checkpoint import KEPT
-from training.plan import Plan, keeps_levels
 from training.study import Trainings
 
 KNOWN = {  # (training images, test images, classes); a tenth of ImageNet's images, as its classes are nearly equal
@@ -56,7 +56,7 @@ def plan(config: ConfigDict, target: Target, chips: int) -> Iterator[dict[str, s
         graphdef, state = programs.first_state(network, optimizer)
         static = run.Program.of(schedule, graphdef, state.statistics, optimizer).static
         views = (3,) if settings.train.jsd_weight else ()
-        levels = keeps_levels(schedule.scheme, settings.train.jsd_weight)
+        levels = augmentation.keeps_levels(schedule.scheme, settings.train.jsd_weight)
         image = (*views, schedule.image_size, schedule.image_size, 3)
         shape = schedule.block_steps, settings.train.batch_size // each, *image
         images = jax.ShapeDtypeStruct(shape, np.uint8 if levels else np.float32)
@@ -102,7 +102,7 @@ def _groups(config, target, chips):
             raise ValueError(f"expected config.study.parallel 1 on several hosts, found {config.study.parallel}")
         config = ConfigDict(config.to_dict())
         config.study.parallel = 1
-    trainings = tuple(names.expand_schemes(config.study.schemes).values())
+    trainings = tuple(augmentation.expand_schemes(config.study.schemes).values())
     trainings = trainings or (augmentation.STANDARD, *expand(config.study.corruptions), *config.study.mixtures)
     yield from Trainings(config, trainings, config.study.seeds, os.curdir, None, None, mesh).planned()
 
@@ -111,7 +111,7 @@ def main(argv):
     jax.config.update("jax_platforms", "cpu")  # not a chip of this machine
     config, _ = cli.read_flags(argv)
     target, chips = TARGETS[flags.FLAGS.target], flags.FLAGS.chips
-    print(f"{chips} x {target.kind} of {memory.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
+    print(f"{chips} x {target.kind} of {rows.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
     print(pd.DataFrame(plan(config, target, chips)).to_string(index=False, float_format="{:.3g}".format, na_rep="-"))
 
 

@@ -35,8 +35,7 @@ from corruptions.registry import with_levels
 from corruptions.scoring.conditions import RANDOM, list_conditions
 from evaluation.correctness import refuse_not_finite
 from runtime.log import bar
-from training.augmentation import STANDARD
-from training.names import SUBSETS
+from training.augmentation import STANDARD, SUBSETS
 from training.states import TrainState
 
 

@@ -15,7 +15,7 @@ from evaluation.shown import Shown
 from runtime import meshes
 from tests.training import tiny
 from training import batches, states
-from training.plan import Plan
+from training.batches import Plan
 
 
 def settings(**changed):

@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from tests import checks
-from training import names
+from training import augmentation
 
 check = functools.partial(checks.check, "tests.training.mesh_checks", devices=8)
 check_runs = functools.partial(checks.check, "tests.training.mesh_run_checks", devices=8)
@@ -53,11 +53,11 @@ def test_finetuned_models_in_rows():
     ],
 )
 def test_the_stored_setting_does_not_depend_on_the_devices(setting, devices, expected):
-    stored = names.batch_norm(setting, devices)
-    assert stored == expected and names.batch_norm(stored, 3) == stored
+    stored = augmentation.batch_norm(setting, devices)
+    assert stored == expected and augmentation.batch_norm(stored, 3) == stored
 
 
 @pytest.mark.parametrize("setting", ["per-device", "groups=0", "groups=", "8", ""])
 def test_an_unknown_setting_is_named(setting):
     with pytest.raises(ValueError, match="'synchronised', 'per_device', 'groups=G' or 'running', found"):
-        names.batch_norm(setting, 2)
+        augmentation.batch_norm(setting, 2)

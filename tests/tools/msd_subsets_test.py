@@ -19,7 +19,7 @@ from runtime import meshes, workdirs
 from tests.training import tiny
 from tools import msd
 from training import batches, study
-from training.plan import Plan
+from training.batches import Plan
 
 IMAGES = 10  # all of them, so that the test knows which
 POOL = 12

@@ -14,7 +14,7 @@ from configs import default
 from runtime import meshes, workdirs
 from runtime.schema import SettingsError
 from tests.training import tiny
-from training import loop, memory, states, study
+from training import loop, rows, states, stream, study
 from training.checkpoint import Checkpoints
 from training.run import MetricsLog
 
@@ -37,8 +37,8 @@ def checked(monkeypatch):
     labels = jax.device_put(np.zeros((2, 32), np.int32), meshes.by_model(mesh, "data"))
 
     def check(free, lower=block.lower, parts=1):
-        monkeypatch.setattr(memory, "free_bytes", lambda mesh: free)
-        memory.check(mesh, lower, images, labels, parts)
+        monkeypatch.setattr(stream, "free_bytes", lambda mesh: free)
+        rows.check_memory(mesh, lower, images, labels, parts)
 
     return check
 
@@ -46,7 +46,7 @@ def checked(monkeypatch):
 def needed():
     """What a block of batches of 32 needs, by its compiler, with the images of the next."""
     images, labels = jax.ShapeDtypeStruct((2, 32, SIDE, SIDE, 3), np.uint8), jax.ShapeDtypeStruct((2, 32), np.int32)
-    return memory.beyond_arguments(block.lower(images, labels).compile()) + images.size
+    return rows.beyond_arguments(block.lower(images, labels).compile()) + images.size
 
 
 def test_what_fits_passes_and_what_does_not_names_the_largest_batch(checked):
@@ -84,7 +84,7 @@ def test_a_compiler_that_refuses_is_asked_about_smaller_batches(checked):
 
 def test_processes_name_a_batch_that_fits_all_of_them(checked, monkeypatch):
     another = iter([True, True, False])  # has less free: 16 do not fit there
-    monkeypatch.setattr(memory.distributed, "anyone", lambda flag: next(another) or flag)
+    monkeypatch.setattr(rows.distributed, "anyone", lambda flag: next(another) or flag)
     with pytest.raises(SettingsError, match=r"\(8 need"):
         checked(needed() * 0.7)
 
@@ -99,8 +99,8 @@ def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
 
 
 def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
-    assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
-    memory.check(meshes.data_mesh(), None, None, None, 1)
+    assert stream.free_bytes(meshes.data_mesh()) is None  # a CPU
+    rows.check_memory(meshes.data_mesh(), None, None, None, 1)
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +117,13 @@ def train(dataset, workdir):
 
 @pytest.mark.slow
 def test_training_asks_before_its_first_step_and_compiles_once(dataset, tmp_path, monkeypatch):
-    needed, own = [], memory._needed
-    monkeypatch.setattr(memory, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
-    monkeypatch.setattr(memory, "free_bytes", lambda mesh: 2**40)
+    needed, own = [], rows._needed
+    monkeypatch.setattr(rows, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
+    monkeypatch.setattr(stream, "free_bytes", lambda mesh: 2**40)
     with meshes.counting_compiles() as compiled:
         train(dataset, tmp_path / "fits")
     assert compiled["train_models_block"] == 1
-    monkeypatch.setattr(memory, "free_bytes", lambda mesh: needed[0] * 0.7)
+    monkeypatch.setattr(stream, "free_bytes", lambda mesh: needed[0] * 0.7)
     with pytest.raises(SettingsError, match=r"config\.train\.batch_size: .* found 32, whose steps need .* \(16 need"):
         train(dataset, tmp_path / "does_not")
     assert not (tmp_path / "does_not" / "final.json").exists()

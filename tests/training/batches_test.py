@@ -15,7 +15,7 @@ from data.dataset import Split
 from runtime import meshes
 from tests.training import tiny
 from training import augmentation, batches, states, steps, study
-from training.plan import Plan
+from training.batches import Plan
 from training.steps import Loss
 
 MESH = meshes.data_mesh()

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from training import names, rules, sections, study
+from training import augmentation, cli, sections, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
@@ -38,8 +38,8 @@ def test_variants_are_of_files_that_exist():
 def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
     for argument in ((), *((argument,) for argument in ARGUMENTS.get(name, ()))):
         config = load(name, *argument)
-        assert set(rules.flat(config)) <= set(sections.SETTINGS)
-        rules.check(config)
+        assert set(cli.flat(config)) <= set(sections.SETTINGS)
+        cli.check(config)
 
 
 def test_schemes_for_imagenet_have_its_recipe():
@@ -68,7 +68,7 @@ def test_studies_of_schemes_have_the_recipes_of_single_ones():
     """One model of a study is the model that train.py trains with the scheme."""
     for variant, name in (("cifar10", "augmix+jsd"), ("imagenet", "augmix_imagenet+jsd"), ("subsets", "augmix=rotate")):
         many, single = load("scheme_study", variant), load("scheme", name)
-        assert name in names.expand_schemes(many.study.schemes)
+        assert name in augmentation.expand_schemes(many.study.schemes)
         member, alone = (
             study.model_config(given, "standard", 3).to_dict() for given in (study.with_scheme(many, name), single)
         )
@@ -79,7 +79,7 @@ def test_studies_of_schemes_have_the_recipes_of_single_ones():
 
 def test_the_study_for_two_cores_has_the_subsets_of_four_operations():
     config = load("scheme_study", "cpu")
-    asked = [frozenset(name.partition("=")[2].split("+")) for name in names.expand_schemes(config.study.schemes)]
+    asked = [frozenset(name.partition("=")[2].split("+")) for name in augmentation.expand_schemes(config.study.schemes)]
     operations = frozenset.union(*asked) - {""}
     assert len(set(asked)) == len(asked) == 2 ** len(operations) == 16
     assert config.msd.schemes == config.study.schemes and config.msd.severity == config.eval.severity

@@ -11,7 +11,7 @@ from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
 from tests import processes
 from tests.pages import commands, section_of
-from training import rules, run
+from training import cli, run
 
 LINE = '{"step": 10, "images_per_second": 50.0}'
 
@@ -85,10 +85,10 @@ def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     log.close()
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
     config = default.get_config()
-    rules.check(config)
+    cli.check(config)
     config.train.tensorboard = True
     with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
-        rules.check(config)
+        cli.check(config)
 
 
 @pytest.mark.slow

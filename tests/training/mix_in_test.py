@@ -11,7 +11,7 @@ import train
 from runtime import meshes, workdirs
 from tests.training import tiny
 from training import batches, study
-from training.plan import Plan
+from training.batches import Plan
 
 CLASSES = ("left", "right")
 NUMBER = {"plain": 12, "styled": 20}  # training images of each class

@@ -8,7 +8,7 @@ import pytest
 from corruptions.augment import stored
 from runtime import meshes
 from tests.training import tiny
-from training import names, study
+from training import augmentation, study
 
 
 @pytest.fixture
@@ -22,27 +22,27 @@ def folder(tmp_path):
 
 
 def test_names_are_spelled_in_one_way_and_stand_once():
-    found = names.expand_schemes(
+    found = augmentation.expand_schemes(
         ("standard", "augmix=posterize+autocontrast", "augmix=autocontrast+posterize", "augmix+jsd")
     )
     assert list(found) == ["standard", "augmix=autocontrast+posterize", "augmix+jsd"]
-    assert len(names.expand_schemes(("augmix=*", "augmix=rotate", "augmix"))) == 512
+    assert len(augmentation.expand_schemes(("augmix=*", "augmix=rotate", "augmix"))) == 512
 
 
 def test_files_of_transforms_are_found_by_a_pattern(folder):
-    found = names.expand_schemes((f"stored={folder}/*.npz",))
+    found = augmentation.expand_schemes((f"stored={folder}/*.npz",))
     assert [name.partition("@")[0] for name in found] == ["stored=closest_1", "stored=closest_2"]
     assert list(found.values()) == [f"stored={folder}/closest_1.npz", f"stored={folder}/closest_2.npz"]
-    both = names.expand_schemes((f"stored={folder}/*_1.npz+jsd",))
+    both = augmentation.expand_schemes((f"stored={folder}/*_1.npz+jsd",))
     assert [name[:17] for name in both] == ["stored=closest_1@"] and all(name.endswith("+jsd") for name in both)
     with pytest.raises(ValueError, match=r"expected files of stored transforms at .*gone/\*.npz, found none"):
-        names.expand_schemes((f"stored={folder}/gone/*.npz",))
+        augmentation.expand_schemes((f"stored={folder}/gone/*.npz",))
 
 
 @pytest.mark.parametrize("name", ["augmxi", "noc/hue", "mixture=imagenet_noc", "augmix=spin"])
 def test_what_is_no_scheme_is_refused(name):
     with pytest.raises(ValueError, match=r"expected config.study.schemes of|unknown operation"):
-        names.expand_schemes(("standard", name))
+        augmentation.expand_schemes(("standard", name))
 
 
 @pytest.mark.parametrize("name", ["standard", "augmix+jsd", "augmix=rotate", "patch_gaussian"])
@@ -93,7 +93,7 @@ def test_models_with_the_same_kind_of_images_train_together(monkeypatch, tmp_pat
 
 
 def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
-    subsets = tuple(names.expand_schemes(("augmix=*",)))[:10]
+    subsets = tuple(augmentation.expand_schemes(("augmix=*",)))[:10]
     seen, found = _recorded(monkeypatch, tiny.config(), subsets, tmp_path, at_most=8)
     assert [len(part) for part in seen] == [8, 8, 4] and len(found) == 20
 

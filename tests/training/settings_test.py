@@ -11,7 +11,7 @@ from ml_collections import config_flags
 from configs import default
 from runtime.schema import SettingsError
 from tools import settings
-from training import cli, rules, sections, study
+from training import cli, sections, study
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INF, NAN = math.inf, math.nan
@@ -271,7 +271,7 @@ def changed(**values):
 )
 def test_settings_that_contradict_each_other_are_refused(values, message):
     with pytest.raises(SettingsError) as caught:
-        rules.check(changed(**values))
+        cli.check(changed(**values))
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -280,7 +280,7 @@ def test_every_wrong_setting_is_named_and_unknown_ones_with_the_likeliest():
     wrong.train.epoch = 3
     wrong.model.wdths = (3,)
     with pytest.raises(SettingsError) as caught:
-        rules.check(wrong)
+        cli.check(wrong)
     assert str(caught.value).splitlines() == [
         "there is no setting config.model.wdths; did you mean config.model.widths?",
         "there is no setting config.train.epoch; did you mean config.train.epochs?",
@@ -295,7 +295,7 @@ def test_options_are_those_of_the_network():
     ):
         config = default.get_config()
         config.model.dropout = 0.5
-        rules.check(config)
+        cli.check(config)
 
 
 def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
@@ -308,7 +308,7 @@ def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatc
     monkeypatch.setattr(sys, "argv", command)  # where ml_collections finds which settings are given
     holder(command)
     given = holder.config
-    rules.check(given)
+    cli.check(given)
     plain = {"name": "small_resnet", "dtype": ""}
     assert study.model_config(given, "standard", 0).model.to_dict() == plain | {"init": "goyal"}
     assert study.model_config(default.get_config(), "standard", 0).model.to_dict() == plain
@@ -318,7 +318,7 @@ def test_a_config_that_lacks_settings_is_refused():
     config = default.get_config()
     del config.train.epochs
     with pytest.raises(SettingsError, match=r"expected config\.train\.epochs, found no such setting; .*default"):
-        rules.check(config)
+        cli.check(config)
 
 
 def test_the_page_of_settings_is_made_of_them():
@@ -327,6 +327,8 @@ def test_the_page_of_settings_is_made_of_them():
 
 def test_help_lists_every_setting_with_its_default(monkeypatch):
     monkeypatch.chdir(ROOT)
-    listed = rules.listed(cli._load("configs/overlap_shapes.py")).splitlines()
+    monkeypatch.setattr(cli, "_default", "configs/overlap_shapes.py")
+    monkeypatch.setattr("__main__.__doc__", "A command.")
+    listed = cli.help_text(every=True).partition("Settings:\n")[2].replace("  --", "").splitlines()
     assert [line.split("=")[0].split(":")[0] for line in listed] == [f"config.{key}" for key in sections.SETTINGS]
     assert "config.train.epochs=6: epochs of training (a whole number from 0 to 1000000)" in listed

@@ -20,7 +20,7 @@ from runtime import workdirs
 from tests.training import tiny
 from tests.training.running import start
 from training import batches, loop, stream, study
-from training.plan import Plan
+from training.batches import Plan
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def all_blocks(config, split, mesh, begin=0):
 
 
 def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
-    monkeypatch.setattr("training.plan._CPU_BLOCK_STEPS", 3)  # several blocks an epoch
+    monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 3)  # several blocks an epoch
     # In the code reading an epoch holds every image twice, and which copy it is matters.
     config = tiny.config(corruption="noc/border", reading="code", epochs=3, batch_size=32)
     plan, expected = all_blocks(config, dataset.train.to_device(), mesh)
@@ -69,7 +69,7 @@ def test_blocks_are_asked_for_in_order(dataset, mesh):
 
 
 def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
-    monkeypatch.setattr("training.plan._CPU_BLOCK_STEPS", 1)
+    monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 1)
     seen = []
 
     class Images(ShardedImages):

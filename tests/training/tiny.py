@@ -9,8 +9,8 @@ import numpy as np
 from configs import default
 from runtime import meshes, workdirs
 from training import batches, states, study
+from training.batches import Plan
 from training.checkpoint import Checkpoints, digest
-from training.plan import Plan
 from training.sections import TrainSettings
 
 KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))

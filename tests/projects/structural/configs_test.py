@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from runtime import command
-from training import rules, sections
+from training import cli, sections
 
 ARGUMENTS = {
     "enhancements": ("cifar10", "smoke"),
@@ -21,6 +21,6 @@ def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
     module = importlib.import_module(f"projects.structural.configs.{name}")
     for argument in ((), *((argument,) for argument in ARGUMENTS[name])):
         config = module.get_config(*argument)
-        assert set(rules.flat(config)) <= set(sections.SETTINGS)
+        assert set(cli.flat(config)) <= set(sections.SETTINGS)
         command.import_all(config.imports)
-        rules.check(config)
+        cli.check(config)

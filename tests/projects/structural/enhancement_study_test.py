@@ -8,7 +8,7 @@ from projects.structural import enhancement_study
 from runtime.schema import SettingsError
 from tests.analysis.made_up import read_counts
 from tests.training import tiny
-from training import rules
+from training import cli
 
 
 def config(*enhancements):
@@ -77,4 +77,4 @@ def test_what_is_no_enhancement_is_refused(tmp_path):
         enhancement_study.run(config(), tmp_path)
     for name in ("clahee", "train=ten_crop"):
         with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
-            rules.check(config(name))
+            cli.check(config(name))

@@ -22,7 +22,7 @@ from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
 from tests.reference.photographs import photographs
 from tests.training import tiny
-from training import cli, rules, study
+from training import cli, study
 
 KEY, NAME = jax.random.key(7), weights.NAME
 STYLES = 4
@@ -72,7 +72,7 @@ def test_what_brings_the_weights_is_said_where_the_name_is_not_known(name, unkno
     config = tiny.config()
     config.eval.corruptions = (name,)
     with pytest.raises(SettingsError, match=r"eval\.corruptions: .*weights.*--config\.style=FILE.*train_style_decoder"):
-        rules.check(config)
+        cli.check(config)
 
 
 def test_one_program_for_all_severities_and_one_style_for_an_image(digest):
@@ -136,7 +136,7 @@ def test_a_setting_brings_them_to_commands_and_workdirs_keep_the_name(file, dige
     config = tiny.config(corruption="style_transfer")
     config.style = str(file)
     config.imports = ("projects.structural.style",)
-    rules.check(config)
+    cli.check(config)
     cli.use_files(config)
     assert config.train.corruption_options.to_dict() == {NAME: {"style": digest}}
     model = study.model_config(config, "style_transfer", 0)
