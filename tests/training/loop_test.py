@@ -17,7 +17,7 @@ from corruptions.scoring.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from models import condensenet
-from runtime import meshes
+from runtime import meshes, workdirs
 from tests.models import tiny as networks
 from tests.training import tiny
 from tests.training.running import checkpoints_begun, start
@@ -104,7 +104,7 @@ def end(process):
 
 
 def final(workdir):
-    return json.loads((workdir / "final.json").read_text())
+    return workdirs.read_final(workdir)["digest"]
 
 
 def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
