@@ -237,7 +237,7 @@ def use_ranges(config: ConfigDict) -> None:
 
 
 def use_files(config: ConfigDict) -> None:
-    """Reads the files that config.frost, config.bank and config.style name and puts their digests into train.corruption_options.
+    """Reads the files of config.frost, config.bank and config.style; their digests enter train.corruption_options.
 
     Raises:
       FileNotFoundError, DamagedFileError: there is no such file or folder, or it holds something else.
@@ -321,16 +321,12 @@ def of_schedule(config: ConfigDict) -> Iterator[str]:
 
 
 def of_batches(config: ConfigDict) -> Iterator[str]:
-    """A batch divides into the parts of BatchNorm."""
+    """A batch divides into the parts of BatchNorm, and the parts of the loss fit together."""
     train = config.train
+    yield from steps.problems_of_loss(train)
     parts = augmentation.norm_groups(augmentation.batch_norm(train.batch_norm))
     if parts and train.batch_size % parts:
         yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
-
-
-def of_losses(config: ConfigDict) -> Iterator[str]:
-    """The parts of the loss fit together."""
-    yield from steps.problems_of_loss(config.train)
 
 
 def of_measures(config: ConfigDict) -> Iterator[str]:
@@ -352,7 +348,7 @@ def of_measures(config: ConfigDict) -> Iterator[str]:
         yield f"expected two corruptions in config.msd.toy, found {toy.first} twice"
 
 
-RULES = (of_model, of_files, of_sizes, of_schedule, of_batches, of_losses, of_measures)
+RULES = (of_model, of_files, of_sizes, of_schedule, of_batches, of_measures)
 
 
 def check(config: ConfigDict) -> None:

@@ -72,8 +72,7 @@ def check_image_shape(path: str, shape: Sequence[int]) -> None:
 
 
 def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
-    """Reads the options {corruption: {"range": (mild, severe)}} of a file written by
-    tools.calibrate.
+    """Reads the options {corruption: {"range": (mild, severe)}} of a file written by tools.calibrate.
 
     Raises:
       FileNotFoundError: no such file.

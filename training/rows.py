@@ -139,20 +139,21 @@ class Rows:
     def _check_memory(self, images, labels):
         """Asks the compiler, before the first block, whether its steps fit the devices."""
         parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
-        check_memory(
-            self._mesh,
-            lambda *block: steps.train_models_block.lower(*self._arguments(*block), **self._program.static),
-            images,
-            labels,
-            parts,
-        )
+
+        def lower(*block):
+            return steps.train_models_block.lower(*self._arguments(*block), **self._program.static)
+
+        check_memory(self._mesh, lower, images, labels, parts)
 
     def _filled(self):
         """Lists the rows' blocks, with an idle one in each row without a run."""
         like = next(block for block in self._blocks if block is not None)
         for row, block in enumerate(self._blocks):
             if block is None:
-                self._blocks[row] = tuple(idle_batches(self._meshes[row], part) for part in like)
+                self._blocks[row] = tuple(  # zeros that nobody reads
+                    jnp.zeros(part.shape, part.dtype, device=meshes.batch_sharding(self._meshes[row], axis=1))
+                    for part in like
+                )
         return self._blocks
 
     def _report(self):
@@ -239,18 +240,13 @@ def join_batches(mesh: Mesh, blocks: Sequence[jax.Array]) -> jax.Array:
     return jax.make_array_from_single_device_arrays(shape, meshes.by_model(mesh, "data"), pieces)
 
 
-def idle_batches(row: Mesh, like: jax.Array) -> jax.Array:
-    """Makes a block for a row without a model, shaped as another row's: zeros, read by nobody."""
-    return jnp.zeros(like.shape, like.dtype, device=meshes.batch_sharding(row, axis=1))
-
-
 def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
     """Makes an array [M] of typed keys, one for each row."""
     return meshes.place_tree(jnp.stack(keys), meshes.by_model(mesh))
 
 
-# Whether the steps of a batch fit a device's memory, by its compiler. Without this check the allocator fails minutes after
-# the start and names neither the setting nor a size that fits.
+# Whether the steps of a batch fit a device's memory, by its compiler. Without this check the allocator fails minutes
+# after the start and names neither the setting nor a size that fits.
 
 
 def beyond_arguments(program: jax.stages.Compiled) -> int:
@@ -294,18 +290,15 @@ def check_memory(
         if not distributed.anyone(of_smaller > free):  # all compile the same sizes
             break
         too_large = smaller
+    advice = "no batch fits"
+    if smaller:  # the largest that fits, by the needs of a smaller one
+        largest = min(int(smaller * free / of_smaller), too_large - 1) // parts * parts
+        advice = f"the largest that fits is about {largest} ({smaller} need {gib(of_smaller)})"
     found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"
     raise SettingsError(
-        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {_kind(mesh)}, found "
-        f"{batch}, {found}; {_advice(smaller, of_smaller, free, too_large, parts) if smaller else 'no batch fits'}. Fewer "
-        "models at once (config.study.parallel) leave more devices to each"
+        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {mesh.devices.flat[0].device_kind}, found "
+        f"{batch}, {found}; {advice}. Fewer models at once (config.study.parallel) leave more devices to each"
     )
-
-
-def _advice(fitting, needed, free, too_large, parts):
-    """Estimates the largest batch that fits from the needs of a smaller one."""
-    largest = min(int(fitting * free / needed), too_large - 1) // parts * parts
-    return f"the largest that fits is about {largest} ({fitting} need {gib(needed)})"
 
 
 def _needed(lower, images, labels, batch):
@@ -321,10 +314,6 @@ def _needed(lower, images, labels, batch):
         if _NO_ROOM not in str(error):
             raise
         return math.inf
-
-
-def _kind(mesh):
-    return mesh.devices.flat[0].device_kind
 
 
 def gib(number: float) -> str:

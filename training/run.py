@@ -4,7 +4,7 @@ import contextlib
 import json
 import pathlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import chex
@@ -66,13 +66,7 @@ class Program(NamedTuple):
     def of(
         cls, plan: Plan, graphdef: nnx.GraphDef, statistics: nnx.State, optimizer: optax.GradientTransformation
     ) -> "Program":
-        """Builds the Program of a run.
-
-        Args:
-          plan: plan of the run.
-          graphdef, optimizer: as `steps.train_block` takes them.
-          statistics: statistics of the network, may be abstract.
-        """
+        """Builds the Program of a run; `statistics` of the network may be abstract."""
         learns_groups = condensenet.has_masks(statistics) and not plan.train.frozen
         condense_steps = plan.total_steps if learns_groups else 0
         loss = Loss.of(plan.train)
@@ -99,6 +93,7 @@ class Run:
       key: root key of its steps.
       step: number of steps that were started.
       saved: step of the newest checkpoint, 0 without one.
+      report: `_Report` of its steps; None where none is left.
     """
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
@@ -114,7 +109,7 @@ class Run:
         root = seed_key(job.spec.seed)
         self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
         self._image_keys = batches.Keys(*image_keys)
-        self._report = self._source = None
+        self.report = self._source = None
         with contextlib.ExitStack() as stack:
             self._workdir = stack.enter_context(job.open())
             if job.title and not finished(self._workdir):
@@ -127,8 +122,8 @@ class Run:
             if not self.done:
                 if self.step:
                     log.info("Resuming %s at %s.", self._workdir, self.place(self.step))
-                self._report = _Report(self._workdir, self._plan, self.step, job)
-                stack.callback(self._report.close)
+                self.report = _Report(self._workdir, self._plan, self.step, job)
+                stack.callback(self.report.close)
             self._stack = stack.pop_all()
 
     def __str__(self) -> str:
@@ -169,13 +164,9 @@ class Run:
         epoch, offset = self._plan.place(self.step)
         return stop or self.done or (offset == 0 and epoch % self._plan.train.checkpoint_epochs == 0)
 
-    def report(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
-        """Reports the steps that ended at `step`, see `_Report`."""
-        self._report(step, metrics)
-
     def save(self, state: states.TrainState) -> None:
         """Writes a checkpoint of the state after the last step."""
-        self._report.write_line()
+        self.report.write_line()
         if self.saved != self.step:
             self._checkpoints.save(state)
             self.saved = self.step
@@ -190,7 +181,7 @@ class Run:
         A finished run whose last checkpoint was lost has been trained to its end again: on other
         hardware to another model, which final.json then names.
         """
-        trained_now = self._report is not None
+        trained_now = self.report is not None
         if trained_now or not finished(self._workdir):
             final = {"step": int(state.step), "digest": digest(state), "num_classes": self._classes}
             if (read_final(self._workdir) or final)["digest"] != final["digest"]:

@@ -58,8 +58,7 @@ def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.
 
     * `step`: learning_rate, multiplied by decay_factor at each epoch of milestones (the papers: .1,
       a tenth of it after 20 and 30 of 40 epochs).
-    * `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of linear
-      warm-up.
+    * `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of linear warm-up.
     * `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
 
     Args:
@@ -110,8 +109,7 @@ def make_optimizer(train: TrainSettings, steps_per_epoch: int) -> optax.Gradient
     Where config.train.frozen is `backbone` only the parameters of `of_head` are optimised and the
     others stay as they are; their gradients, which nothing reads, are not computed.
 
-    Equal settings give the same object: jit compares optimisers by identity, and a study shares one
-    compile.
+    Equal settings give the same object: jit compares optimisers by identity, and a study shares one compile.
     """
     return _optimizer(_Descent(*(getattr(train, name) for name in _Descent._fields)), steps_per_epoch)
 

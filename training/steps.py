@@ -253,8 +253,7 @@ def cross_entropy(
 ) -> jax.Array:
     """Computes the mean cross-entropy of a batch, with label smoothing.
 
-    -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR
-    2016, section 7).
+    -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR 2016, section 7).
 
     Args:
       logits: float32 [B, C].

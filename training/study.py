@@ -54,24 +54,9 @@ Model = tuple[nnx.GraphDef, TrainState]
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
 STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
-    *FREE,
-    "study",
-    "train.corruption",
-    "eval.corruptions",
-    "eval.severity",
-    "eval.batch_size",
-    "eval.adapt",
-    "eval.enhance",
-    "eval.reference",
-    "eval.reference_mismatch",
-    "eval.pseudo_count",
-    "seed",
-    "calibrate",
-    "msd",
-    "search",
-    "adain",
-    "adapt",
-    *(f"model.{key}" for key in IMPORT_OPTIONS),
+    *(*FREE, "seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
+    *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "calibrate", "msd", "search"),
+    *("adain", "adapt", *(f"model.{key}" for key in IMPORT_OPTIONS)),
 )
 
 
@@ -195,9 +180,9 @@ def name_of(train: TrainSettings) -> str:
     return name + (f"+{TRAINED}{train.enhance}" if train.enhance else "")
 
 
-def model_dir(workdir: str | os.PathLike, corruption: str, seed: int) -> pathlib.Path:
-    """Names the folder of a model within the workdir of its study; `corruption` is spelled as `augmentation.canonical_training`."""
-    return pathlib.Path(workdir) / "models" / corruption.replace("/", ".") / f"seed{seed}"
+def model_dir(workdir: str | os.PathLike, name: str, seed: int) -> pathlib.Path:
+    """Names the folder of a model in the workdir of its study; `name` as `augmentation.canonical_training` spells it."""
+    return pathlib.Path(workdir) / "models" / name.replace("/", ".") / f"seed{seed}"
 
 
 def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple[str, int]]) -> None:
@@ -210,7 +195,7 @@ def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple
 
 
 def comment(config: ConfigDict, record: Mapping[str, Any], *more: str) -> str:
-    """Writes the line that tells a table's origin: data, network, epochs, `more`, device and revision of `provenance`."""
+    """Writes the line of a table's origin: data, network, epochs, `more`, device and revision of `provenance`."""
     head = (config.dataset.name, config.model.name, f"{config.train.epochs} epochs", *more, summary(record))
     return ", ".join(head)
 
@@ -315,8 +300,7 @@ class Trainings:
         return {key: models[key] for key in self._keys}
 
     def train_in_parts(self, at_most: int = 0) -> Iterator[dict[Key, Model]]:
-        """Trains as `train` does and yields the models part by part, so that not all of them need
-        be held at once.
+        """Trains as `train` does and yields the models part by part, so that not all of them need be held at once.
 
         Models of a part share one compiled train step: those with the JSD loss, with float32 images
         and with uint8 images are apart from each other.

@@ -38,6 +38,7 @@ VALUES = {
     "seed": _SEED,
     "ranges": _TEXT,
     "frost": _TEXT,
+    "bank": _TEXT,
     "style": _TEXT,
     "dataset.name": (("shapes", "image_folder"), ("", "cifar11", 3)),
     "dataset.data_dir": _TEXT,
