@@ -40,7 +40,7 @@ def records(workdir):
 def smoke(workdir):
     """A workdir whose answers add up to the counts in docs/results/overlap_cifar10_smoke."""
     workdir.mkdir(parents=True)
-    counts = pd.read_csv(SMOKE / "counts.csv", comment="#").itertuples(index=False, name=None)
+    counts = pd.read_csv(SMOKE / "counts.csv").itertuples(index=False, name=None)
     write_answers(workdir, [Count(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts])
     records(workdir)
     return workdir
