@@ -1,4 +1,4 @@
-"""The overlap study: train what is missing, evaluate, measure which corruptions overlap, select a benchmark.
+"""The overlap study: trains the missing models, evaluates, measures which corruptions overlap, selects a benchmark.
 
     python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 

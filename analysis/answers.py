@@ -34,7 +34,7 @@ _AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
 
 
 class Record(NamedTuple):
-    """What the answers in a file were made from.
+    """The origin of the answers in a file.
 
     Attributes:
       corruption: qualified name, or `clean`.
@@ -100,7 +100,7 @@ def read_file(path: str | os.PathLike, *, content: bytes | None = None) -> tuple
       content: bytes of the file if they were read already; `path` then only names the file.
 
     Returns:
-      ({(model, seed): bool [N]}, what they were made from).
+      ({(model, seed): bool [N]}, their record).
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -143,7 +143,7 @@ class Answers:
     """The answers of models under conditions.
 
     A table calls severities `random` that are drawn from any set of a corruption's levels. If there are answers for
-    several sets, those of the newest file count.
+    several sets, the newest file counts.
 
     Args:
       files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
@@ -174,7 +174,7 @@ class Answers:
         return self._cells[cell][0]
 
     def record(self, cell: Cell) -> Record:
-        """Returns what the answers of a cell were made from."""
+        """Returns the record of the answers of a cell."""
         return self._cells[cell][1]
 
     def shown(self, cell: Cell) -> str:
@@ -183,7 +183,7 @@ class Answers:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Describes what the errors were measured under, as `analysis.errors.reference` reads it."""
+        """Describes the conditions of the errors, as `analysis.errors.reference` reads them."""
         described, whole = {}, {"dataset": "", "classes": 0, "image_shape": [], "preprocessing": ""}
         for cell in self._cells:
             about, corruption = self.record(cell).about, cell[2]
@@ -195,7 +195,7 @@ class Answers:
 
     @property
     def stored(self) -> bool:
-        """Tells whether the images are a corrupted dataset on disk."""
+        """Is true where the images are a corrupted dataset on disk."""
         return any(self.record(cell).about.get("stored", False) for cell in self._cells)
 
     @property
@@ -284,8 +284,8 @@ def read(workdir: str | os.PathLike) -> Answers:
 
 
 def is_stale(before: str | None, now: str | None) -> bool:
-    """Tells whether a digest that answers were made with differs from that of the model now; an unknown digest differs
-    from none.
+    """Compares the digest of the model that gave the answers with the digest of the model now; an unknown digest
+    differs from none.
     """
     return bool(before and now and before != now)
 

@@ -20,8 +20,8 @@ class Calibration(NamedTuple):
     Attributes:
       range: (mild, severe).
       robustness: R at both ends.
-      capped: for both ends, whether the target lies outside the domain: the mildest value is already below it, or the
-        most severe one still above.
+      capped: for both ends, whether no value of the domain reaches the target: R of the mildest value is below it, or
+        R of the most severe value above it.
       monotone: whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest crossing.
       evaluations: (v, R) of every evaluation, from mild to severe.
     """
@@ -76,7 +76,7 @@ def calibrate(
 
 
 def ranges_text(content: Mapping[str, Any]) -> str:
-    """Tabulates what ranges.json holds: the ranges and the robustness they reach."""
+    """Tabulates the content of ranges.json: the ranges, and the robustness at their ends."""
     width = max(map(len, content["corruptions"]))
     lines = [f"{'':{width}}        mild      severe     R mild         R severe       R mean  notes"]
     for name, entry in content["corruptions"].items():
@@ -90,7 +90,7 @@ def ranges_text(content: Mapping[str, Any]) -> str:
 
 
 def _notes(entry: Mapping[str, Any], targets: Sequence[float]) -> list[str]:
-    """What a reader of a range should know: ends that are not where R meets its target."""
+    """Warnings about the ends of a range at which R misses its target."""
     ends = list(zip(("mild", "severe"), entry["robustness"], entry["robustness_se"], targets, entry["capped"]))
     notes = [f"{end} target out of reach" for end, *_, capped in ends if capped]
     notes += [

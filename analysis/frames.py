@@ -1,6 +1,6 @@
 """Tables as tidy pandas frames: a row for each measurement, a column for each thing that is known of it.
 
-    counts      model,seed,corruption,severity,correct,total                       what the answers add up to
+    counts      model,seed,corruption,severity,correct,total                       sums of the answers
     scores      the same and accuracy, error, R = A_c / A_0, with standard errors
 
 Every table is made here and written by `write` (CSV), `markdown` or `latex`. Tables are results: no command of ours

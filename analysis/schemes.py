@@ -130,7 +130,7 @@ def by_corruption(counts: Iterable[Count], schemes: Collection[str]) -> pd.DataF
 
 
 def text(found: pd.DataFrame) -> str:
-    """Tabulates the schemes; of many schemes those of least and of largest error in the first benchmark."""
+    """Tabulates the schemes; of many, the ones of least and of largest error in the first benchmark."""
     table, note = wide(found), ""
     names, number = list(found.column.unique()), len(table)
     if number > _FIRST + _LAST:

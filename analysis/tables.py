@@ -36,7 +36,7 @@ class Count(NamedTuple):
 
     @property
     def key(self):
-        """What identifies the measurement."""
+        """Gives (model, seed, corruption, severity), which identify the measurement."""
         return self[:4]
 
     @property

@@ -32,7 +32,7 @@ from training.sections import TrainSettings
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
-    """Calibrates corruptions on the standard model of `workdir`; returns what ranges.json holds."""
+    """Calibrates corruptions on the standard model of `workdir`; returns the content of ranges.json."""
     asked, batch_size = config.calibrate, config.eval.batch_size
     names = expand(asked.corruptions)
     mesh = meshes.data_mesh(batch_size)
@@ -84,7 +84,7 @@ def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
 
 
 def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What `path` holds, made with the same settings; no corruptions when there is no such file, or it is stale."""
+    """The content of `path`, of the same settings; without corruptions where there is no file, or a stale one."""
     empty = {**asked, "made_from": made_from, "corruptions": {}}
     if not path.exists():
         return empty

@@ -181,7 +181,7 @@ if __name__ == "__main__":
     flags.DEFINE_enum("step", "search", list(_REQUIRED), "The whole search, or one of its last two steps.")
     flags.DEFINE_string("errors", None, "join: evaluated workdir of one network M (required).")
     flags.DEFINE_string("features", None, "join: features.npz of another, Phi (required).")
-    flags.DEFINE_string("model", STANDARD, "join: which model of the workdir: what it was trained with.")
+    flags.DEFINE_string("model", STANDARD, "join: a model of the workdir, by its training.")
     flags.DEFINE_multi_string("scan", [], "select: a scan, *.npz, or a pattern of scans; one per run (required).")
     flags.DEFINE_float("target", None, "select: mean error of the benchmark to be made, in percent (required).")
     flags.DEFINE_integer("seed", 0, "select: seed of the random half-sets and benchmarks.")

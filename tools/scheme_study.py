@@ -1,4 +1,4 @@
-"""Trains models with many augmentation schemes, evaluates all of them, and tabulates what each brings.
+"""Trains a model with each of many augmentation schemes, evaluates all of them, and tabulates their errors.
 
     python -m tools.scheme_study --config=configs/scheme_study.py:cifar10 --workdir=runs/schemes
 
@@ -15,7 +15,7 @@ all of them the same images under config.eval.corruptions, and writes
     correlations.csv, .png   error against MSD, correlations_mmd.png against MMD, where
                              tools.msd has measured distances in the same workdir
 
-Stopped anywhere, the same command continues; with more schemes or seeds it trains what is missing. A model is called
+Stopped anywhere, the same command continues; with more schemes or seeds it trains the missing models. A model is called
 by its scheme's canonical name. The workdir is one of eval.py and tools.msd, too.
 """
 

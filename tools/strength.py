@@ -99,7 +99,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
 
 
 def page(measured, source, again):
-    """Formats {benchmark: [Strength]} as Markdown, with what was measured and the command that does it again."""
+    """Formats {benchmark: [Strength]} as Markdown, with the source of the images and the command that makes it again."""
     introduction = _INTRODUCTION.format(ceiling=strength.CEILING, source=source, command=again)
     parts = ["# How strong each corruption is", introduction.rstrip()]
     for benchmark, rows in measured.items():

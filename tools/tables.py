@@ -82,7 +82,9 @@ def define_flags():
         "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
     )
     flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
-    flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: what has a column of its own.")
+    flags.DEFINE_enum(
+        "by", "benchmark", ["benchmark", "corruption"], "errors: a column for each benchmark or for each corruption."
+    )
     flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
     measured = ", ".join(joint.MEASURED)
     flags.DEFINE_list(
@@ -92,7 +94,10 @@ def define_flags():
     flags.DEFINE_list("models", [], "errors: only these models, by name.")
     flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
     flags.DEFINE_enum(
-        "measure", None, list(FIELDS), f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): what is averaged."
+        "measure",
+        None,
+        list(FIELDS),
+        f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): the measure that is averaged.",
     )
     flags.DEFINE_string("overlap", None, "sets: workdir of overlap.py, or CSV file, that cuts the sets (required).")
     flags.DEFINE_integer("size", 8, "sets: how many corruptions are in the first set.")

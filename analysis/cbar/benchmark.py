@@ -46,7 +46,7 @@ def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib
 
 
 def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> list[selection.Run]:
-    """Reads every scan and measures what each candidate contributes to the distance in it.
+    """Reads every scan and measures the contribution of each candidate to the distance in it.
 
     Args:
       paths: scans, one per run.

@@ -105,7 +105,7 @@ def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray],
     Args:
       counts: correct answers to every level of both benchmarks in `BENCHMARKS`.
       centres: (corruption, level) -> mean feature [D] (`analysis.distances.results.read_centres`).
-      model: which model of `counts`: what it was trained with.
+      model: a model of `counts`, by the corruption or scheme that it was trained with.
 
     Raises:
       ValueError: no such model, or levels that one of the two lacks (some are named).

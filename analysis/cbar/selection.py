@@ -23,7 +23,7 @@ _ATTEMPTS = 1000  # draws per benchmark after which disjoint half-sets are taken
 
 
 class Run(NamedTuple):
-    """What one run contributes.
+    """The result of one run.
 
     Attributes:
       table: its `analysis.cbar.half_sets.GroupTable`.

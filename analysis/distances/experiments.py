@@ -87,7 +87,7 @@ def closest_first(distances: ArrayLike) -> np.ndarray:
     """Orders transforms by closeness to any of the references.
 
     For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
-    append those not yet listed. Equal distances keep the order of the transforms, then that of the references.
+    append those not yet listed. Equal distances keep the order of the transforms, then the order of the references.
 
     Args:
       distances: [N, m], of transform n to reference c.

@@ -12,7 +12,7 @@ from analysis.figures import BLUE, GREY, ORANGE
 from analysis.tables import CLEAN
 
 _COLUMNS = 5
-# Okabe and Ito's colours; what goes beyond them is told apart by shape.
+# Okabe and Ito's colours; further schemes differ by shape.
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 _SHAPES = "osD^v"
 _LABELLED = len(_COLOURS) * len(_SHAPES)

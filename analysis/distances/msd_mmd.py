@@ -87,7 +87,7 @@ class Stream:
         self.number += members.sum(axis=1)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Gives what was added so far as arrays, for `resume`."""
+        """Gives the sums and minima so far as arrays, for `resume`."""
         return {"minimum": self._minimum.copy(), "sum": self._sum.copy(), "number": self.number.copy()}
 
     def resume(self, state: Mapping[str, np.ndarray]) -> None:

@@ -43,7 +43,7 @@ class Evaluated(NamedTuple):
 
     Attributes:
       folder: of the workdir.
-      name: for labels, distinct among those of a table.
+      name: for labels; the names of a table are distinct.
       errors: counts and answers.
       conditions: of the errors.
       stored: whether the images are a corrupted dataset on disk.
@@ -125,7 +125,7 @@ def joint(
       evaluated: workdirs; those with other conditions than the first are refused, or labelled.
       reference, mismatch: see `reference.choose`.
       measures: of benchmarks, out of `MEASURED`.
-      benchmarks: only these, () for all that are there; clean images always are.
+      benchmarks: only these, () for all that were evaluated; clean images always stay.
       models: only these names, () for all.
 
     Raises:
@@ -199,7 +199,7 @@ def _order(column):
 
 
 def _images(evaluated):
-    """{row's workdir: what each of its conditions showed}, to tell whether two workdirs showed the same images."""
+    """{workdir: digest of the images of each condition}: equal digests mean that two workdirs showed the same images."""
     return {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
 
 

@@ -1,5 +1,6 @@
-"""What errors were measured under, and the references that they are divided by. Errors under other conditions are other
-errors.
+"""The conditions of errors, and the references that errors are divided by.
+
+Errors under other conditions are not comparable.
 
     alexnet      AlexNet's published errors, for ImageNet at 224x224
     a file       JSON: name, clean, errors {corruption: {severity: error}}, conditions
@@ -54,7 +55,7 @@ _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "c
 
 @dataclasses.dataclass(frozen=True)
 class Conditions:
-    """What a set of errors was measured under; for JSON with `dataclasses.asdict`.
+    """The conditions under which errors were measured; for JSON with `dataclasses.asdict`.
 
     Attributes:
       dataset: name of the dataset; "" where it is not known.
@@ -73,7 +74,7 @@ class Conditions:
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> "Conditions":
-        """Makes them of what JSON kept, of `SHAPE`."""
+        """Makes them from JSON of the shape `SHAPE`."""
         given = {field.name: content[field.name] for field in dataclasses.fields(cls)}
         return cls(**given | {"image_shape": tuple(content["image_shape"])})
 
@@ -89,7 +90,7 @@ def of_corruption(
     options: Mapping[str, Any] | None = None,
     levels: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Says what a corruption does to images of a shape; JSON-ready.
+    """Describes what a corruption does to images of a shape, for JSON.
 
     Args:
       name: of the corruption.
@@ -128,7 +129,7 @@ def frost_source(digest: str | None) -> str:
 
 
 def differences(reference: Conditions, found: Conditions, names: Iterable[str]) -> dict[str, str]:
-    """Compares conditions, those of the whole and those of some corruptions.
+    """Compares the conditions of two evaluations: of the images, and of some corruptions.
 
     Returns:
       {what: sentence}: `dataset`, or `imagenet_c/frost:frost`; the sentence tells both values. What is not known
@@ -315,12 +316,12 @@ def _fraction(path, value):
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What errors are divided by.
+    """The references that errors are divided by.
 
     Attributes:
       references: of which each has its own corruptions.
-      different: {reference's name: {what: sentence}}, see `conditions.differences`; with a label.
-      unusable: {corruption: sentence} of those that a reference was not taken for; only where none was named.
+      different: {reference's name: {what: sentence}}, see `differences`; with a label.
+      unusable: {corruption: sentence} why no reference was taken for it; only where none was named.
     """
 
     references: tuple[Reference, ...] = ()
@@ -375,7 +376,7 @@ def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
     }
     wrong = [f"{name}: {sentence}" for name, by_key in different.items() for sentence in by_key.values()]
     if wrong and mismatch == REFUSE:
-        head = f"config.eval.reference={asked}: expected errors measured as those of the reference, found others:"
+        head = f"config.eval.reference={asked}: expected errors under the conditions of the reference, found others:"
         remedy = "take a reference that fits, or --config.eval.reference_mismatch=label, which marks the numbers"
         raise SettingsError("\n  ".join([head, *wrong, remedy]))
     return Choice(references, different)

@@ -15,8 +15,8 @@ Errors = Mapping[str, float | Sequence[float]]
 def scores(errors: Errors, clean: float, baseline: Errors, baseline_clean: float) -> pd.DataFrame:
     """Scores one model against a baseline, a row for each corruption and a last row `mean`.
 
-    CE_c = E_c / B_c, RR_c = (1 - E_c) / (1 - E_clean), relative CE_c = (E_c - E_clean) / (B_c - B_clean), each times 100
-    (S. Xie et al., RoboBEV; L. Kong et al., RoboDepth). Means over corruptions are mCE, mRR and RmCE.
+    CE_c = E_c / B_c, RR_c = (1 - E_c) / (1 - E_clean), relative CE_c = (E_c - E_clean) / (B_c - B_clean), each times
+    100 (S. Xie et al., RoboBEV; L. Kong et al., RoboDepth). Means over corruptions are mCE, mRR and RmCE.
 
     Args:
       errors: {corruption: error in [0, 1], or one for each severity}.

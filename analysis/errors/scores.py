@@ -6,9 +6,10 @@ For a corruption with errors E_s at S severities, a clean error E_0, and a refer
     CE             100 sum_s E_s / sum_s A_s
     relative CE    100 sum_s (E_s - E_0) / sum_s (A_s - A_0)
 
-and for a benchmark their plain means over its corruptions (`analysis.scores` has the sources). All are means over test
-images of a number that each image gives, so their standard errors are those of such a mean, standard deviation over
-sqrt(N): that an image is hard under several conditions is accounted for. The reference's own sampling error is not.
+and for a benchmark their plain means over its corruptions (Hendrycks and Dietterich, 2019, define CE and relative CE;
+Laugros et al. call the latter CE). All are means over test images of a number that each image gives, so their standard
+errors are those of such a mean, standard deviation over sqrt(N): that an image is hard under several conditions is
+accounted for. The reference's own sampling error is not.
 """
 
 import math
@@ -95,7 +96,7 @@ def complete_benchmarks(
     *,
     stored: bool = False,
 ) -> list[Benchmark]:
-    """Lists the benchmarks that are there completely, then the conditions in none of them.
+    """Lists the benchmarks that were evaluated completely, then the conditions that belong to none of them.
 
     Args:
       conditions: (corruption, severity) that a model was evaluated under.
@@ -255,7 +256,7 @@ def average(values: Sequence[Value]) -> Value:
 
 
 def of_images(images: np.ndarray) -> Value:
-    """Makes the `Value` of what each image gives."""
+    """Makes the `Value` of one number for each image."""
     number = len(images)
     se = float(images.std(ddof=1) / math.sqrt(number)) if number > 1 else math.nan
     return Value(float(images.mean()), se, images)

@@ -32,7 +32,7 @@ TITLES = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}
 _OF_SUMMARY = dict(zip(MEASURES, FIELDS, strict=True))  # measure of a summary -> measure of a corruption
 _KEY = ["model", "benchmark", "severities", "corruption", "measure"]
 COLUMNS = (*_KEY, "mean", "se", "std", "seeds", "reference", "mismatch", "frost")
-_UNIT = ["benchmark", "severities", "measure"]  # what one table shows
+_UNIT = ["benchmark", "severities", "measure"]  # of one table
 
 
 class BalanceTable(NamedTuple):
@@ -133,7 +133,7 @@ def wide(table: pd.DataFrame, measure: str) -> pd.DataFrame:
 def select(
     table: pd.DataFrame, benchmarks: Sequence[str], measures: Sequence[str], models: Sequence[str]
 ) -> pd.DataFrame:
-    """Keeps the rows of some benchmarks, measures and models, () for all, and those of clean images.
+    """Keeps the rows of some benchmarks, measures and models, () for all, and the rows of clean images.
 
     Raises:
       ValueError: nothing but clean images is left.

@@ -68,7 +68,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def clearly_best(models: Mapping[str, Sequence[Value]], level: float = LEVEL) -> str | None:
-    """Names the model whose mean is smaller than that of each other, Holm-corrected over all pairs.
+    """Names the model whose mean is significantly smaller than every other mean, Holm-corrected over all pairs.
 
     Args:
       models: {name: a number for each seed}; the smaller, the better.

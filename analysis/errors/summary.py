@@ -125,7 +125,7 @@ def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row 
 
 
 def _light(row):
-    """A row without its images: those of many models and corruptions would fill the memory."""
+    """A row without its numbers by image, which would fill the memory for many models and corruptions."""
     return row._replace(**{name: getattr(row, name)._replace(images=None) for name in scores.FIELDS.values()})
 
 

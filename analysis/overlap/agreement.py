@@ -2,10 +2,12 @@
 
 One may come from a full study and one from fine-tuned models, or from two architectures (Laugros, Caplier, Ospici,
 "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Fig. 8, compare
-three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from each.
+three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from
+each.
 
 Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a corruption drawn k
-times carries weight k in each of its pairs (Snijders and Borgatti, 1999). Pairs of a corruption with itself are left out.
+times carries weight k in each of its pairs (Snijders and Borgatti, 1999). Pairs of a corruption with itself are left
+out.
 """
 
 import itertools

@@ -146,8 +146,8 @@ def overlap_matrix(
 def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
 
-    Where G[j] <= 0, column j of T and row and column j of O are NaN: the sign never flips. So is what a clean accuracy
-    of 0 divides.
+    Where G[j] <= 0, column j of T and row and column j of O are NaN: a division by a negative gain would flip signs. A
+    clean accuracy of 0 gives NaN, too.
     """
     full = np.asarray(full, float)
     robustness = full[..., 1:]

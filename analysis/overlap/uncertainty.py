@@ -51,8 +51,8 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study.
 
-    All but those of `overlap` are half the width of the central 68 % of the resamples: the standard deviation where
-    they are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
+    All errors but `overlap` are half the width of the central 68 % of the resamples: the standard deviation where they
+    are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
 
     Args:
       accuracy: [S, 1 + n, 1 + n], standard model and clean images first.
@@ -96,7 +96,7 @@ def _derived(full):
 
 
 def _mean(values, axis):
-    """Mean without NaN; NaN where nothing else is there."""
+    """Mean without NaN; NaN where all values are NaN."""
     present = ~np.isnan(values)
     return np.where(present, values, 0).sum(axis=axis) / present.sum(axis=axis)
 

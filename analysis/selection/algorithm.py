@@ -432,7 +432,7 @@ def _earliest(clique, lists, need):
 
 
 def clique_keys(masks: Sequence[int], costs: Sequence[np.ndarray]) -> list[tuple]:
-    """Lists what cliques are compared by: (sum of each cost over its pairs, ..., its vertices) of each.
+    """Lists the key that each clique is compared by: (sum of each cost over its pairs, ..., its vertices).
 
     Sums of the int64 arrays [n, n] with diagonal 0 are exact.
     """

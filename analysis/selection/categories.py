@@ -44,8 +44,8 @@ def categories(
     Args:
       overlap: O, symmetric [n, n], diagonal 1; rows of NaN are left out.
       names: n names, each once.
-      correlation: what the mean within clusters must exceed, in [-1, 1). If no K reaches it, each corruption is a
-        category of its own.
+      correlation: bound that the mean within clusters must exceed, in [-1, 1). If no K reaches it, each corruption is
+        a category of its own.
       restarts: starts of K-means for each K, the best taken, >= 1.
       seed: of the starts; the result for a K depends on nothing else.
 

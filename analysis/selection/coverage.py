@@ -8,13 +8,13 @@ unclipped overlap U, its standard error and a margin t (0: any overlap at all):
     covered        "U[c,m] <= t for every m" is rejected, because the largest z is too large
     not covered    "U[c,m] > t for some m" is rejected, because every z is too small
 
-The largest of many z is large by chance. With resamples U*, its null distribution is that of the largest (U*[c,m] -
-U[c,m]) / se: the max statistic (Westfall and Young, 1993), which keeps that members share the models, images and gain
-of c, so it loses little power over many members. Without resamples nothing is known of that dependence: p is
-Bonferroni's, M times the smallest normal p of M members, valid whatever it is. "Not covered" needs no correction: it
-claims something of every member, so the largest of the members' own p values is a valid one (intersection-union test;
-Berger, 1982). Either p knows only the noise that is in the standard errors or resamples: with one training per
-corruption, that of the test images.
+The largest of many z is large by chance. With resamples U*, its null distribution is the distribution of the largest
+(U*[c,m] - U[c,m]) / se, the max statistic (Westfall and Young, 1993). It accounts for the models, images and gain that
+all members share with c, and so loses little power over many members. Without resamples this dependence is unknown: p
+is Bonferroni's then, M times the smallest normal p of M members, which is valid under any dependence. "Not covered"
+needs no correction. It claims something of every member, so the largest p of the members is valid (intersection-union
+test; Berger, 1982). Both p know only the noise in the standard errors or resamples; with one training per corruption,
+this is the noise of the test images.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,15 +37,15 @@ class Coverage(NamedTuple):
     """How a benchmark covers one corruption.
 
     Attributes:
-      overlap: overlap with the member it overlaps most with, clipped at 0; NaN if undefined.
-      member: that member, or "".
-      se: standard error of that overlap before clipping, or NaN.
-      p: of "no overlap above the margin with any member", corrected for their number; small: covered. It rests on the
-        largest z, which may be another member's where the largest overlap is poorly measured.
-      p_uncovered: of "an overlap above the margin with some member"; small: not covered.
+      overlap: largest overlap with a member, clipped at 0; NaN if undefined.
+      member: the member with this overlap, or "".
+      se: standard error of this overlap before clipping, or NaN.
+      p: p value of "no overlap above the margin with any member", corrected for their number; small means covered. It
+        rests on the largest z, which another member may have where the largest overlap is poorly measured.
+      p_uncovered: p value of "an overlap above the margin with some member"; small means not covered.
       verdict: COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard errors; UNDEFINED
         where the corruption or all members have no overlap.
-      members: how many members were compared.
+      members: number of members that were compared.
     """
 
     overlap: float

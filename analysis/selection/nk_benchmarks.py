@@ -1,11 +1,10 @@
-"""Random benchmarks of given size and balance, to see how both matter for a benchmark's predictions.
+"""Random benchmarks of a chosen size and balance, which show how both matter for the predictions of a benchmark.
 
-An (n, k) benchmark represents n categories (`analysis.selection.categories`) by k corruptions each. From it,
-benchmarks of the same n and size but less balance are made by substitution: one corruption leaves a category, one
-enters a category that is represented at least as well, so the standard deviation of the counts grows at every step.
-Source: Laugros, Caplier, Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts"
-(BMVC 2021). The functions that draw and substitute are in no published version of its code; the laws below (uniform at
-each choice) are ours.
+An (n, k) benchmark has k corruptions of each of n categories (`analysis.selection.categories`). Substitution makes
+benchmarks of the same n and size, but less balance: one corruption leaves a category, and one enters a category that
+has as many corruptions or more. So the standard deviation of the counts grows at every step. Source: Laugros, Caplier,
+Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts" (BMVC 2021). No published
+version of its code has the functions that draw and substitute; here every choice is uniform.
 """
 
 import itertools
@@ -58,7 +57,7 @@ def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) 
     position = {name: i for i, name in enumerate(names)}
     eligible = [np.array([position[name] for name in cluster]) for cluster in clusters if len(cluster) >= k]
     rng = np.random.default_rng(seed)
-    # Drawing from a list ends; redrawing what was drawn before would take forever as `number` nears `possible`.
+    # A list is finite. Drawing until all are different would take forever as `number` nears `possible`.
     if possible <= max(_LISTED, 4 * number):
         rows = _draw_from_list(eligible, n, k, number, rng)
     else:
@@ -76,8 +75,8 @@ def unbalanced(
 
     Starts from `copies` of every benchmark. Each sweep substitutes one corruption in each of them, where
     possible: the pair of categories (left, entered), the corruption that leaves and the one that
-    enters are drawn uniformly among what is allowed. The category left must keep one; the category entered must have
-    as many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
+    enters are drawn uniformly among the allowed ones. The category that it leaves must keep one; the category that it
+    enters must have as many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
 
     Args:
       benchmarks: tuples of names, as from `balanced`.
