@@ -30,8 +30,9 @@ from corruptions.augment.operations import BASE, CODES, IDENTITY
 Params = Mapping[str, Any]
 
 _IMAGENET = {"severity": 1.0, "whole": True}
-_MIXED = {"augmix": {}, "augmix_imagenet": _IMAGENET}
-_ALONE = {"op": {}, "op_imagenet": _IMAGENET}
+_MIXED = ("augmix", "augmix_imagenet")
+_ALONE = ("op", "op_imagenet")
+_WHOLE = (*_MIXED, "autoaugment_cifar", "autoaugment_imagenet", "patch_gaussian", "patch_gaussian_imagenet")
 _STORED = "stored"
 _DIGESTED = re.compile(rf"{_STORED}=[^/]+@[0-9a-f]{{{stored.DIGITS}}}")
 
@@ -124,29 +125,20 @@ class Scheme:
         return f"<Scheme {self.name}: {', '.join(self.operations) or 'identity'}>"
 
 
-def _mixed(family, operations):
-    name = family if operations == BASE else f"{family}={'+'.join(operations)}"
-    choices = augmix.choices(operations)
-    return Scheme(name, operations, augmix.sample, augmix.apply, choices, "nearest", _MIXED[family])
-
-
-def _alone(family, operations):
-    choices = augmix.choices(operations)
-    return Scheme(
-        f"{family}={operations[0]}", operations, augmix.sample_one, augmix.apply_one, choices, "nearest", _ALONE[family]
-    )
-
-
-def _autoaugment(table):
-    operations = autoaugment.OPERATIONS[table]
-    options = {"table": table}
-    return Scheme(f"autoaugment_{table}", operations, autoaugment.sample, autoaugment.apply, None, "nearest", options)
-
-
-def _patch_gaussian(name, table):
-    return Scheme(
-        name, ("patch_gaussian",), patch_gaussian.sample, patch_gaussian.apply, None, "truncate", {"table": table}
-    )
+@functools.cache
+def _made(family: str, operations: tuple[str, ...] | None) -> Scheme:
+    """Makes the scheme of a family, with AugMix's operations or some of them where the family takes any."""
+    table = "imagenet" if family.endswith("imagenet") else "cifar"
+    if family.startswith("autoaugment"):
+        drawn = autoaugment.OPERATIONS[table], autoaugment.sample, autoaugment.apply
+        return Scheme(family, *drawn, None, "nearest", {"table": table})
+    if family.startswith("patch_gaussian"):
+        drawn = ("patch_gaussian",), patch_gaussian.sample, patch_gaussian.apply
+        return Scheme(family, *drawn, None, "truncate", {"table": table})
+    operations = BASE if operations is None else operations
+    halves = (augmix.sample, augmix.apply) if family in _MIXED else (augmix.sample_one, augmix.apply_one)
+    options = _IMAGENET if table == "imagenet" else {}
+    return Scheme(_spelled(family, operations), operations, *halves, augmix.choices(operations), "nearest", options)
 
 
 def _from_file(transforms):
@@ -158,32 +150,13 @@ def _from_file(transforms):
             f"{transforms.scheme_name}: expected codes of {source.name}'s operations, {sorted(allowed)}, as the param "
             f"'operation', found {found.tolist()}"
         )
-    choices, defaults = stored.choices(transforms), {"made_for": transforms.shape}
-    return Scheme(
-        transforms.scheme_name,
-        source.operations,
-        stored.sample,
-        source.applier,
-        choices,
-        source.rounding,
-        defaults,
-        source.name,
-    )
-
-
-_WHOLE = {
-    "augmix": lambda: _mixed("augmix", BASE),
-    "augmix_imagenet": lambda: _mixed("augmix_imagenet", BASE),
-    "autoaugment_cifar": lambda: _autoaugment("cifar"),
-    "autoaugment_imagenet": lambda: _autoaugment("imagenet"),
-    "patch_gaussian": lambda: _patch_gaussian("patch_gaussian", "cifar"),
-    "patch_gaussian_imagenet": lambda: _patch_gaussian("patch_gaussian_imagenet", "imagenet"),
-}
+    drawn = source.operations, stored.sample, source.applier, stored.choices(transforms), source.rounding
+    return Scheme(transforms.scheme_name, *drawn, {"made_for": transforms.shape}, source.name)
 
 
 def names() -> tuple[str, ...]:
     """Lists the six published schemes."""
-    return tuple(_WHOLE)
+    return _WHOLE
 
 
 def subsets(family: str = "augmix") -> tuple[str, ...]:
@@ -203,15 +176,17 @@ def canonical(name: str) -> str:
     """
     if is_stored(name):
         return name if _DIGESTED.fullmatch(name) else get(name).name
-    family, operations = _parse(name)
-    if operations is None or (family in _MIXED and operations == BASE):
-        return family
-    return f"{family}={'+'.join(operations)}"
+    return _spelled(*_parse(name))
+
+
+def _spelled(family, operations):
+    whole = operations is None or (family in _MIXED and operations == BASE)
+    return family if whole else f"{family}={'+'.join(operations)}"
 
 
 def known(name: object) -> bool:
     """Tells whether `name` reads as that of a scheme; its operations may still be wrong."""
-    return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE | _MIXED | _ALONE)
+    return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE + _ALONE)
 
 
 def is_stored(name: object) -> bool:
@@ -229,19 +204,11 @@ def get(name: str | Scheme) -> Scheme:
     if isinstance(name, Scheme):
         return name
     if not is_stored(name):
-        return _get(canonical(name))
+        return _made(*_parse(canonical(name)))
     path = pathlib.Path(name.partition("=")[2])
     if _DIGESTED.fullmatch(name) and not path.exists():
         raise ValueError(f"expected {_STORED}=FILE, which says where the transforms are, found {name!r}")
     return _from_file(stored.read(path))
-
-
-@functools.cache
-def _get(name):
-    family, operations = _parse(name)
-    if operations is None:
-        return _WHOLE[family]()
-    return (_mixed if family in _MIXED else _alone)(family, operations)
 
 
 def _parse(name):
@@ -251,7 +218,7 @@ def _parse(name):
     family, equals, listed = name.partition("=")
     if not equals and name in _WHOLE:
         return name, None
-    if not equals or family not in _MIXED | _ALONE:
+    if not equals or family not in _MIXED + _ALONE:
         forms = (*_WHOLE, *(f"{family}=" for family in (*_MIXED, *_ALONE)))
         raise ValueError(
             f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"

@@ -1,6 +1,8 @@
 """The table of names and properties: what every registered corruption must keep, whatever it does to an image."""
 
+import functools
 import json
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +11,12 @@ import pytest
 
 import corruptions
 from benchmarks import gradients
+from corruptions import batch as batches
+from corruptions import checks
 from corruptions.levels import Fraction
 from tests.corruptions.comparing import assert_same
+from tests.corruptions.elsewhere import as_on
+from tests.corruptions.extremes import BATCH, draw_severities, pictures
 from tests.corruptions.positions import assert_looks_where_its_map_says
 from tests.reference.photographs import photographs
 
@@ -81,32 +87,71 @@ def test_batches_of_uint8(name, batch):
 
 @every(*SOME)
 def test_an_image_depends_on_its_index_alone(name, images):
-    """Other neighbours and another order leave an image as it is, severities drawn."""
+    """Other neighbours, none, and another order leave an image as it is, severities drawn."""
     index = jnp.array([11, 3, 8, 4])
     whole = np.asarray(corruptions.corrupt(KEY, images, name, index=index))
     turned = np.asarray(corruptions.corrupt(KEY, images[::-1], name, index=index[::-1]))
     np.testing.assert_array_equal(turned[::-1], whole)
     others = np.asarray(corruptions.corrupt(KEY, images[[2, 2, 2, 1]], name, index=jnp.array([5, 8, 9, 3])))
     np.testing.assert_array_equal(others[[1, 3]], whole[[2, 1]])
+    assert_same(corruptions.corrupt(KEY, images[2:3], name, index=index[2:3]), whole[2:3])
 
 
-@every(*SOME)
-def test_an_image_alone_in_a_larger_batch_and_inside_a_users_program(name):
-    images = photographs(9, 32, 32)
-    whole = np.asarray(corruptions.corrupt(KEY, images, name))
-    alone = corruptions.corrupt(KEY, images[4:5], name, index=jnp.array([4]))
-    assert_same(alone, whole[4:5])
-    severity = corruptions.severities(name)[-1]  # a constant of the program, worked out by the compiler
+def static(name, images):
+    corruption = corruptions.get(name)
+    return corruption, checks.static_options(corruption.options_for(images.shape[1:], {}))
+
+
+def assert_the_same_pixels(name, images):
+    """Compares a batch, in one piece, with its images alone, a part of it, and the batch in pieces and inside another
+    program, for which the severity is a constant that the compiler works out.
+    """
+    severity, index = corruptions.severities(name)[-1], jnp.arange(len(images))
+    levels = jnp.full(len(images), severity, jnp.float32)
+    whole = batches._corrupt(KEY, jnp.asarray(images), levels, index, *static(name, images))
+    assert_same(corruptions.corrupt(KEY, images, name, severity), whole)
+    alone = [corruptions.corrupt(KEY, images[i : i + 1], name, severity, index=index[i : i + 1]) for i in index]
+    assert_same(jnp.concatenate(alone), whole)
+    part = slice(len(images) // 3, len(images) // 3 + max(2, len(images) // 5))
+    assert_same(corruptions.corrupt(KEY, images[part], name, severity, index=index[part]), whole[part])
     inside = jax.jit(lambda images: 2 * corruptions.corrupt(KEY, images, name, severity).astype(jnp.float32))
-    strongest = corruptions.corrupt(KEY, images, name, severity)
-    assert_same((np.asarray(inside(images)) / 2).astype(np.uint8), strongest)
+    assert_same((np.asarray(inside(images)) / 2).astype(images.dtype), whole)
+
+
+def mixed(side, number):
+    """Photographs, and pictures of few colours, whose filtered values are whole levels: uint8 [2 number, side, side, 3]."""
+    extreme = pictures(side, side, np.random.default_rng(0))
+    return np.concatenate([photographs(number, side, side), extreme[[1, 4, 10, 17, 18, 0, 14, 15, 16, 5][:number]]])
+
+
+@every(*SOME, "cbar/circular_motion_blur", "noc/contrast")
+def test_the_same_pixels_of_bytes(name):
+    assert_the_same_pixels(name, mixed(32, 10))
 
 
 @every()
-def test_a_float_image_alone_and_in_a_larger_batch(name):
-    images = photographs(9, 32, 32) / np.float32(255)
-    whole = np.asarray(corruptions.corrupt(KEY, images, name))
-    assert_same(corruptions.corrupt(KEY, images[2:7], name, index=jnp.arange(2, 7)), whole[2:7])
+def test_the_same_pixels_of_floats(name):
+    assert_the_same_pixels(name, mixed(32, 10) / np.float32(255))
+
+
+@every()
+@pytest.mark.parametrize(("side", "number"), [(47, 6), (224, 2)])
+def test_the_same_pixels_of_other_sizes(name, side, number):
+    assert_the_same_pixels(name, mixed(side, number))
+
+
+@every()
+def test_the_same_pixels_as_on_a_gpu(name, monkeypatch):
+    images, (severity, *_) = mixed(47, 4), corruptions.severities(name)[-1:]
+    index, given = jnp.arange(len(images)), static(name, images)
+    expected = corruptions.corrupt(KEY, images, name, severity)
+    as_on("cuda", monkeypatch)
+    levels = jnp.full(len(images), severity, jnp.float32)
+    # Compiled, as sums are rounded otherwise operation by operation.
+    found = jax.jit(lambda images: batches._corrupt.__wrapped__(KEY, images, levels, index, *given))(images)
+    different = np.abs(np.asarray(found).astype(int) - np.asarray(expected))
+    # On surfaces of one colour sums of another order fall on the two sides of a whole level.
+    assert different.max() <= 1 and (different > 0).mean() < 1e-2
 
 
 @every(*SOME)
@@ -202,3 +247,79 @@ def test_padded_images_come_out_as_the_exact_ones(name):
             difference = np.abs(one.astype(int) - other)
             share = 0.1 if name in HALVES else 0.005
             assert difference.max() <= 1 and np.count_nonzero(difference) <= share * difference.size
+
+
+# A program is compiled for each shape and dtype: few shapes, many pictures and severities in each. The sides meet the
+# borders of the severity tables (45 | 46), powers of two, multiples of 8 and 16, and one more or less than these.
+SHAPES = ((16, 16), (33, 46))
+MORE_SHAPES = ((16, 70), (17, 16), (31, 32), (40, 33), (47, 48), (64, 45), (70, 65))
+
+
+def tables_of(name):
+    """The severity tables of a corruption, () where it has none; benchmarks without their own have ImageNet-C's."""
+    benchmark = getattr(corruptions, name.partition("/")[0], None)
+    return (
+        getattr(benchmark, "TABLES", corruptions.imagenet_c.TABLES) if "table" in corruptions.get(name).options else ()
+    )
+
+
+def assert_in_range(name, floats, severity, seed, **options):
+    """Corrupts a batch of float pictures, which come back finite and in [0, 1]."""
+    index = np.random.default_rng(seed).integers(0, 2**31 - 1, len(floats)).astype(np.int32)
+    found = np.asarray(corruptions.corrupt(jax.random.key(seed), floats, name, severity, index=index, **options))
+    assert found.shape == floats.shape and found.dtype == np.float32
+    bad = ~((found >= 0) & (found <= 1)).all((1, 2, 3))  # comparisons with NaN are false
+    assert not bad.any(), f"severity {severity}, seed {seed}, {options}: pictures {np.flatnonzero(bad)} leave [0, 1]"
+
+
+def assert_extremes_stay_in_range(name, shape):
+    """Extreme pictures, each at its own severity."""
+    scale = corruptions.get(name).scale
+    rng = np.random.default_rng(zlib.crc32(f"{name} {shape}".encode()))
+    floats = (pictures(*shape, rng) / np.float32(255)).astype(np.float32)
+    floats[0, 0, 0] = np.finfo(np.float32).tiny
+    floats[-1] = rng.random(floats[-1].shape, np.float32)  # values that are no whole levels
+    floats[-2] = np.nextafter(np.float32(1), np.float32(0))
+    options = {} if isinstance(scale, Fraction) else {"interpolate": True}
+    assert_in_range(name, floats, draw_severities(scale, BATCH, rng), int(rng.integers(2**31)), **options)
+
+
+@every(*NAMES[1::2])
+def test_extreme_pictures(name):
+    assert_extremes_stay_in_range(name, SHAPES[zlib.crc32(name.encode()) % len(SHAPES)])
+
+
+@every()
+@pytest.mark.parametrize("shape", MORE_SHAPES)
+def test_extreme_pictures_of_many_shapes(name, shape):
+    assert_extremes_stay_in_range(name, shape)
+
+
+@every()
+def test_any_shape_is_accepted(name):
+    """Traced, not compiled: at many sizes and under every table."""
+    corruption, rng = corruptions.get(name), np.random.default_rng(zlib.crc32(name.encode()))
+    for _ in range(8):
+        image = jax.ShapeDtypeStruct((*map(int, rng.integers(16, 71, 2)), 3), jnp.float32)
+        options = {"interpolate": True} if "interpolate" in corruption.options else {}
+        if tables_of(name):
+            options["table"] = rng.choice([None, *tables_of(name)])
+        call = functools.partial(corruption, **options)
+        found = jax.eval_shape(call, KEY, image, jax.ShapeDtypeStruct((), jnp.float32))
+        assert found.shape == image.shape and found.dtype == jnp.float32, (image, options)
+
+
+@every(where=lambda corruption: tables_of(corruption.qualified_name))
+def test_every_table_on_a_small_oblong_image(name):
+    for table in tables_of(name):
+        rng = np.random.default_rng(zlib.crc32(f"{name} {table}".encode()))
+        floats = (pictures(16, 37, rng) / np.float32(255)).astype(np.float32)
+        assert_in_range(name, floats, np.linspace(1, corruptions.get(name).scale.count, BATCH).round(), 3, table=table)
+
+
+def test_pictures_are_as_extreme_as_they_claim():
+    images = pictures(16, 21, np.random.default_rng(0))
+    assert images.shape == (BATCH, 16, 21, 3)
+    assert {tuple(map(int, np.unique(image))) for image in images[:2]} == {(0,), (255,)}
+    hot = images[10].astype(int)
+    assert np.count_nonzero(hot) == 3 and hot.max() == 255
