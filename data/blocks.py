@@ -47,13 +47,7 @@ class Blocks:
     """The blocks of one file of images, each compared when its images are first read."""
 
     def __init__(self, file: Path, images: np.ndarray, known: Mapping[str, Any], remedy: str):
-        """Reads the checksums.
-
-        Args:
-          file: the file, for errors.
-          images: uint8[N, H, W, 3], the memory map of the file.
-          known: the result of `describe`.
-          remedy: the end of errors, advice to the reader.
+        """Reads the checksums `known` (see `describe`) of a memory map of `file`; `remedy` ends errors.
 
         Raises:
           DamagedFileError: `known` does not fit the number of images.

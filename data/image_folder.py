@@ -94,16 +94,8 @@ def decoded(
 ) -> tuple[Split, dict[str, Any]]:
     """Decodes files to a split, or reads it from the cache: of the same names, sizes, times and `content_sha256`.
 
-    Args:
-      items: the files.
-      root: the folder above them; the cache knows files by their paths in it.
-      what: name of the split.
-      num_classes: number of labels.
-      sides: the sizes of the split, see `decode.sides`.
-      max_damaged, cache_dir, progress, threads: see `load_image_folder`.
-
-    Returns:
-      The split and its provenance, with the list `damaged`.
+    `root` is the folder above the files, `what` names the split, `sides` are its sizes (`decode.sides`); other arguments as
+    of `load_image_folder`. Returns the split and its provenance, with the list `damaged`.
 
     Raises:
       ValueError: too many images are damaged.

@@ -66,14 +66,8 @@ def load_shapes(
 ) -> Dataset:
     """Draws `shapes`: train and test from disjoint keys, labels 0, 1, ..., 9, 0, 1, ... in either.
 
-    Args:
-      name: the name the dataset gets.
-      data_dir: unused, nothing is read.
-      seed: seed of all draws.
-      image_size: side in pixels, at least 16.
-      train_limit: draw at most the first `train_limit` of the `train_images` training images.
-      test_limit: the same for test images.
-      train_images, test_images: number of images in the whole splits.
+    Arguments as of `data.load`: image_size is at least 16, and limits take the first images. `train_images` and `test_images`
+    count the whole splits.
 
     Raises:
       ValueError: a size, number or limit is out of range.

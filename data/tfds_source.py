@@ -32,18 +32,13 @@ def load_cifar(
     cache_dir: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> Dataset:
-    """Reads CIFAR-10 or CIFAR-100: 50,000 training and 10,000 test images, uint8[N, 32, 32, 3] (Krizhevsky, 2009).
+    """Reads CIFAR-10 or CIFAR-100 (fine labels): 50,000 training and 10,000 test images, 32x32 (Krizhevsky, 2009).
 
-    Args:
-      name: "cifar10" or "cifar100" (fine labels).
-      data_dir: the folder that holds `<name>/<version>`; `$TFDS_DATA_DIR`, then ~/tensorflow_datasets, when None.
-      seed, image_size: unused, nothing here is random and images have 32 pixels.
-      train_limit, test_limit: see `data.load`.
-      cache_dir: the folder of decoded images, see `data.cache`.
-      progress: show a progress bar while decoding (on a terminal).
+    Arguments as of `data.load` (seed and image_size change nothing) and `load_image_folder`. `data_dir` holds
+    `<name>/<version>`; None takes `$TFDS_DATA_DIR`, then ~/tensorflow_datasets.
 
     Raises:
-      FileNotFoundError: the dataset is absent or not in the array_record format; the message says how to prepare it.
+      FileNotFoundError: the dataset is absent or in another format than array_record; the message has the command.
     """
     del seed, image_size
     folder = find(name, data_dir)

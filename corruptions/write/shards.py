@@ -156,14 +156,10 @@ class _Members:
 
 
 def card(manifest: Manifest, suffix: str) -> str:
-    """Makes the dataset card, README.md, with the metadata that Hugging Face reads on top.
+    """Makes the dataset card, README.md, with the metadata that Hugging Face reads on top; `suffix` ends its shards.
 
     Nothing in it depends on time or machine. Its last line holds the digest of the others, which tells an edited
     card from one to be written again.
-
-    Args:
-      manifest: the dataset's manifest.
-      suffix: the suffix of its shards.
     """
     source, shape, quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
     sizes = f"{shape[1]}x{shape[0]} pixels" if shape else "their own sizes"

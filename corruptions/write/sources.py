@@ -72,14 +72,8 @@ def open_source(
     size: int | str | None = None,
     limit: int | None = None,
 ) -> Source:
-    """Opens the source that a command line names.
-
-    Args:
-      name: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder root/class/* or `tfds:NAME`.
-      labels: FILE.npy with the labels of a FILE.npy.
-      split, data_dir: for a tfds source.
-      preprocess, size: for a folder or tfds source, see `from_folder`.
-      limit: take only the first so many images.
+    """Opens the source that a command line names: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder root/class/* or
+    `tfds:NAME`. `labels` is the FILE.npy beside a FILE.npy; other arguments as of `from_folder` and `from_tfds`.
 
     Raises:
       ValueError: a flag that does not fit the source, or a file that holds no arrays.

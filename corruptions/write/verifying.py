@@ -99,14 +99,9 @@ class Comparison(NamedTuple):
 
 
 def compare(folder: pathlib.Path, manifest: Manifest, unit: Unit, stamps: dict[str, int]) -> Comparison:
-    """Compares a finished unit with the manifest.
+    """Compares a finished unit of a folder with its manifest.
 
-    Args:
-      folder: the dataset.
-      manifest: its manifest.
-      unit: the unit.
-      stamps: stamps of units that were right; where this one's is equal, no file is read. The stamp of a unit
-        that proves to be right is added.
+    Where the unit's stamp equals that in `stamps`, no file is read. The stamp of a sound unit is added.
     """
     path, record = folder / unit.path, manifest["files"][unit.recorded]
     there = _files_of(folder, unit)

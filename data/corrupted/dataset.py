@@ -115,11 +115,7 @@ class CorruptedDataset(abc.ABC):
 
 
 def read_manifest(path: Path, everything: bool = False) -> dict[str, Any] | None:
-    """Reads the manifest of a dataset written by `corruptions.write`; None for other datasets.
-
-    Args:
-      path: the dataset.
-      everything: compare all files with their sha256; otherwise see `corruptions.write.verify`.
+    """Reads the manifest of a dataset written by `corruptions.write`; None for others. `everything` as of its `verify`.
 
     Raises:
       ValueError: it is damaged, or the dataset is not complete, or files are damaged.

@@ -257,11 +257,7 @@ def in_batches(
 ) -> Iterator[Batch]:
     """Stacks images in order, a batch ahead of the one that is used.
 
-    Args:
-      items: for each image a function that returns (name, image), which runs in a thread, and its label.
-      shape: the shape of each image.
-      batch_size: images in a batch.
-      threads: number of threads.
+    `items` are, for each image, a function that returns (name, image) and runs in a thread, and the label.
 
     Raises:
       ValueError: an image has another shape; named.

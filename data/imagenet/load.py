@@ -49,20 +49,12 @@ def load_imagenet(
 ) -> Dataset:
     """Opens ImageNet-100 or ImageNet: the store that `python -m data.prepare` wrote below `data_dir`, else a tree.
 
-    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded at the first load
-    into `data.cache`, on one machine and in one go; prepare a whole ImageNet instead.
-
-    Args:
-      name: "imagenet100" or "imagenet".
-      data_dir: the folder of data.prepare, or the root of a tree.
-      seed: seed of the split of a flat tree.
-      image_size, train_size, resize, train_limit, test_limit: see `data.load`; the store must have been made with the
-        same sizes.
-      **kwargs: arguments of `load_image_folder`, for a tree.
+    The prepared store is memory-mapped, so loading takes a second and no memory. A tree is decoded at the first load into
+    `data.cache`, on one machine and in one go; prepare a whole ImageNet instead. Arguments as of `data.load`, and for a tree
+    as of `load_image_folder`. A store must have been made with the same sizes.
 
     Raises:
-      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way; the message has the
-        command.
+      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way; the message has the command.
       ValueError: another `resize`, a prepared file is damaged, or the tree has another number of classes.
     """
     root = tree.find_root(data_dir)

@@ -108,14 +108,7 @@ def prepare(
 def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
     """Prepares a store if there is a source; with `verify` compares every file with its sha256.
 
-    Damaged shards are made again from the source.
-
-    Args:
-      name, source, data_dir, options: see `prepare`; the source may be None.
-      verify: compare every file.
-
-    Returns:
-      The store's folder.
+    Damaged shards are made again from the source. Arguments as of `prepare`; the source may be None. Returns the folder.
 
     Raises:
       ValueError: files are damaged and there is no source to mend them from, or there is neither source nor `verify`.

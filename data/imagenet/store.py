@@ -58,20 +58,14 @@ def command(
 
 
 def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> dict[str, Any]:
-    """Decodes the items to `path` and returns the record written beside it.
+    """Decodes the items in order to `path`, shards/NAME.npy, and returns the record written beside it.
 
-    The record is written after the images, both atomically: where there is a record, there are the images.
-
-    Args:
-      path: shards/NAME.npy.
-      items: the images, in order.
-      image_size: side of the decoded images in pixels.
-      short: their shorter side before the crop, see `decode.square`.
+    The record is written after the images, both atomically: where there is a record, there are the images. `image_size` and
+    `short` as of `decode.square`.
 
     Returns:
-      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see
-      `data.blocks`), "labels": [count], "positions": [count] (place among the items), "seen"
-      (number of items), "damaged": ["name (reason)", ...]}.
+      {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see `data.blocks`), "labels": [count],
+      "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)", ...]}.
     """
     labels, positions, damaged = [], [], []
     seen = 0
@@ -114,14 +108,9 @@ def discard_shard(path: Path) -> None:
 def finish(
     path: Path, name: str, class_names: Iterable[str], made_from: dict[str, Any], records: dict[str, list[dict]]
 ) -> None:
-    """Writes store.json and the files beside it from the records of all shards, in order.
+    """Writes store.json and the files beside it from {split: records of `write_shard`, in order}.
 
-    Args:
-      path: the store's folder.
-      name: the dataset.
-      class_names: the name of every label.
-      made_from: JSON-able facts about source and preprocessing.
-      records: {split: records of `write_shard`}.
+    `made_from` holds JSON-able facts about source and preprocessing; `class_names` names every label.
     """
     splits = {}
     for split, shards in records.items():

@@ -59,19 +59,13 @@ def load_cifar100_subclass(
     train_limit: int | None,
     test_limit: int | None,
 ) -> Dataset:
-    """Reads CIFAR-100 with superclasses as labels and leaves k subclasses of each out of training.
+    """Reads CIFAR-100 with superclasses as labels and leaves k subclasses of each out of training; arguments as of `data.load`.
 
-    Of the 50,000 training images (5 - k) 10,000 remain. The test images are all 10,000, in two parts: `seen`
-    subclasses, (5 - k) 2,000, and `unseen` ones, k 2,000.
-
-    Args:
-      name: `cifar100_subclass_k1` to `_k4`.
-      data_dir, seed, image_size: see `data.load`.
-      train_limit, test_limit: see `data.load`; prefixes are balanced over superclasses.
+    Of the 50,000 training images (5 - k) 10,000 remain. The test images are all 10,000, in two parts: `seen` subclasses,
+    (5 - k) 2,000, and `unseen` ones, k 2,000. `name` is `cifar100_subclass_k1` to `_k4`; limits are balanced over superclasses.
 
     Raises:
-      FileNotFoundError: CIFAR-100 is not there, see `data.tfds_source.load_cifar`.
-      ValueError: its classes differ from CIFAR-100's.
+      FileNotFoundError, ValueError: CIFAR-100 is missing, or its classes differ from CIFAR-100's.
     """
     k = int(name.removeprefix(PREFIX))
     whole = data.load("cifar100", data_dir=data_dir, seed=seed, image_size=image_size)

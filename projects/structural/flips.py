@@ -107,17 +107,10 @@ def _measured(workdir, made_from, found, models, config, mesh) -> list[Flips]:
 def best_classes(
     models: Mapping[Key, Model], sequences: Sequences, batch_size: int, mesh: jax.sharding.Mesh
 ) -> dict[Key, np.ndarray]:
-    """Shows all frames of one perturbation to every model.
+    """Shows all frames of one perturbation to every model {(name, seed): (graphdef, state)}, `batch_size` frames at once.
 
-    Args:
-      models: {(name, seed): (graphdef, state)}.
-      sequences: sequences of one perturbation, frames of the models' size.
-      batch_size: frames at once; whole sequences where one fits.
-      mesh: devices, over which each batch is split.
-
-    Returns:
-      {(name, seed): int32 [sequences, frames, 5]}, classes of the largest logits, best first; all classes of networks
-      with fewer than 5.
+    Returns {(name, seed): int32 [sequences, frames, 5]}, classes of the largest logits, best first; all classes of networks
+    with fewer than 5.
 
     Raises:
       ValueError: a frame cannot be read, or a network's logits are not finite.

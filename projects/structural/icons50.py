@@ -106,19 +106,13 @@ def load_icons50(
     train_limit: int | None,
     test_limit: int | None,
 ) -> Dataset:
-    """Reads ICONS-50 and holds out the icons of a protocol, which become the test images.
+    """Reads ICONS-50 and holds out the icons of a protocol, which become the test images; arguments as of `data.load`.
 
-    Args:
-      name: `icons50_microsoft` or `icons50_apple` (a style), `icons50_subclass` (50 subtypes, matched as in the
-        released code) or `icons50_subclass_exact`.
-      data_dir: either release, see `read`.
-      seed: unused, nothing here is random.
-      image_size: 32.
-      train_limit, test_limit: see `data.load`.
+    `name` is `icons50_microsoft` or `icons50_apple` (a style), `icons50_subclass` (50 subtypes, matched as in the released
+    code) or `icons50_subclass_exact`; `data_dir` is either release, see `read`.
 
     Raises:
-      FileNotFoundError: nothing is there.
-      ValueError: it is no release of ICONS-50, or no icon is held out.
+      FileNotFoundError, ValueError: it is no release of ICONS-50, or no icon is held out.
     """
     del seed, image_size
     if data_dir is None:

@@ -37,23 +37,14 @@ def load_superclasses(
     test_limit: int | None = None,
     max_damaged: float = 0.01,
 ) -> Dataset:
-    """Reads the images of listed synsets, with superclasses as labels.
+    """Reads the images of listed synsets, with superclasses as labels; arguments as of `data.load` and `load_image_folder`.
 
     The test images are in two parts, `seen` and `unseen` synsets. In the accuracies of the parts images that cannot be
     read count as errors, as in the released code; other accuracies leave them out. Images are decoded once into
-    `data.cache`.
-
-    Args:
-      name: the name the dataset gets.
-      data_dir: the folder DIR of this module.
-      seed: unused, nothing here is random.
-      image_size, train_size, resize: see `data.load`.
-      max_damaged: see `data.image_folder.load_image_folder`.
-      train_limit: see `data.load`; the prefix is balanced over superclasses, other files are not opened.
-      test_limit: the same for test images, balanced over parts of superclasses.
+    `data.cache`. Training limits are balanced over superclasses, test limits over their parts; other files are not opened.
 
     Raises:
-      FileNotFoundError: the lists, or the folder of a listed synset, are not there.
+      FileNotFoundError: the lists, or the folder of a listed synset, do not exist.
       ValueError: the lists are malformed, or too many images are damaged.
     """
     del seed

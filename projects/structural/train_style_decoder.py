@@ -126,13 +126,8 @@ def train(
 ) -> adain.StyleTransfer:
     """Trains for config.adain.steps steps, or continues; the result depends on config and images alone.
 
-    Args:
-      asked: config.adain.
-      seed: seed of the choice of images of each step.
-      network: the network before the first step.
-      contents: uint8 [N, H, W, 3], anything indexed by an integer array.
-      styles: uint8 [S, H, W, 3].
-      workdir: folder of checkpoints and metrics.jsonl.
+    `contents` is uint8 [N, H, W, 3], anything indexed by an integer array, `styles` uint8 [S, H, W, 3]; `seed` chooses the
+    images of each step. The folder `workdir` gets checkpoints and metrics.jsonl.
 
     Raises:
       ValueError: sides of contents are not multiples of 8.
