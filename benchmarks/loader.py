@@ -23,9 +23,8 @@ from benchmarks import tables, timing
 from benchmarks.device import works
 from configs import default
 from data import tree
-from data.dataset import Split
+from data.dataset import ShardedImages, Split
 from data.imagenet import store
-from data.sharded import ShardedImages
 from runtime import meshes
 from training import batches, stream
 from training.batches import Plan

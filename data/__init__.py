@@ -1,6 +1,6 @@
 """Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
-dataset.py       `Dataset` of two `Split`s, the result of every source; two datasets as one to train on
+dataset.py       `Dataset` of two `Split`s, the result of every source; images in several arrays, two datasets as one
 shapes.py        `shapes`: drawn from a seed, needs no download; shapes_scene.py draws one image
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
@@ -8,7 +8,6 @@ imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards,
 corrupted/       corrupted datasets on disk, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
-sharded.py       images in several arrays, indexed like one
 cache.py         decoded images on disk, so that a dataset is decoded once per machine
 decode.py        one image file to a square of pixels
 blocks.py        .npy files of images: written piece by piece, compared with checksums when they are read

@@ -56,12 +56,8 @@ def main(argv: list[str] | None = None) -> int:
         if flags.dataset in tfds_source.CIFAR:
             print(prepare(flags.dataset, flags.data_dir))
         else:
-            names = (
-                *("image_size", "train_size", "resize", "workers"),
-                *("shard_images", "max_damaged", "test_fraction", "verify"),
-            )
-            options = {name: getattr(flags, name) for name in names}
-            print(prepare_and_verify(flags.dataset, flags.source, flags.data_dir, **options))
+            options = vars(flags)
+            print(prepare_and_verify(*map(options.pop, ("dataset", "source", "data_dir")), **options))
     except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1

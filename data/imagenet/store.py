@@ -21,8 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from data import blocks, decode
-from data.dataset import Dataset, Split, describe, limited, make_split, sha256
-from data.sharded import ShardedImages
+from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split, sha256
 from runtime import files
 
 META = "store.json"

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from data import decode, tree
-from data.dataset import Dataset, Parts, balanced_prefix, describe, make_split, sha256
+from data.dataset import Dataset, Parts, ShardedImages, balanced_prefix, describe, make_split, sha256
 from data.image_folder import decoded
-from data.sharded import ShardedImages
 from runtime import files
 
 LISTS = "superclasses.json"

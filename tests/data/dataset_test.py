@@ -1,5 +1,6 @@
-"""The contract every source keeps: splits, limits, devices, names."""
+"""The contract that every source keeps: splits, limits, devices, names, images in several arrays, two datasets as one."""
 
+import dataclasses
 import hashlib
 
 import jax
@@ -109,3 +110,89 @@ def test_provenance_holds_the_digest_of_the_very_arrays():
         assert facts["size"] == len(split) and facts["image_shape"] == [32, 32, 3]
         assert facts["sha256"]["images"] == hashlib.sha256(split.images.tobytes()).hexdigest()
     assert loaded.image_shape == (32, 32, 3) and loaded.num_classes == 10
+
+
+WHOLE = np.random.default_rng(0).integers(0, 256, (23, 4, 5, 3), np.uint8)
+SHARDED = dataset.ShardedImages(np.split(WHOLE, [1, 9, 9, 20]), (4, 5, 3))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(0, 22, -1, -23, np.int32(9), slice(None), slice(5, 12), slice(-3, None), slice(None, None, -4), slice(7, 7)),
+        *([3, 3, 20, 0], np.array([[8, 9], [19, 20]]), np.array([], int), np.arange(23) % 3 == 0),
+    ],
+)
+def test_indexing(key):
+    found = SHARDED[key]
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, WHOLE[key])
+
+
+@pytest.mark.parametrize("key", [23, -24, [0, 23], [0.5], np.ones(5, bool)])
+def test_indices_that_are_not_there(key):
+    with pytest.raises(IndexError, match="expected integers from -23 to 22"):
+        SHARDED[key]
+
+
+def test_as_an_array():
+    assert SHARDED.shape == WHOLE.shape and len(SHARDED) == 23 and SHARDED.nbytes == WHOLE.nbytes
+    np.testing.assert_array_equal(np.asarray(SHARDED), WHOLE)
+    assert np.asarray(SHARDED, np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="without a copy"):
+        np.array(SHARDED, copy=False)
+    empty = dataset.ShardedImages([], (4, 5, 3))
+    assert empty.shape == (0, 4, 5, 3) and empty[:].shape == (0, 4, 5, 3)
+
+
+def test_shards_of_unequal_shape_are_refused():
+    with pytest.raises(ValueError, match=r"expected shards uint8\[n, 4, 5, 3\], found uint8\[2, 5, 4, 3\]"):
+        dataset.ShardedImages([WHOLE, np.zeros((2, 5, 4, 3), np.uint8)], (4, 5, 3))
+
+
+def test_on_the_device_it_is_one_array():
+    labels = np.arange(23, dtype=np.int32) % 7
+    split = dataset.make_split(SHARDED, labels, labels, 7, "here")
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    for placed in (split.to_device(), split.to_device(sharding), data.Split(SHARDED[2:4], labels, labels).to_device()):
+        assert isinstance(placed.images, jax.Array)
+    np.testing.assert_array_equal(split.to_device(sharding).images, WHOLE)
+
+
+@pytest.fixture(scope="module")
+def both():
+    first = data.load("shapes", train_limit=30, test_limit=20)
+    return first, dataclasses.replace(data.load("shapes", seed=1, train_limit=50, test_limit=10), name="styled")
+
+
+def test_training_images_of_both_and_test_images_of_the_first(both):
+    first, second = both
+    found = dataset.union(first, second)
+    images = np.concatenate([first.train.images, second.train.images])
+    np.testing.assert_array_equal(found.train.images, images)
+    for chosen in (np.array([79, 0, 30, 29, 0, -1]), slice(25, 40), 3, 70, slice(0, 0)):
+        np.testing.assert_array_equal(found.train.images[chosen], images[chosen])
+    np.testing.assert_array_equal(found.train.to_device().images, images)
+    assert found.train.images.nbytes == images.nbytes and found.train.images.shape == images.shape
+    np.testing.assert_array_equal(found.train.labels, [*first.train.labels, *second.train.labels])
+    assert len(np.unique(found.train.index)) == len(found.train) == 80
+    assert found.train.labels.dtype == found.train.index.dtype == np.int32
+    np.testing.assert_array_equal(found.test.images, first.test.images)
+    assert found.name == "shapes+styled"
+    assert found.provenance["train"] == first.provenance["train"]
+    assert found.provenance["mixed_in"]["train"]["sha256"] == second.provenance["train"]["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: {"class_names": (*d.class_names[:-1], "x")}, "found 10 against 10 classes, different in .*x"),
+        (lambda d: {"class_names": d.class_names[::-1]}, "different in their order"),
+        (lambda d: {"train": dataclasses.replace(d.train, images=d.train.images[:, :16])}, r"images of \(32, 32, 3\)"),
+        (lambda d: {"train": data.Split(d.train.images[:0], d.train.labels[:0], d.train.index[:0])}, "found none"),
+    ],
+)
+def test_datasets_that_do_not_fit_together_are_refused(both, change, message):
+    first, second = both
+    with pytest.raises(ValueError, match=message):
+        dataset.union(first, dataclasses.replace(second, **change(second)))

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from corruptions.scoring.conditions import Condition
-from data.dataset import Split
-from data.sharded import ShardedImages
+from data.dataset import ShardedImages, Split
 from evaluation import correctness
 from evaluation.shown import Shown
 from runtime import workdirs

@@ -13,12 +13,14 @@ import zlib
 import jax
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 from PIL import Image
 
 import corruptions
 from corruptions.write import Source, WriteError, __main__, from_arrays, from_folder, from_tfds, verify, write_dataset
 from data.corrupted import open_corrupted
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
+from tests.data import records
 
 
 def save(path, image, **options):
@@ -175,34 +177,16 @@ def test_a_changed_folder_is_another_source(tmp_path):
 
 
 def write_tfds(root, shift=0, colour=0):
-    """A tiny dataset written by tfds itself, images of two sizes in `mixed`; `shift` moves labels, `colour` pixels."""
-    import tensorflow_datasets as tfds
-
-    def info(self):
-        features = {"image": tfds.features.Image(shape=(None, None, 3)), "file_name": tfds.features.Text()}
-        features["label"] = tfds.features.ClassLabel(names=["cat", "dog", "eel"])
-        return tfds.core.DatasetInfo(
-            builder=self, features=tfds.features.FeaturesDict(features), disable_shuffling=True
-        )
-
-    def examples(self, mixed):
-        for i in range(12):
-            file = io.BytesIO()  # encoded bytes: tfds would need TensorFlow to encode an array
-            Image.fromarray(smooth(40 + i, 50) if mixed else IMAGES[i] + np.uint8(colour)).save(file, "PNG")
-            file.seek(0)
-            yield i, {"image": file, "label": (i + shift) % 3, "file_name": f"val_{i}.png"}
-
-    body = {
-        "VERSION": tfds.core.Version("1.0.0"),
-        "name": "jaxc_tiny",
-        "pkg_dir_path": root,
-        "_info": info,
-        "_split_generators": lambda self, _: {"test": examples(self, False), "mixed": examples(self, True)},
-        "_generate_examples": examples,
+    """A tiny dataset, images of two sizes in `mixed`; `shift` moves labels, `colour` pixels."""
+    splits = {
+        "test": [{"image": image + np.uint8(colour)} for image in IMAGES],
+        "mixed": [{"image": smooth(40 + i, 50)} for i in range(12)],
     }
-    builder = type("JaxcTiny", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
-    builder(data_dir=str(root), file_format="array_record").download_and_prepare()
-    return root
+    for rows in splits.values():
+        for i, row in enumerate(rows):
+            row |= {"label": (i + shift) % 3, "file_name": f"val_{i}.png"}
+    label = tfds.features.ClassLabel(names=["cat", "dog", "eel"])
+    return records.write(root, "jaxc_tiny", splits, file_name=tfds.features.Text(), label=label)
 
 
 @pytest.fixture(scope="module")

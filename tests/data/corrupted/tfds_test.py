@@ -1,14 +1,14 @@
 """Corrupted datasets of TensorFlow Datasets."""
 
-import io
 import json
 import sys
 
 import numpy as np
 import pytest
-from PIL import Image
+import tensorflow_datasets as tfds
 
 from data.corrupted import open_corrupted
+from tests.data import records
 from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
 
@@ -17,37 +17,16 @@ def tfds_root(tmp_path_factory):
     """cifar10_corrupted with three of its 95 configurations, written by tfds itself without
     TensorFlow.
     """
-    import tensorflow_datasets as tfds
+    root, configs = tmp_path_factory.mktemp("tfds"), ("elastic_5", "fog_2", "fog_1")
 
-    root = tmp_path_factory.mktemp("tfds")
+    def splits(config):
+        name, _, severity = config.rpartition("_")
+        pairs = zip(pixels(name, int(severity)), LABELS)
+        return {"test": [{"image": image, "label": int(label)} for image, label in pairs]}
 
-    def info(self):
-        features = {"image": tfds.features.Image(shape=(32, 32, 3)), "label": tfds.features.ClassLabel(num_classes=4)}
-        return tfds.core.DatasetInfo(
-            builder=self, features=tfds.features.FeaturesDict(features), disable_shuffling=True
-        )
-
-    def examples(self):
-        name, _, severity = self.builder_config.name.rpartition("_")
-        for i, image in enumerate(pixels(name, int(severity))):
-            file = io.BytesIO()
-            Image.fromarray(image).save(file, "PNG")
-            file.seek(0)
-            yield i, {"image": file, "label": int(LABELS[i])}
-
-    configs = [tfds.core.BuilderConfig(name=name, description=name) for name in ("elastic_5", "fog_2", "fog_1")]
-    body = {
-        "VERSION": tfds.core.Version("1.0.0"),
-        "BUILDER_CONFIGS": configs,
-        "name": "cifar10_corrupted",
-        "pkg_dir_path": root,
-        "_info": info,
-        "_split_generators": lambda self, _: {"test": examples(self)},
-        "_generate_examples": examples,
-    }
-    builder = type("Cifar10Corrupted", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
+    label = tfds.features.ClassLabel(num_classes=4)
     for config in configs:
-        builder(data_dir=str(root), config=config, file_format="array_record").download_and_prepare()
+        records.write(root, "cifar10_corrupted", splits, configs=configs, config=config, label=label)
     return root
 
 

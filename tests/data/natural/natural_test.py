@@ -3,7 +3,6 @@ list.
 """
 
 import importlib.resources
-import io
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import tensorflow_datasets as tfds
 from PIL import Image
 
 from data.natural import NAMES, open_natural, sets
+from tests.data import records
 from tests.data.natural.pictures import picture, tree
 
 WORDNET = (
@@ -156,34 +156,13 @@ def test_names_that_are_none_are_answered_with_the_nearest(read):
     assert len(NAMES) == 10
 
 
-def builder_class(name, labels, side):
-    """A tfds builder of a test split, one picture for each label, its shade the label modulo
-    250.
-    """
-
-    def info(self):
-        features = {"image": tfds.features.Image(), "label": tfds.features.ClassLabel(**labels)}
-        return tfds.core.DatasetInfo(
-            builder=self, features=tfds.features.FeaturesDict(features), disable_shuffling=True
-        )
-
-    def examples(self):
-        for i, label in enumerate((6, 11, 988) if "names" in labels else (9, 0, 3)):
-            file = io.BytesIO()
-            Image.fromarray(np.full((side, side, 3), label % 250, np.uint8)).save(file, "PNG")
-            file.seek(0)
-            yield i, {"image": file, "label": label}
-
-    body = {
-        "VERSION": tfds.core.Version("0.1.0"), "name": name, "pkg_dir_path": importlib.resources.files("tests"),
-        "_info": info, "_split_generators": lambda self, _: {"test": examples(self)}, "_generate_examples": examples,
-    }  # fmt: skip
-    return type(name, (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
-
-
 def test_records_of_tfds_become_groups(read, tmp_path):
-    for name, labels, side in (("imagenet_a", {"names": WORDNET}, 8), ("cifar10_1", {"num_classes": 10}, 32)):
-        builder_class(name, labels, side)(data_dir=str(tmp_path), file_format="array_record").download_and_prepare()
+    for name, kind, side, labels in (
+        ("imagenet_a", {"names": WORDNET}, 8, (6, 11, 988)),
+        ("cifar10_1", {"num_classes": 10}, 32, (9, 0, 3)),
+    ):
+        rows = [{"image": np.full((side, side, 3), label % 250, np.uint8), "label": label} for label in labels]
+        records.write(tmp_path, name, {"test": rows}, "0.1.0", label=tfds.features.ClassLabel(**kind))
     (tmp_path / "cifar10_1" / "v6").mkdir()
     (tmp_path / "cifar10_1" / "0.1.0").rename(tmp_path / "cifar10_1" / "v6" / "0.1.0")
     found = read("imagenet_a").split
