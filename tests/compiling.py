@@ -1,8 +1,7 @@
 """How the programs of tests are compiled: in a fraction of the time that users' programs take.
 
-Compiling would be most of the suite's time. Without the slower of XLA's two makers of fused loops,
-without splitting a program over threads and without LLVM's optimisations it is a third. Workers
-that share the cores compute each on one.
+Compiling would be most of the suite's time. Without the slower of XLA's two makers of fused loops, without splitting a
+program over threads and without LLVM's optimisations it is a third. Workers that share the cores compute each on one.
 `make slow` sets JAX_DISABLE_MOST_OPTIMIZATIONS, and everything is compiled as users' programs are.
 """
 

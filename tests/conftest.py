@@ -72,9 +72,7 @@ def few_programs():
 
 @pytest.fixture
 def shared():
-    """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly,
-    without it.
-    """
+    """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly, without it."""
     folder = os.environ.get("JAXC_SHARED")
     if not folder:
         pytest.skip("JAXC_SHARED does not name the folder with golden figures and photographs")

@@ -15,9 +15,7 @@ NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "segmentation": "jax", "tor
 
 
 def run(name):
-    """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is
-    about.
-    """
+    """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is about."""
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
     # As a user runs it, not as a test.

@@ -1,6 +1,4 @@
-"""docs/extending.md: its examples run and do what they say, and config.imports brings them to
-commands.
-"""
+"""docs/extending.md: its examples run and do what they say, and config.imports brings them to commands."""
 
 import importlib.util
 import json
@@ -41,9 +39,7 @@ SMALL = (  # and yet above chance
 
 @pytest.fixture
 def extending(tmp_path, monkeypatch):
-    """The examples of docs/extending.md, {file: module}, the files written to a folder that is
-    imported from.
-    """
+    """The examples of docs/extending.md, {file: module}, the files written to a folder that is imported from."""
     blocks = [b for b in FENCE.finditer(PAGE.read_text()) if b["head"].startswith("python")]
     monkeypatch.syspath_prepend(str(tmp_path))
     found = {}

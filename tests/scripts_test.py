@@ -1,6 +1,4 @@
-"""The scripts as a user runs them: a whole small study, resumed, evaluated further, and refusing
-what is wrong.
-"""
+"""The scripts as a user runs them: a whole small study, resumed, evaluated further, and refusing what is wrong."""
 
 import json
 import sys

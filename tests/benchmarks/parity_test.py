@@ -1,5 +1,4 @@
-"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown
-that says it all."""
+"""The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
 
 import json
 
@@ -8,16 +7,10 @@ import pytest
 
 import corruptions
 from benchmarks.parity import measures, report
-from corruptions import imagenet_c  # noqa: F401 - registers what the test counts
 from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photographs
 
 RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
-
-
-def test_every_corruption_of_imagenet_c_has_a_reference():
-    ours = {name.split("/")[1] for name in corruptions.names() if name.startswith("imagenet_c/")}
-    assert ours <= references.REFERENCES.keys() and len(references.REFERENCES) == 19
 
 
 def test_differences_are_of_levels_and_per_cent():

@@ -33,8 +33,7 @@ def test_operations_are_three_forward_passes_of_the_published_size(name, image_s
 
 
 def test_operations_agree_with_the_compiler():
-    """XLA's own count of an unrolled step, of which the elementwise part of a wide network is a few
-    per cent."""
+    """XLA's own count of an unrolled step, of which the elementwise part of a wide network is a few per cent."""
     graphdef, params, rest = nnx.split(
         models.build("small_resnet", 10, dtype="float32", conv="xla", widths=(96, 192)), nnx.Param, ...
     )
@@ -48,8 +47,7 @@ def test_operations_agree_with_the_compiler():
 
     lowered = jax.jit(step).lower(params, rest, jnp.zeros((2, 192, 192, 3)), jnp.zeros(2, jnp.int32))
     counted = 2 * training_flops("small_resnet", 192, 10, widths=(96, 192))
-    # The compiler leaves out products with the padding's zeros (few in large maps) and counts what
-    # is elementwise.
+    # The compiler leaves out products with the padding's zeros (few in large maps) and counts what is elementwise.
     assert lowered.cost_analysis()["flops"] == pytest.approx(counted, rel=0.05)
 
 

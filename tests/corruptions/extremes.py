@@ -34,9 +34,7 @@ def pictures(height, width, rng):
 
 
 def draw_severities(scale, number, rng):
-    """Severities of a batch, float32 [number]: the ends of the scale, its levels, and values in
-    between.
-    """
+    """Severities of a batch, float32 [number]: the ends of the scale, its levels, and values in between."""
     if isinstance(scale, corruptions.Levels):
         several = rng.uniform(1, scale.count, number)
         return np.where(rng.random(number) < 0.6, np.round(several), several).astype(np.float32)

@@ -1,6 +1,4 @@
-"""The public face of the library: typed throughout, and marked as typed for those who install
-it.
-"""
+"""The public face of the library: typed throughout, and marked as typed for those who install it."""
 
 import importlib.resources
 import inspect
@@ -12,9 +10,7 @@ from corruptions import augment, cbar, imagenet_c, noc, write
 
 
 def public_functions(module):
-    """(name, function) of every public function, and of the public methods of every public class,
-    of a module.
-    """
+    """(name, function) of every public function, and of the public methods of every public class, of a module."""
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isfunction(value):

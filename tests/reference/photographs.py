@@ -4,8 +4,7 @@ import numpy as np
 
 
 def photograph(height, width, seed=0):
-    """Draws uint8 [height, width, 3], levels over most of the range; another seed, another
-    scene."""
+    """Draws uint8 [height, width, 3], levels over most of the range; another seed, another scene."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / max(height, width)
     scene = np.full((height, width, 3), rng.uniform(0.2, 0.6, 3))

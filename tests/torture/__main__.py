@@ -4,9 +4,8 @@
     python -m tests.torture --only=kills:17            # one case again, exactly
     python -m tests.torture --failed                   # all that failed, after the code was mended
 
-A case is chosen by (attack, --seed, its number). Each is a line of OUT/ATTACK.jsonl; the same
-command continues until the cases of that folder have taken --minutes in all. Prints a Markdown
-table, which is OUT/summary.md too.
+A case is chosen by (attack, --seed, its number). Each is a line of OUT/ATTACK.jsonl; the same command continues until
+the cases of that folder have taken --minutes in all. Prints a Markdown table, which is OUT/summary.md too.
 """
 
 import os

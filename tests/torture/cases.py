@@ -55,9 +55,7 @@ class Torture:
         self._revision = git_revision()[:12]
 
     def records(self) -> list[dict]:
-        """What the logs of this folder hold, of this seed; of a case that was run again its last
-        record.
-        """
+        """What the logs of this folder hold, of this seed; of a case that was run again its last record."""
         found = {}
         for attack in ATTACKS:
             path = self._folder / f"{attack}.jsonl"
@@ -68,9 +66,7 @@ class Torture:
         return list(found.values())
 
     def run(self, minutes: float, attacks: tuple[str, ...]) -> None:
-        """Runs cases of the attack that is furthest behind its share, until all took so many
-        minutes.
-        """
+        """Runs cases of the attack that is furthest behind its share, until all took so many minutes."""
         spent = dict.fromkeys(attacks, 0.0)
         numbers = dict.fromkeys(attacks, 0)
         for record in self.records():

@@ -18,9 +18,7 @@ LIMIT = 240.0  # seconds after which a command counts as hanging
 
 
 class Clock:
-    """Seconds in which this process ran: those for which it was stopped (SIGSTOP, a machine asleep)
-    do not count.
-    """
+    """Seconds in which this process ran: those for which it was stopped (SIGSTOP, a machine asleep) do not count."""
 
     def __init__(self):
         self._seconds, self._last = 0.0, time.monotonic()
@@ -98,9 +96,7 @@ class Process:
         self._process.send_signal(number)
 
     def wait(self, kill: int | None = None, due: Callable[[float], bool] = lambda seconds: False) -> Ending:
-        """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)`
-        says so.
-        """
+        """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)` says so."""
         disturbed = hung = False
         while self.running():
             seconds = CLOCK.tick() - self._began

@@ -1,6 +1,4 @@
-"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what
-tells of the run.
-"""
+"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what tells of the run."""
 
 import hashlib
 import json

@@ -1,8 +1,6 @@
-"""Damages: a file of a workdir, a written dataset or a cache is broken or edited; then a command
-meets it.
+"""Damages: a file of a workdir, a written dataset or a cache is broken or edited; then a command meets it.
 
-Afterwards the command must refuse and name what is wrong, or end with the numbers of an undamaged
-run.
+Afterwards the command must refuse and name what is wrong, or end with the numbers of an undamaged run.
 """
 
 import json
@@ -75,9 +73,7 @@ def _names(name):
 
 
 def _pick(rng, folder):
-    """A file: first a kind, then one of the kind, so that the many files of checkpoints do not hide
-    the others.
-    """
+    """A file: first a kind, then one of the kind, so that the many files of checkpoints do not hide the others."""
     kinds = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != ".lock":

@@ -1,6 +1,4 @@
-"""Full disks: a small file system, or a limit on the size of files; the command says so, and
-continues given room.
-"""
+"""Full disks: a small file system, or a limit on the size of files; the command says so, and continues given room."""
 
 import contextlib
 import os

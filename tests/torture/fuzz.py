@@ -1,6 +1,4 @@
-"""Fuzz: corruptions, shapes, types and severities drawn at random, against properties and slow
-independent references.
-"""
+"""Fuzz: corruptions, shapes, types and severities drawn at random, against properties and slow independent references."""
 
 import functools
 import pathlib
@@ -29,9 +27,7 @@ def case(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcom
 
 
 def attack(rng: np.random.Generator, name: str, shape: tuple[int, int], kind: str) -> Outcome:
-    """Corrupts five batches of extreme pictures, checks each, and some against a reference given
-    the same draws.
-    """
+    """Corrupts five batches of extreme pictures, checks each, and some against a reference given the same draws."""
     what = f"{name} on {kind} {shape[0]}x{shape[1]}"
     if kind not in ("uint8", "float32"):
         return _unusual(rng, name, shape, kind, what)
@@ -86,9 +82,7 @@ def _properties(images, found, severity):
 
 
 def same_pixels(found: np.ndarray, expected: np.ndarray, where: str) -> list[str]:
-    """Complaints about pixels that `corrupt` promises to be the same in another batch or
-    program.
-    """
+    """Complaints about pixels that `corrupt` promises to be the same in another batch or program."""
     different = np.abs(found.astype(np.float64) - expected.astype(np.float64))
     if found.dtype == np.uint8:
         number = np.count_nonzero(different)

@@ -18,8 +18,7 @@ _FEW = 2e-3  # where nearest pixels are looked up, precisions fall on two sides 
 def compare(rng: np.random.Generator, name: str, shape: tuple[int, int]) -> list[str] | None:
     """Returns complaints about one photograph, None where there is no reference.
 
-    ImageNet-C at 32x32, whose table the references have, and C-bar may differ by a level, NOC by
-    2e-5 in [0, 1].
+    ImageNet-C at 32x32, whose table the references have, and C-bar may differ by a level, NOC by 2e-5 in [0, 1].
     """
     benchmark, bare = name.split("/")
     seed, image_seed = int(rng.integers(2**31)), int(rng.integers(10_000))

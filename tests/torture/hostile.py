@@ -1,6 +1,4 @@
-"""Hostile inputs: image files, settings and arguments that nobody should give, of which each must
-be named.
-"""
+"""Hostile inputs: image files, settings and arguments that nobody should give, of which each must be named."""
 
 import pathlib
 import shutil
@@ -23,9 +21,7 @@ _NAMES = ("a.png", "z z.png", "ä.jpg", "line\nbreak.png", "b.JPEG", "c.jpg", "-
 
 
 def images(rng: np.random.Generator, folder: pathlib.Path) -> Outcome:
-    """A folder of good images with one that is hostile: the good ones come out alike, the other is
-    decoded or named.
-    """
+    """A folder of good images with one that is hostile: the good ones come out alike, the other is decoded or named."""
     root = folder / "tree"
     shutil.rmtree(root, ignore_errors=True)
     for number in range(8):
@@ -176,9 +172,7 @@ _BAD = {  # argument -> values that corrupt must refuse
 
 
 def calls(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
-    """A hundred calls of `corrupt`, each with one bad argument: ValueError or TypeError, which say
-    something.
-    """
+    """A hundred calls of `corrupt`, each with one bad argument: ValueError or TypeError, which say something."""
     del folder
     stories = []
     for _ in range(100):

@@ -1,6 +1,4 @@
-"""Kills: SIGKILL, SIGTERM or Ctrl-C at random moments of a command; then the same command
-continues.
-"""
+"""Kills: SIGKILL, SIGTERM or Ctrl-C at random moments of a command; then the same command continues."""
 
 import signal
 
@@ -24,9 +22,7 @@ _STATUS = {  # signal -> exit statuses of a process it ended
 
 
 def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
-    """Disturbs a command two to eight times, lets it finish, and compares with the undisturbed
-    run.
-    """
+    """Disturbs a command two to eight times, lets it finish, and compares with the undisturbed run."""
     names = list(_WEIGHTS)
     weights = np.array([_WEIGHTS[name] for name in names], float)
     name = only or str(rng.choice(names, p=weights / weights.sum()))

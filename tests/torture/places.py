@@ -1,6 +1,4 @@
-"""Where cases are run: material, what each command leaves when nothing disturbs it, and the case at
-hand.
-"""
+"""Where cases are run: material, what each command leaves when nothing disturbs it, and the case at hand."""
 
 import hashlib
 import json
@@ -15,9 +13,7 @@ from tests.torture.scenarios import SCENARIOS
 
 
 class Place:
-    """The folder of a torture: material, references and the case at hand, always under the same
-    path.
-    """
+    """The folder of a torture: material, references and the case at hand, always under the same path."""
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder.resolve()

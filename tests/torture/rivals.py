@@ -13,9 +13,7 @@ _NAMES = ("train", "eval", "overlap", "judge", "write_npy", "write_folders", "ca
 
 
 def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
-    """Starts a command twice, the second a moment later; one of them must finish, with the result
-    of one alone.
-    """
+    """Starts a command twice, the second a moment later; one of them must finish, with the result of one alone."""
     name = only or str(rng.choice(_NAMES))
     facts = place.facts(name)
     place.begin(name)

@@ -1,6 +1,4 @@
-"""Twenty seconds of `make torture`, in this process, and the machinery itself: log, comparison,
-table.
-"""
+"""Twenty seconds of `make torture`, in this process, and the machinery itself: log, comparison, table."""
 
 import json
 

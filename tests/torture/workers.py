@@ -1,6 +1,4 @@
-"""A process that runs cases of attacks which need no process each; another takes its place when it
-dies.
-"""
+"""A process that runs cases of attacks which need no process each; another takes its place when it dies."""
 
 import contextlib
 import os

@@ -142,7 +142,6 @@ def test_training_on_a_small_file_system(tmp_path, expected, environment):
         env=without_none(os.environ | environment),
         capture_output=True,
         text=True,
-        timeout=280,
     )
     assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr

@@ -1,6 +1,4 @@
-"""AugMix: its transforms equal a composition by Pillow and NumPy, and its draws have the stated
-distributions.
-"""
+"""AugMix: its transforms equal a composition by Pillow and NumPy, and its draws have the stated distributions."""
 
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,4 @@
-"""AutoAugment: policies, strengths and probabilities as published, and transforms equal to
-Pillow's.
-"""
+"""AutoAugment: policies, strengths and probabilities as published, and transforms equal to Pillow's."""
 
 import jax
 import jax.numpy as jnp
@@ -32,8 +30,7 @@ Color 8 8; Solarize 8 7 | Sharpness 4 7; Invert 6 | ShearX 6 5; Equalize 10 | Co
 Equalize 4; Solarize 2 4 | Solarize 6 5; AutoContrast 6 | Invert 6; Equalize 10 | Color 6 4; Contrast 10 8
 Equalize 8; Equalize 6
 """
-# Strength at magnitudes 0..10 and the sign rule: "+-" around 0, "1+-" around 1, "" none; pixels for
-# a side of 32.
+# Strength at magnitudes 0..10 and the sign rule: "+-" around 0, "1+-" around 1, "" none; pixels for a side of 32.
 STRENGTHS = {
     "Rotate": ("+-", np.linspace(0, 30, 11)),
     "ShearX": ("+-", np.linspace(0, 0.3, 11)),
@@ -67,9 +64,7 @@ def possible(name, magnitude):
 
 
 def carried_out(policy, released):
-    """The cases ((code 1, strength 1), (code 2, strength 2)) and their probabilities, strengths
-    rounded.
-    """
+    """The cases ((code 1, strength 1), (code 2, strength 2)) and their probabilities, strengths rounded."""
     cases = {}
     for number, pair in enumerate(parsed(CIFAR if policy == "cifar" else IMAGENET), start=1):
         options = []
@@ -130,8 +125,7 @@ def test_equals_pillow(policy):
         expected = pillow_reference.chain(names, params["strength"][i], image).astype(int)
         difference = np.abs(found[i] - expected)
         if set(names) & {"rotate", "shear_x", "shear_y", "translate_x", "translate_y"}:
-            # Slopes such as 0.24 put many values on whole levels but for Pillow's own float64
-            # rounding.
+            # Slopes such as 0.24 put many values on whole levels but for Pillow's own float64 rounding.
             assert (difference > 1).mean() <= 2e-3
             unequal += (difference > 0).mean() > 1e-3
         else:

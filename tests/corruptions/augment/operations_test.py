@@ -19,9 +19,7 @@ NUMBER = {(32, 32): 40, (97, 72): 8}
 
 @functools.cache
 def images(shape):
-    """uint8 [N, H, W, 3]: photographs, some of them in a narrow range of levels, noise, few levels,
-    one level.
-    """
+    """uint8 [N, H, W, 3]: photographs, some of them in a narrow range of levels, noise, few levels, one level."""
     rng = np.random.default_rng(sum(shape))
     number = NUMBER[shape]
     found = [photograph(*shape, seed) for seed in range(number // 2)]
@@ -52,9 +50,7 @@ def strengths(name, number, shape):
 
 @jax.jit
 def run(images, codes, strengths):
-    """One program for all operations: uint8 [N, H, W, 3], int32 [N], float32 [N] to int32 [N, H, W,
-    3].
-    """
+    """One program for all operations: uint8 [N, H, W, 3], int32 [N], float32 [N] to int32 [N, H, W, 3]."""
 
     def one(args):
         image, code, strength = args
@@ -72,8 +68,7 @@ def test_equals_pillow(name, shape):
     expected = [pillow_reference.operation(name, image, float(s)) for image, s in zip(given, strength, strict=True)]
     difference = np.abs(np.asarray(found) - np.stack(expected).astype(int))
     if name in GEOMETRIC:
-        # Pillow interpolates in float64 and truncates; float32 lies on the other side of a whole
-        # level now and then.
+        # Pillow interpolates in float64 and truncates; float32 lies on the other side of a whole level now and then.
         assert difference.max() <= 1
         assert (difference > 0).mean() <= 1e-4, f"{(difference > 0).mean():.2e}"
     else:
@@ -142,8 +137,7 @@ def test_pack_and_unpack_keep_all_levels():
 
 
 def test_rotation_by_a_quarter_turns_the_grid():
-    # Beyond Pillow's own shortcut for quarter turns: the resampling itself, up to float32
-    # positions.
+    # Beyond Pillow's own shortcut for quarter turns: the resampling itself, up to float32 positions.
     given = np.random.default_rng(1).integers(0, 256, (32, 32, 3), np.uint8)
 
     @jax.jit

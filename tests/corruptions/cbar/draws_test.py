@@ -213,8 +213,7 @@ def test_perlin_draws():
     gradients = draws("perlin_noise")["gradients"]
     lengths = np.linalg.norm(gradients, axis=-1)
     assert np.all((abs(lengths - 1) < 1e-6) | (lengths == 0))
-    # Directions of points in a square: cos 4a has the mean 1 - pi/2 + ... of a square, 3 - pi < 0;
-    # not 0 as on a disc.
+    # Directions of points in a square: cos 4a has the mean 1 - pi/2 + ... of a square, 3 - pi < 0; not 0 as on a disc.
     angle = np.arctan2(gradients[..., 1], gradients[..., 0])
     assert abs(np.cos(4 * angle).mean() - (3 - np.pi)) < 0.01
 

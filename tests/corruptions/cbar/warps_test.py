@@ -32,9 +32,7 @@ def test_no_strength_no_change(name):
 
 @pytest.mark.parametrize("name", ["perspective_no_bars", "quadrilateral_no_bars"])
 def test_no_bars(name):
-    """Grey stays grey to the bit; every pixel shows the image, its own where the view is
-    outside.
-    """
+    """Grey stays grey to the bit; every pixel shows the image, its own where the view is outside."""
     grey = np.full((32, 32, 3), 77, np.uint8)
     for level in (1, 10):
         assert np.all(compiled(name, grey.shape)(jax.random.key(level), grey, level)[1] == 77)
@@ -78,9 +76,7 @@ def test_lenses_see_what_earlier_ones_left():
 
 
 def test_hash():
-    """The two fields are those of float64, swapped axes of one another, and as good as uniform and
-    independent.
-    """
+    """The two fields are those of float64, swapped axes of one another, and as good as uniform and independent."""
     hashes = jax.jit(displacement._hashes, static_argnums=0)
     for k in (0.37, 3.3, 7.1):
         seed = np.float32(k)

@@ -11,7 +11,7 @@ from corruptions import imagenet_c
 from corruptions.imagenet_c import elastic_transform, fog, glass_blur, motion_blur, snow, spatter
 from corruptions.primitives.textures import diamond_square
 from tests.reference.imagenet_c import glass, noise, pixelate
-from tests.reference.imagenet_c.elastic import reference_anchors
+from tests.reference.imagenet_c.elastic import PIXELS, reference_anchors
 from tests.reference.imagenet_c.snow import LARGE, reference_flakes
 from tests.reference.photographs import photograph
 
@@ -98,8 +98,7 @@ def test_coverage_of_spatter(side, images, expected):
         assert abs(share.mean() - per_cent) < 3 * share.std() / np.sqrt(images) + 0.1 * per_cent
 
 
-# Published maps: mean, standard deviation inside a map, and mean step between neighbours along x
-# (60 maps each).
+# Published maps: mean, standard deviation inside a map, and mean step between neighbours along x (60 maps each).
 @pytest.mark.parametrize(
     ("side", "decay", "mean", "std", "step"),
     [
@@ -148,15 +147,6 @@ def test_shifts_of_glass_are_uniform():
         assert abs(((joint - expected) ** 2 / expected).sum() - (joint.size - 1)) < 5 * np.sqrt(2 * joint.size)
 
 
-# alpha, sigma, affine jitter in pixels, severities 1..5.
-PIXELS = {
-    "cifar": [(0, 0, 2.56), (1.6, 6.4, 2.24), (2.56, 1.92, 1.92), (3.2, 1.28, 1.6), (3.2, 0.96, 0.96)],
-    "tiny": [(0, 0, 5.12), (3.2, 19.2, 3.84), (6.4, 5.12, 3.84), (6.4, 1.92, 1.92), (10.24, 1.92, 1.28)],
-    "imagenet": [(488, 170.8, 24.4), (488, 19.52, 48.8), (12.2, 2.44, 4.88), (17.08, 2.44, 4.88), (29.28, 2.44, 4.88)],
-    "inception": [(720, 252, 36), (720, 28.8, 72), (18, 3.6, 7.2), (25.2, 3.6, 7.2), (43.2, 3.6, 7.2)],
-}
-
-
 @pytest.mark.parametrize(("table", "side"), [("cifar", 32), ("tiny", 64), ("imagenet", 224)])
 def test_warps_have_the_published_distributions(table, side):
     number = 400 if side < 224 else 30
@@ -170,9 +160,8 @@ def test_warps_have_the_published_distributions(table, side):
         if not alpha:
             assert not np.any(params["dx"]) and not np.any(params["dy"])
             continue
-        # White noise of variance 1/3, filtered along both axes: covariance (alpha^2 / 3) K (x) K
-        # with K = G G^T, hence mean square (alpha tr K / n)^2 / 3, with relative standard error
-        # sqrt(2) tr K^2 / (tr K)^2 per field.
+        # White noise of variance 1/3, filtered along both axes: covariance (alpha^2 / 3) K (x) K with K = G G^T, hence
+        # mean square (alpha tr K / n)^2 / 3, with relative standard error sqrt(2) tr K^2 / (tr K)^2 per field.
         g = ndimage.gaussian_filter1d(np.eye(side), sigma, axis=0, mode="reflect", truncate=3)
         k = g @ g.T
         expected = (alpha * np.trace(k) / side) ** 2 / 3

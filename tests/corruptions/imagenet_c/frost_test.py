@@ -34,9 +34,7 @@ def folder(tmp_path):
 
 
 def reference_resize(texture, scale):
-    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in
-    float64.
-    """
+    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in float64."""
     height, width = round(texture.shape[0] * scale), round(texture.shape[1] * scale)
     out = np.zeros((height, width, 3))
     for o in range(height):

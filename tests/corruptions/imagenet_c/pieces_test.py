@@ -50,8 +50,7 @@ def test_is_imagemagicks_motion_blur(table):
             difference = np.abs(found - imagemagick(image, radius, sigma, degrees))
             assert difference.max() <= 1
             wrong.append((difference > 0).mean())
-    # The exact sums lie on the 16-bit border of two levels with probability about 1e-4 of float32
-    # rounding.
+    # The exact sums lie on the 16-bit border of two levels with probability about 1e-4 of float32 rounding.
     assert np.mean(wrong) < 2e-4
 
 

@@ -1,6 +1,4 @@
-"""The random half of the NOC candidates: distributions, places, and the published fractions of
-changed pixels.
-"""
+"""The random half of the NOC candidates: distributions, places, and the published fractions of changed pixels."""
 
 import jax
 import numpy as np

@@ -1,6 +1,4 @@
-"""The NOC candidates once more, as plain NumPy, SciPy and Pillow, given the draws. Slow, and
-written apart.
-"""
+"""The NOC candidates once more, as plain NumPy, SciPy and Pillow, given the draws. Slow, and written apart."""
 
 import colorsys
 
@@ -147,9 +145,7 @@ def translation(image, p):
 
 
 def affine_matrix(image, name, degrees):
-    """Output to input, [2, 3], about the centre of torchvision 0.6, (W/2 + 1/2, H/2 + 1/2); pixel x
-    lies at x + 1/2.
-    """
+    """Output to input, [2, 3], about the centre of torchvision 0.6, (W/2 + 1/2, H/2 + 1/2); pixel x lies at x + 1/2."""
     angle = np.radians(degrees)
     turn = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
     linear = np.array([[1, np.tan(angle)], [0, 1]] if name == "shear" else turn)

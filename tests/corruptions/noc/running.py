@@ -14,9 +14,7 @@ SQUARE = (224, 224, 3)
 
 
 def photograph(shape, seed=0):
-    """Smooth colours, a few edges and a little texture, in multiples of 1/255; some pixels black,
-    white and grey.
-    """
+    """Smooth colours, a few edges and a little texture, in multiples of 1/255; some pixels black, white and grey."""
     rng = np.random.default_rng(seed)
     smooth = scipy.ndimage.gaussian_filter(rng.normal(size=shape), (shape[0] / 12, shape[1] / 12, 0), mode="wrap")
     image = 0.5 + 0.2 * smooth / smooth.std() + 0.03 * rng.normal(size=shape)

@@ -25,8 +25,7 @@ def test_one_pass_is_the_double_loop(reach, shape):
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
 def test_long_chains_of_copies(platform, monkeypatch):
-    # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all
-    # of them.
+    # Every pixel of 60 in a row takes its right neighbour's new value: one value runs through all of them.
     as_on(platform, monkeypatch)
     copied_from = jax.jit(lambda shifts: copies.copied_from(shifts, 2, shifts.shape[1:]))
     rng = np.random.default_rng(0)

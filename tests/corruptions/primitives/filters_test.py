@@ -6,6 +6,7 @@ from scipy import ndimage
 
 from corruptions.primitives import filters, fourier, resizing
 from tests.corruptions.elsewhere import as_on
+from tests.reference.imagenet_c.elastic import PIXELS
 
 
 @pytest.mark.parametrize("size, sigma, truncate", [(33, 1.5, 4.0), (16, 0.1, 4.0), (32, 6.4, 3.0), (20, 40.0, 3.0)])
@@ -29,23 +30,14 @@ def test_mirrored_matrix_of_no_width_is_the_identity():
     np.testing.assert_array_equal(matrix, np.eye(20))
 
 
-# alpha and sigma of ImageNet-C's elastic_transform in pixels, by table; the narrowest filter is the last.
-FIELDS = {
-    "cifar": [(0, 0), (1.6, 6.4), (2.56, 1.92), (3.2, 1.28), (3.2, 0.96)],
-    "tiny": [(0, 0), (3.2, 19.2), (6.4, 5.12), (6.4, 1.92), (10.24, 1.92)],
-    "imagenet": [(488, 170.8), (488, 19.52), (12.2, 2.44), (17.08, 2.44), (29.28, 2.44)],
-    "inception": [(720, 252), (720, 28.8), (18, 3.6), (25.2, 3.6), (43.2, 3.6)],
-}
-
-
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
-@pytest.mark.parametrize("table", FIELDS)
+@pytest.mark.parametrize("table", PIXELS)
 def test_fields_are_smoothed_noise(table, platform, monkeypatch):
     as_on(platform, monkeypatch)
     noise = np.random.default_rng(0).uniform(-1, 1, (41, 56)).astype(np.float32)
-    radii = [int(3 * sigma + 0.5) for _, sigma in FIELDS[table]]
+    radii = [int(3 * sigma + 0.5) for _, sigma, _ in PIXELS[table]]  # the narrowest filter is the last
     smooth = jax.jit(lambda u, sigma: filters.mirrored_gaussian([u], u.shape, sigma, max(radii), radii[-1], 3.0)[0])
-    for alpha, sigma in FIELDS[table]:
+    for alpha, sigma, _ in PIXELS[table]:
         expected = ndimage.gaussian_filter(noise.astype(np.float64), sigma, mode="reflect", truncate=3)
         np.testing.assert_allclose(smooth(noise, sigma), expected, atol=2e-6 * max(alpha, 1) / max(alpha, 1e-6))
 

@@ -14,8 +14,7 @@ from corruptions.primitives import frost_texture, random
 
 LUMA = np.array([0.299, 0.587, 0.114])
 
-# Measured per photograph (frost1, frost2, frost4, frost5). Bands: deviations of Gaussian
-# differences, finest first.
+# Measured per photograph (frost1, frost2, frost4, frost5). Bands: deviations of Gaussian differences, finest first.
 MEASURED = (
     {
         "size": (600, 900), "mean_rgb": (78, 149, 166), "std_rgb": (27, 17, 15), "std": 18,
@@ -94,9 +93,7 @@ def test_structure_of_the_photographs(look):
 
 @pytest.mark.parametrize("table, side, column", [("cifar", 32, 0), ("tiny", 64, 1)])
 def test_statistics_of_the_reduced_textures(table, side, column):
-    """Contrast inside a crop and mean step between neighbours, of the photographs reduced by 0.2
-    and 0.3.
-    """
+    """Contrast inside a crop and mean step between neighbours, of the photographs reduced by 0.2 and 0.3."""
     number = 300
     sample = jax.jit(jax.vmap(lambda i: frost.sample(jax.random.key(i), (side, side, 3), 3, table=table)["texture"]))
     images = np.asarray(sample(jnp.arange(number)), np.float64)
@@ -108,8 +105,7 @@ def test_statistics_of_the_reduced_textures(table, side, column):
     assert abs(luminance.std((1, 2)).mean() / (mixture @ expected_std) - 1) < 0.2
     assert abs(step.mean() / (mixture @ expected_step) - 1) < 0.2
     assert abs(luminance.mean() - 162) < 8  # mean of the mixture
-    # Shares of the looks, told apart by the differences of the mean colours: red and blue of the
-    # four photographs.
+    # Shares of the looks, told apart by the differences of the mean colours: red and blue of the four photographs.
     red_blue = images.mean((1, 2))[:, [0, 2]]
     looks = np.array([[78, 166], [201, 215], [138, 165], [112, 135]])
     nearest = ((red_blue[:, None] - looks) ** 2).sum(-1).argmin(1)

@@ -130,8 +130,7 @@ def test_poisson_quantile_is_scipys(low, high):
     expected = stats.poisson.ppf(uniform.astype(np.float64), mean.astype(np.float64))
     wrong = np.asarray(jax.jit(special.poisson_quantile)(uniform, mean)) != expected
     assert wrong[: size // 2].mean() <= 1e-4
-    # Where steps of the distribution function are as fine as the uniforms, float32 cannot tell
-    # their side.
+    # Where steps of the distribution function are as fine as the uniforms, float32 cannot tell their side.
     decided = np.abs(stats.poisson.cdf(expected, mean) - uniform) > 2.0**-22
     decided &= np.abs(stats.poisson.cdf(expected - 1, mean) - uniform) > 2.0**-22
     assert wrong[decided].mean() <= 1e-4

@@ -1,6 +1,4 @@
-"""The blurs of the C-bar candidates by SciPy, in float64: 8-bit image and draws in, 8-bit image
-out.
-"""
+"""The blurs of the C-bar candidates by SciPy, in float64: 8-bit image and draws in, 8-bit image out."""
 
 import numpy as np
 import scipy.ndimage

@@ -1,6 +1,4 @@
-"""The C-bar candidates in NumPy and float64, as their definitions read: 8-bit image and draws in,
-8-bit image out.
-"""
+"""The C-bar candidates in NumPy and float64, as their definitions read: 8-bit image and draws in, 8-bit image out."""
 
 import numpy as np
 from PIL import Image, ImageEnhance

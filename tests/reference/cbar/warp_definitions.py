@@ -1,6 +1,4 @@
-"""The warps of C-bar in NumPy and float64, as their definitions read: 8-bit image and draws in,
-8-bit image out.
-"""
+"""The warps of C-bar in NumPy and float64, as their definitions read: 8-bit image and draws in, 8-bit image out."""
 
 import numpy as np
 
@@ -31,9 +29,7 @@ def bil0(image, y, x):
 
 
 def pillow_bilinear(image, x, y):
-    """Positions from the corner of the image; four taps, the border repeated; -1 outside the
-    image.
-    """
+    """Positions from the corner of the image; four taps, the border repeated; -1 outside the image."""
     height, width = image.shape[:2]
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
     x, y = x - 0.5, y - 0.5

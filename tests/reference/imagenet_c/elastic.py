@@ -3,6 +3,14 @@
 import numpy as np
 from scipy import ndimage
 
+# Alpha, sigma and affine jitter in pixels, severities 1 to 5.
+PIXELS = {
+    "cifar": [(0, 0, 2.56), (1.6, 6.4, 2.24), (2.56, 1.92, 1.92), (3.2, 1.28, 1.6), (3.2, 0.96, 0.96)],
+    "tiny": [(0, 0, 5.12), (3.2, 19.2, 3.84), (6.4, 5.12, 3.84), (6.4, 1.92, 1.92), (10.24, 1.92, 1.28)],
+    "imagenet": [(488, 170.8, 24.4), (488, 19.52, 48.8), (12.2, 2.44, 4.88), (17.08, 2.44, 4.88), (29.28, 2.44, 4.88)],
+    "inception": [(720, 252, 36), (720, 28.8, 72), (18, 3.6, 7.2), (25.2, 3.6, 7.2), (43.2, 3.6, 7.2)],
+}
+
 
 def reference_anchors(height, width):
     centre, side = np.array([width // 2, height // 2]), min(height, width) // 3

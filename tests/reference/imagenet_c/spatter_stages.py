@@ -1,7 +1,6 @@
 """Spatter of ImageNet-C in NumPy and SciPy, stage by stage; independent of the library.
 
-The stages follow the documented algorithms of OpenCV (whose results they were once compared with,
-level by level).
+The stages follow the documented algorithms of OpenCV (whose results they were once compared with, level by level).
 """
 
 import numpy as np
