@@ -101,10 +101,8 @@ def main(argv):
 
         def measure(row):
             if row == prepared:
-                record = []
-                spent = timing.spend(
-                    lambda _: record.append(store.write_shard(folder / "prepared.npy", items, SIZE, SHORT)), 0
-                )
+                record, path = [], folder / "prepared.npy"
+                spent = timing.spend(lambda _: record.append(store.write_shard(path, items, SIZE, SHORT)), 0)
                 if record[0]["damaged"]:
                     raise RuntimeError(f"expected whole images, found {record[0]['damaged'][:3]}")
                 rates = [record[0]["count"] / seconds for seconds in spent]

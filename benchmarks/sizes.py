@@ -101,12 +101,10 @@ def differences(given):
     def measure(name):
         known = corruptions.severities(name)
         severity = known[len(known) // 2]
-        exact, padded = (
-            np.concatenate(
-                [x.ravel() for x in corruptions.corrupt_each(jax.random.key(0), images, name, severity, sizes)]
-            )
-            for sizes in ("exact", "bucket")
+        corrupted = (
+            corruptions.corrupt_each(jax.random.key(0), images, name, severity, sizes) for sizes in ("exact", "bucket")
         )
+        exact, padded = (np.concatenate([image.ravel() for image in found]) for found in corrupted)
         off = np.abs(exact.astype(int) - padded)
         return f"{100 * (off > 0).mean():.4f}", off.max()
 

@@ -71,9 +71,8 @@ def work_of(name: str, images: jax.Array) -> Callable[[int], object]:
     number, side = len(images), images.shape[1]
     kind, _, argument = name.partition("=")
     if kind == "training":
-        block = functools.cache(
-            lambda: works.Training(argument, side, number, 1, "float32")
-        )  # compiles in the first call
+        # Compiles in the first call.
+        block = functools.cache(lambda: works.Training(argument, side, number, 1, "float32"))
         return lambda turn: block()(turn)
     if kind == "answers":
         mesh, labels = meshes.data_mesh(), jnp.zeros(number, int)
@@ -177,12 +176,10 @@ def main(argv):
             "other work included.\n"
         )
         rows = tables.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
-    ratios = [
-        float(row[header.index(_PEER[3])]) for row in rows if _PEER[3] in header and row[header.index(_PEER[3])] != "-"
-    ]
-    print(
-        f"reading and writing an image takes {2e3 * height * width * 3 / bandwidth:.4f} ms ({bandwidth / 1e9:.1f} GB/s)"
-    )
+    cells_of = (row[header.index(_PEER[3])] for row in rows if _PEER[3] in header)
+    ratios = [float(cell) for cell in cells_of if cell != "-"]
+    milliseconds = 2e3 * height * width * 3 / bandwidth
+    print(f"reading and writing an image takes {milliseconds:.4f} ms ({bandwidth / 1e9:.1f} GB/s)")
     if ratios:
         print(f"mean of {len(ratios)} ratios of CPU time {np.mean(ratios):.1f}, least {min(ratios):.2f}")
 

@@ -22,15 +22,8 @@ from benchmarks.device import works
 from runtime import meshes
 
 HEADER = (
-    "network",
-    "type",
-    "images/s",
-    "CPU images/s",
-    "loop images/s",
-    "half corrupted",
-    "GFLOP/image",
-    "of the peak",
-    "MiB",
+    *("network", "type", "images/s", "CPU images/s", "loop images/s"),
+    *("half corrupted", "GFLOP/image", "of the peak", "MiB"),
 )
 _PEER = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / torch")
 
@@ -74,9 +67,8 @@ def cells(text, peer, dtype, given):
         key: [number * batch * cores / seconds for cores, seconds in zip((1, threads), t.median)]
         for key, t in times.items()
     }
-    corrupted = timing.measure({"": works.Training(name, side, batch, number, dtype, given.corruption)}, given.rounds)[
-        ""
-    ]
+    half = works.Training(name, side, batch, number, dtype, given.corruption)
+    corrupted = timing.measure({"": half}, given.rounds)[""]
     loop = works.loop(name, side, batch, number, dtype)["images_per_second"]
     share = works.share_of_peak(rate[""][0], name, side, compared[""].devices).get("share_of_peak", float("nan"))
     found = [dtype, *(f"{value:,.0f}" for value in (*rate[""], loop, number * batch / corrupted.median.wall))]

@@ -6,13 +6,8 @@ from typing import Any, NamedTuple
 import corruptions
 
 CONTRACT = 1
-PARTS = {  # in the order of the measurement: share of the time that a part may take before the others had their turn
-    "corruptions": 0.4,
-    "training": 0.2,
-    "evaluation": 0.15,
-    "cifar10": 0.15,
-    "pixels": 0.1,
-}
+# In the order of the measurement: share of the time that a part may take before the others had their turn.
+PARTS = {"corruptions": 0.4, "training": 0.2, "evaluation": 0.15, "cifar10": 0.15, "pixels": 0.1}
 LARGE_GPU = 28e9  # bytes that JAX may use of a GPU of 40 GB: by default three quarters
 _NEEDS = {"corruptions": 5, "training": 40, "evaluation": 30, "cifar10": 60, "pixels": 5}
 
@@ -56,10 +51,8 @@ def scale(kind: str, memory: float = 0) -> Scale:
     """
     published = corruptions.names("imagenet_c")
     every = tuple(dict.fromkeys((*published, *corruptions.names())))
-    each = (
-        200,
-        tuple(f"imagenet_c/{n}" for n in ("gaussian_noise", "motion_blur", "elastic_transform", "jpeg_compression")),
-    )
+    each = "gaussian_noise", "motion_blur", "elastic_transform", "jpeg_compression"
+    each = 200, tuple(f"imagenet_c/{name}" for name in each)
     batch = 256 if memory >= LARGE_GPU else 128
     if kind == "accelerator":
         return Scale(

@@ -73,11 +73,8 @@ def page(records: Sequence[Record], results: pathlib.Path = RESULTS) -> str:
         rates = {name: [piece["images_per_second"] for piece in pieces] for name, pieces in groups.items() if pieces}
         medians = "; ".join(f"{name} {_number(statistics.median(found))}" for name, found in rates.items())
         batches = " or ".join(map(str, sorted({piece["batch"] for pieces in groups.values() for piece in pieces})))
-        parts.append(
-            f"## Corruptions at {side}x{side}, {dtype}\n\n"
-            + _CORRUPTIONS.format(batches=batches, medians=medians)
-            + "\n"
-        )
+        text = _CORRUPTIONS.format(batches=batches, medians=medians)
+        parts.append(f"## Corruptions at {side}x{side}, {dtype}\n\n{text}\n")
         shape = f"{side}x{side}, batch {{batch}}" if dtype == "uint8" else "none"
         columns = {"images/s": _rate, "compile s": lambda piece: f"{piece['compile_seconds']:.1f}"}
         parts.append(_table(records, f"corruptions/{size}/", columns, results, "corruptions", shape))
@@ -85,20 +82,16 @@ def page(records: Sequence[Record], results: pathlib.Path = RESULTS) -> str:
     for part, text in (("training", _TRAINING), ("evaluation", _EVALUATION)):
         if table := _table(records, f"{part}/", columns, results, part, part.capitalize()):
             parts += [f"## {part.capitalize()}\n\n{text}\n", table]
+    trained = ("device", "variant", "seeds", "accuracy", "seconds", "without compilation")
+    compared = ("device", "cases", "values", "differ by a level", "by more", "worst", "within the tolerance")
     for title, text, header, row in (
-        ("CIFAR-10", _CIFAR10, ("variant", "seeds", "accuracy", "seconds", "without compilation"), _cifar10),
-        (
-            "Pixels",
-            _PIXELS,
-            ("cases", "values", "differ by a level", "by more", "worst", "within the tolerance"),
-            _pixels,
-        ),
+        ("CIFAR-10", _CIFAR10, trained, _cifar10),
+        ("Pixels", _PIXELS, compared, _pixels),
     ):
-        rows = [
-            (label(record), list(_pieces(record, title.lower().replace("-", "") + "/").values())) for record in records
-        ]
-        if rows := [[name, *row(found)] for name, found in rows if found]:
-            parts += [f"## {title}\n\n{text}\n", markdown(("device", *header), rows)]
+        part = title.lower().replace("-", "") + "/"
+        groups = [(label(record), list(_pieces(record, part).values())) for record in records]
+        if rows := [[name, *row(found)] for name, found in groups if found]:
+            parts += [f"## {title}\n\n{text}\n", markdown(header, rows)]
     return "\n".join([*parts, _OWN])
 
 
@@ -121,15 +114,12 @@ def model_rates(device: str, kind: str, shape: str, results: pathlib.Path) -> di
     for path in sorted(results.glob(f"compiled_{target}_{kind}*.md"), key=lambda path: ("_O1" in path.stem, path.stem)):
         text = path.read_text()
         if target and shape in text.partition("\n")[0] and f"| {RATE} |" in text:
-            rates = {
-                name: float(rate.replace(",", ""))
-                for name, rate in columns_of(text, "program", RATE)
-                if rate[:1].isdigit()
-            }
+            cells = columns_of(text, "program", RATE)
+            rates = {name: float(rate.replace(",", "")) for name, rate in cells if rate[:1].isdigit()}
+            if kind == "corruptions":
+                return rates
             # Networks: NAME:SIDE:BATCH:MODELSxCHIPS; a network's first row has one model on one chip.
-            return (
-                rates if kind == "corruptions" else {k.rsplit(":", 2)[0]: rate for k, rate in reversed(rates.items())}
-            )
+            return {name.rsplit(":", 2)[0]: rate for name, rate in reversed(rates.items())}
     return {}
 
 
@@ -139,10 +129,8 @@ def _machines(records):
         identity, limits = record["identity"], record.get("limits", {})
         power = f"{limits['power.limit']} of {limits['power.max_limit']}, {limits['clocks.max.sm']}" if limits else "-"
         versions = f"JAX {identity['versions']['jax']}, Python {identity['versions']['python']}"
-        devices, driver = (
-            f"{identity['devices']} ({identity['platform']})",
-            limits.get("driver_version", identity["driver"]),
-        )
+        devices = f"{identity['devices']} ({identity['platform']})"
+        driver = limits.get("driver_version", identity["driver"])
         last = max((piece["written"][:10] for piece in record["pieces"].values()), default="-")
         found = [devices, driver, power, versions, identity["revision"][:12], last, len(record["pieces"])]
         rows.append([label(record), *found])
@@ -156,11 +144,8 @@ def _machines(records):
         "last measured",
         "pieces",
     ]
-    lines = [
-        f"- {label(r)} measured less: {'; '.join(r['identity']['reduced'])}.\n"
-        for r in records
-        if r["identity"]["reduced"]
-    ]
+    reduced = [(label(record), record["identity"]["reduced"]) for record in records]
+    lines = [f"- {name} measured less: {'; '.join(sentences)}.\n" for name, sentences in reduced if sentences]
     lines += [f"- {label(r)}, `{name}` failed: {text}\n" for r in records for name, text in r["failed"].items()]
     return "\n".join([markdown(header, rows), *(["".join(lines)] if lines else [])])
 
@@ -185,10 +170,9 @@ def _table(records, prefix, columns, results, kind, shape):
         for title, cell in columns.items():
             cells = {title: [cell(found[name]) if name in found else "-" for name in names]}
             if title == "images/s" and model:
-                pairs = [
-                    (found[name]["images_per_second"] if name in found else None, model.get(name)) for name in names
-                ]
-                cells["of the model"] = [f"{rate / other:.2f}" if rate and other else "-" for rate, other in pairs]
+                both = found.keys() & model.keys()
+                ratio = {name: f"{found[name]['images_per_second'] / model[name]:.2f}" for name in both}
+                cells["of the model"] = [ratio.get(name, "-") for name in names]
             for title, column in cells.items():
                 if set(column) - {"-"}:
                     header.append(f"{label(record)}: {title}")
