@@ -1,5 +1,7 @@
 """Corruptions made of squares: luminance_checkerboard, mosaic and stickers, square by square, with Pillow and SciPy."""
 
+import functools
+
 import numpy as np
 import PIL.Image
 from scipy import spatial
@@ -46,25 +48,31 @@ def reduced(image, side):
     return image
 
 
-def mosaic(image, bank, severity):
-    """uint8 [H, W, 3] and the bank's images uint8 [N, S, S, 3] -> uint8 [H, W, 3], tile by tile."""
+class Bank:
+    """Tiles of images uint8 [N, S, S, 3], and trees of their colours, by side."""
+
+    def __init__(self, images):
+        self.tiles = functools.cache(lambda side: np.stack([tile_of(one, side) for one in images]))
+        self.tree = functools.cache(lambda side: spatial.cKDTree(self.tiles(side).mean((1, 2), dtype=np.float64)))
+
+
+def mosaic(image, bank, params, severity):
+    """uint8 [H, W, 3] -> uint8 [H, W, 3], tile by tile."""
     height, width, _ = image.shape
     grid = GRIDS["cifar" if min(height, width) <= 84 else "imagenet"][severity - 1]
     side = max(1, round(min(height, width) / grid))
-    tiles = np.stack([tile_of(one, side) for one in bank])
-    cells = reduced(image, side)
-    _, nearest = spatial.cKDTree(tiles.mean((1, 2), dtype=np.float64)).query(cells)
-    whole = np.concatenate([np.concatenate(list(tiles[row]), axis=1) for row in nearest], axis=0)
+    _, nearest = bank.tree(side).query(reduced(image, side))
+    whole = np.concatenate([np.concatenate(list(bank.tiles(side)[row]), axis=1) for row in nearest], axis=0)
     top, left = ((n - size) // 2 for n, size in zip(whole.shape, image.shape[:2]))
     return whole[top : top + height, left : left + width]
 
 
 def stickers(image, bank, params, severity):
-    """uint8 [H, W, 3] and the bank's images -> uint8 [H, W, 3], one sticker after another."""
+    """uint8 [H, W, 3] -> uint8 [H, W, 3], one sticker after another."""
     height, width, _ = image.shape
     side = max(1, round(16 * min(height, width) / 224))
     assert params["count"] == round((100, 200, 400, 600, 1200)[severity - 1] * height * width / min(height, width) ** 2)
-    found, tiles = image.copy(), np.stack([tile_of(one, side) for one in bank])
+    found, tiles = image.copy(), bank.tiles(side)
     for k in range(int(params["count"])):
         row, column = params["row"][k], params["column"][k]
         found[row : row + side, column : column + side] = tiles[params["tile"][k]]
