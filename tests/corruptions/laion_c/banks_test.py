@@ -9,6 +9,7 @@ import corruptions
 from corruptions import laion_c
 from corruptions.laion_c import banks
 from runtime.artifacts import provenance
+from tests.pages import example_of
 from tests.reference.laion_c import blocks
 from tests.reference.photographs import photograph, photographs
 
@@ -121,6 +122,13 @@ def test_the_last_bank_is_the_default_and_results_name_it():
         assert provenance()["banks"][-1] == digest == laion_c.used_banks()[-1]
     first = laion_c.used_banks()[-2]
     assert (corrupted(image, "mosaic", 3, bank=first) == 40).all()
+
+
+def test_the_example_of_the_how_to_runs():
+    given = {"corruptions": corruptions, "key": KEY, "images": photographs(4, 32, 32), "logits": np.eye(1000)[:4]}
+    exec(example_of("docs/howto/corrupt.md", "Take the corruptions of LAION-C"), given)
+    assert given["tiled"].shape == (4, 32, 32, 3) and given["scores"].shape == (4, 16)
+    assert given["labels"].tolist() == [0, 1, -1] and given["bank"] == laion_c.used_banks()[-1]
 
 
 def test_without_a_bank_the_message_says_how_to_make_one(monkeypatch):
