@@ -18,7 +18,6 @@ from typing import Any
 
 from absl import app, flags
 
-from runtime import files
 from runtime.log import configure, log, open_closed_streams
 from runtime.schema import SettingsError
 
@@ -74,6 +73,8 @@ def _checked(main, argv, parse):
 
 def _refuse_addresses(argv):
     """Refuses addresses among the arguments, the flags and the settings, before anything is written."""
+    from runtime import files  # after `_end_interrupted` is set: it imports NumPy, which takes a while
+
     for argument in argv[1:]:
         files.local(argument)
     for name, value in flags.FLAGS.flag_values_dict().items():
