@@ -1,14 +1,20 @@
 """Workdirs refuse what would mix or lose results, and say why."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pandas
 import pytest
 
-from runtime import distributed, workdirs
+import eval as evaluate
+from analysis.report import inputs
+from configs import default
+from runtime import artifacts, distributed, settings, workdirs
 from runtime.files import DamagedFileError
+from runtime.settings import WorkdirError
+from tests.tools import report_studies
 
 
 def test_fresh_workdir_records_config_and_provenance(tmp_path):
@@ -32,15 +38,6 @@ def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
     assert record["git_revision"] == "one" and [run["git_revision"] for run in record["continued"]] == ["two"]
 
 
-def test_other_config_is_refused_and_the_difference_named(tmp_path):
-    with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5, "flip": True}}):
-        (tmp_path / "metrics.jsonl").touch()
-    with pytest.raises(workdirs.WorkdirError, match=r"train\.epochs: stored 5, asked 6"):
-        with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 6, "flip": True}}):
-            pass
-    assert workdirs.read_json(tmp_path / "config.json")["train"]["epochs"] == 5
-
-
 def test_a_workdir_without_results_takes_new_settings(tmp_path):
     """A run that failed before its first step does not refuse the corrected command."""
     for epochs in (5, 6):
@@ -50,14 +47,6 @@ def test_a_workdir_without_results_takes_new_settings(tmp_path):
             (tmp_path / "data.json").write_text("{}")
         assert workdirs.read_config(tmp_path) == {"train": {"epochs": epochs}}
         assert "continued" not in workdirs.read_json(tmp_path / "provenance.json")
-
-
-def test_a_setting_that_is_not_stored_is_a_difference(tmp_path):
-    with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5}}):
-        (tmp_path / "metrics.jsonl").touch()
-    with pytest.raises(workdirs.WorkdirError, match=r"train\.crop: stored 'nothing', asked 0"):
-        with workdirs.open_workdir(tmp_path, {"seed": 3, "train": {"epochs": 5, "crop": 0}}):
-            pass
 
 
 def test_files_are_written_with_their_origin_and_read_by_every_process(tmp_path):
@@ -83,35 +72,6 @@ def test_other_processes_write_nothing(tmp_path, monkeypatch):
     workdir.write_text("b.txt", "")
     workdirs.write_final(tmp_path, step=0, digest="", num_classes=1)
     assert not workdir.writes and not (tmp_path / "out").exists() and not (tmp_path / "final.json").exists()
-
-
-def test_free_keys_may_change(tmp_path):
-    with workdirs.open_workdir(tmp_path, {"study": {"seeds": [0]}, "seed": 1}):
-        pass
-    with workdirs.open_workdir(tmp_path, {"study": {"seeds": [0, 1]}, "seed": 1}, free=("study",)):
-        assert workdirs.read_json(tmp_path / "config.json")["study"]["seeds"] == [0, 1]
-
-
-def test_tuples_equal_the_lists_that_json_makes_of_them(tmp_path):
-    for _ in range(2):
-        with workdirs.open_workdir(tmp_path, {"milestones": (20, 30)}):
-            pass
-
-
-def test_foreign_files_are_refused(tmp_path):
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(workdirs.WorkdirError, match=r"thesis\.tex"), workdirs.open_workdir(tmp_path, {}):
-        pass
-    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == ["thesis.tex"]
-
-
-def test_a_file_as_workdir_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(workdirs.WorkdirError, match="found a file"), workdirs.open_workdir(tmp_path / "file", {}):
-        pass
-    with pytest.raises(workdirs.WorkdirError, match="cannot be made"):
-        with workdirs.open_workdir(tmp_path / "file" / "below", {}):
-            pass
 
 
 def test_a_second_process_is_refused(tmp_path):
@@ -149,3 +109,170 @@ def test_json_is_replaced_whole_or_not_at_all(tmp_path):
     path.write_text('{"a": ')
     with pytest.raises(DamagedFileError, match=r"value\.json: expected valid JSON.*use another workdir"):
         workdirs.read_json(path)
+
+
+def thesis(path):
+    path.mkdir()
+    (path / "thesis.tex").write_text("precious")
+    return path
+
+
+def no_folder(path):
+    path.touch()
+    return path
+
+
+def below_a_file(path):
+    path.touch()
+    return path / "below"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [(thesis, r"holding thesis\.tex"), (no_folder, "found a file"), (below_a_file, "cannot be made")],
+)
+def test_what_is_no_workdir_is_refused_and_left(tmp_path, make, message):
+    path = make(tmp_path / "work")
+    with pytest.raises(WorkdirError, match=message), workdirs.open_workdir(path, {}):
+        pass
+    left = [file.name for file in tmp_path.rglob("*") if file.name not in ("work", ".lock")]
+    assert left == (["thesis.tex"] if make is thesis else [])
+
+
+# Settings that are stored with results: every difference is named.
+
+STORED = {"seed": 0, "train": {"epochs": 5, "betas": (0.9, 0.99)}, "study": {"seeds": [0]}, "studies": 1}
+OTHER = {"train": {"epochs": 6, "betas": (0.9, 0.98), "rate": 0}, "study": {"seeds": [0, 1], "limit": 3}, "studies": 2}
+LINES = [
+    "  seed: stored 0, asked 'nothing'",
+    "  studies: stored 1, asked 2",
+    "  train.betas: stored [0.9, 0.99], asked [0.9, 0.98]",
+    "  train.epochs: stored 5, asked 6",
+    "  train.rate: stored 'nothing', asked 0",
+]
+
+
+def test_other_settings_are_refused_and_every_difference_is_named(tmp_path):
+    def open_with(config):
+        with workdirs.open_workdir(tmp_path / "work", config, free=iter(["study"])):
+            (tmp_path / "work" / "metrics.jsonl").touch()
+
+    def claim_with(config):
+        settings.claim(tmp_path / "settings.json", config, "refused", free=iter(["study"]))
+
+    for claim, path in ((open_with, tmp_path / "work" / "config.json"), (claim_with, tmp_path / "settings.json")):
+        for seeds in ([0], [0, 1]):  # free settings may change, and tuples equal the lists of JSON
+            claim(STORED | {"study": {"seeds": seeds}})
+            assert json.loads(path.read_text())["study"]["seeds"] == seeds
+        before = path.read_bytes()
+        with pytest.raises(WorkdirError) as caught:
+            claim(OTHER)
+        assert str(caught.value).splitlines()[1:] == LINES and path.read_bytes() == before
+
+
+def test_free_settings_are_named_whole():
+    stored, asked = {"data": {"dir": "a", "limit": 1}}, {"data": {"dir": "b", "limit": 2}}
+    assert settings.differences(stored, asked, free=["data.dir"]) == ["data.limit: stored 1, asked 2"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_damaged_settings_are_named(tmp_path, text):
+    (tmp_path / "settings.json").write_text(text)
+    with pytest.raises(DamagedFileError, match=r"settings\.json: expected .*use another folder"):
+        settings.claim(tmp_path / "settings.json", {}, "refused")
+
+
+# A config.json that was edited: every reader refuses it, and the command that made the workdir restores it.
+
+CONFIG = {"seed": 3, "dataset": {"seed": 0, "test_limit": 200}, "study": {"seeds": [0]}}
+FREE = ("study",)
+
+
+def claim(path, config=None):
+    with workdirs.open_workdir(path, config or CONFIG, free=FREE):
+        return workdirs.read_json(path / "config.json")
+
+
+def edit(path, key, value):
+    content = json.loads((path / "config.json").read_text())
+    content["dataset"][key] = value
+    (path / "config.json").write_text(json.dumps(content))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "work"
+    claim(path)
+    (path / "metrics.jsonl").touch()
+    return path
+
+
+@pytest.fixture
+def work(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "work")
+
+
+# 193 answers take as many packed bytes as 200.
+@pytest.mark.parametrize(("key", "value"), [("seed", 1), ("test_limit", 193)])
+def test_an_edit_is_refused_and_named(work, key, value):
+    edit(work, key, value)
+    command = json.loads((work / "provenance.json").read_text())["command"]
+    for read in (
+        lambda: workdirs.read_config(work),
+        lambda: claim(work, CONFIG | {"dataset": {"seed": 0, "test_limit": 100}}),
+        lambda: evaluate.run(default.get_config(), work),
+    ):
+        with pytest.raises(WorkdirError) as refused:
+            read()
+        assert f"{work / 'config.json'} was edited" in str(refused.value) and command in str(refused.value)
+
+
+def test_the_settings_it_was_made_with_restore_it(work, caplog, monkeypatch):
+    monkeypatch.setattr(workdirs.log, "propagate", True)
+    edit(work, "seed", 1)
+    assert claim(work) == CONFIG == workdirs.read_config(work)
+    assert "config.json was edited; it is written again" in caplog.text
+
+
+def test_layout_is_no_edit_and_free_settings_may_change(work):
+    (work / "config.json").write_text(json.dumps(CONFIG, indent=7))
+    assert workdirs.read_config(work) == CONFIG
+    more = CONFIG | {"study": {"seeds": [0, 1]}}
+    claim(work, more)
+    assert workdirs.read_config(work) == more
+    edit(work, "seed", 1)
+    with pytest.raises(WorkdirError, match="was edited"):
+        workdirs.read_config(work)
+
+
+def test_a_run_that_was_killed_before_it_wrote_the_config_leaves_a_good_workdir(work, monkeypatch):
+    def killed(path, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    more = CONFIG | {"study": {"seeds": [0, 1]}}
+    write = workdirs.files.write_json
+    monkeypatch.setattr(
+        workdirs.files, "write_json", lambda p, *a, **k: (killed if p.name == "config.json" else write)(p, *a, **k)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        claim(work, more)
+    monkeypatch.undo()
+    assert workdirs.read_config(work) == CONFIG
+    assert claim(work, more) == more == workdirs.read_config(work)
+
+
+def test_the_report_refuses_it(tmp_path):
+    study = report_studies.smoke(tmp_path / "study")
+    record = json.loads((study / "provenance.json").read_text())
+    record[workdirs.CONFIG_DIGESTS] = [artifacts.digest(report_studies.CONFIG)]
+    (study / "provenance.json").write_text(json.dumps(record))
+    edit(study, "image_size", 64)
+    with pytest.raises(WorkdirError, match=r"config\.json was edited"):
+        inputs.read(study)
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"config_sha256": 3}', '{"config_sha256": [3]}'])
+def test_a_damaged_record_is_named(work, content):
+    (work / "provenance.json").write_text(content)
+    with pytest.raises(ValueError, match=r"provenance\.json: expected"):
+        workdirs.read_config(work)
