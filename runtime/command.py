@@ -13,6 +13,7 @@ import shlex
 import signal
 import stat
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -284,5 +285,15 @@ def _end_interrupted(kind, error, traceback):
     raise SystemExit(_INTERRUPTED)
 
 
-sys.excepthook = _end_interrupted
+def _raise_again(dropped):
+    """Repeats Ctrl-C that came in a callback, as of the garbage collector, where Python drops the exception."""
+    if dropped.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(dropped)
+        return
+    again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
+
+
+sys.excepthook, sys.unraisablehook = _end_interrupted, _raise_again
 open_closed_streams()

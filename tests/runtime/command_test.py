@@ -100,6 +100,31 @@ def test_control_c_while_xla_compiles_ends_no_process_by_a_signal(tmp_path):
     assert (done.returncode, done.stderr) == (130, "script.py: stopped; the same command continues\n")
 
 
+DROPPED = """
+from runtime import command
+import gc, os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def callback(phase, info):
+    if phase == "start":
+        gc.callbacks.remove(callback)
+        os.kill(os.getpid(), signal.SIGINT)
+def main(argv):
+    gc.callbacks.append(callback)
+    gc.collect()  # Python drops the exceptions of its callbacks
+    time.sleep(60)
+if __name__ == "__main__":
+    command.run(main)
+"""
+
+
+def test_control_c_in_a_callback_of_the_garbage_collector_is_answered(tmp_path):
+    """JAX has such a callback, in which most of the signals to a process that traces arrive."""
+    (tmp_path / "script.py").write_text(DROPPED)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "script.py: stopped; the same command continues\n")
+
+
 @pytest.mark.slow
 def test_control_c_at_any_moment_of_a_report_ends_it_in_one_line(tmp_path):
     """Its samples are compiled for most of the time."""
