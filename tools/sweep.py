@@ -14,13 +14,14 @@ train.milestones=(20,30),(10,20). All combinations are checked before the first 
 
 --command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study
 for each setting, over the config.study.seeds of its own. One that fails is named and the others
-run. Given again, the command runs what is not finished: failed, stopped, new, or whose command or
-settings have changed since.
+run. Given again, the command runs the members that are not finished: members that failed or were
+stopped, new ones, and members whose command or settings have changed.
 
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
 
-print what is not finished instead of running it: a line each, or a SLURM file with a task each.
+print the members that are not finished instead of running them: a line each, or a SLURM file with a
+task each.
 When all tasks have ended, the command without --print writes the table.
 """
 
@@ -65,7 +66,7 @@ _SLURM = """#!/bin/bash
 #SBATCH --job-name=sweep
 #SBATCH --array={numbers}
 # Give sbatch what a task needs: sbatch --gpus=1 --time=2:00:00 FILE. When all tasks have ended, the last line without
-# --member runs what is missing and writes the table.
+# --member runs the missing members and writes the table.
 cd {folder}
 exec {again} --member="$SLURM_ARRAY_TASK_ID"
 """
@@ -93,7 +94,7 @@ class Member(NamedTuple):
         return self.folder.parent / f"{self.folder.name}{ending}"
 
     def finished(self) -> bool:
-        """Tells whether these commands ended well with these settings, and left their workdir."""
+        """Says whether the commands ended well with these settings, and left their workdir."""
         record = self.beside(".json")
         if not (self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()):
             return False
@@ -189,7 +190,7 @@ def _as_folder(text):
 
 
 def run(members: Sequence[Member], workdir: pathlib.Path) -> list[str]:
-    """Runs what is not finished; returns the names of what failed.
+    """Runs the members that are not finished; returns the names of those that failed.
 
     Raises:
       SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
@@ -252,13 +253,13 @@ def call(arguments: Sequence[str], output: IO[str]) -> int:
 
 
 def _last_words(member):
-    """What the last command said as it failed: its error, or the last line."""
+    """Reads what the last command said as it failed: its error, or the last line."""
     lines = member.beside(".log").read_text(errors="replace").rpartition("\n$ ")[2].strip().splitlines()
     return next((line for line in reversed(lines) if re.match(r"\w+\.py: ", line)), lines[-1])
 
 
 def tabulate(members: Sequence[Member], workdir: pathlib.Path, reference: str = "") -> None:
-    """Writes and prints the table of what is finished, where anything is."""
+    """Writes and prints the table of the finished members, if there are any."""
     settings: dict[str, list[pathlib.Path]] = {}
     missing = []
     for member in members:
@@ -326,7 +327,7 @@ def _clean_error(name, folders) -> Summary:
 
 
 def listed(members: Sequence[Member]) -> str:
-    """Writes the commands of what is not finished as a shell takes them, a line for each member."""
+    """Writes the commands of the members that are not finished as a shell takes them, a line for each."""
     lines = []
     for member in members:
         if not member.finished():
@@ -380,6 +381,6 @@ if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_multi_string("sweep", [], "A setting and its values, KEY=VALUE,VALUE; one or more times (required).")
     flags.DEFINE_enum("command", "train", ["train", "train+eval", "eval", "overlap"], "What each combination runs.")
-    flags.DEFINE_enum("print", None, ["commands", "slurm"], "Print what is not finished, and run nothing.")
+    flags.DEFINE_enum("print", None, ["commands", "slurm"], "Print the members that are not finished, and run nothing.")
     flags.DEFINE_integer("member", None, "Run only this combination, counted from 0, and write no table.")
     command.run(main, cli.parse)

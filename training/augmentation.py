@@ -3,7 +3,7 @@
 A model of a study is trained with `standard` (mirror and crop alone), a corruption, `mixture=BENCHMARK`, or a scheme of
 corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian. `NAME+jsd` adds the consistency loss of AugMix to a
 scheme. In settings `augmix=*` stands for AugMix with each of the 512 subsets of its operations, and
-`stored=FOLDER/*.npz` for the transforms of each of these files (tools.msd). Checks of settings raise ValueError, whose
+`stored=FOLDER/*.npz` for the transforms of each file there (tools.msd). Checks of settings raise ValueError, whose
 text tells the expected names.
 """
 

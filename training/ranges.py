@@ -1,7 +1,7 @@
 """Calibrated severity ranges: the file that tools.calibrate writes, and how it enters a run.
 
-The file is state (`runtime.artifacts`): `sha256` is the digest of all the rest; `made_from` names the model and the images
-that the ranges were measured with. A file that a user wrote has no `sha256`.
+The file is state (`runtime.artifacts`): `sha256` is the digest of the other entries; `made_from` names the model and
+the images that the ranges were measured with. A file that a user wrote has no `sha256`.
 """
 
 import pathlib

@@ -178,8 +178,8 @@ class Run:
     def finish(self, state: states.TrainState) -> tuple[nnx.GraphDef, states.TrainState]:
         """Marks the run as finished; returns (graphdef, state).
 
-        A finished run whose last checkpoint was lost has been trained to its end again: on other
-        hardware to another model, which final.json then names.
+        A finished run whose last checkpoint was lost is trained to its end again: on other hardware to another model,
+        which final.json then names.
         """
         trained_now = self.report is not None
         if trained_now or not finished(self._workdir):
@@ -203,7 +203,7 @@ def fresh(
 
 
 def finished(workdir: pathlib.Path) -> bool:
-    """Tells whether the run in `workdir` reached its last step."""
+    """Says whether the run in `workdir` reached its last step."""
     return Workdir(workdir).exists("final.json")
 
 
@@ -248,7 +248,7 @@ class _Report:
         )  # fmt: skip
 
     def write_line(self):
-        """Writes the line of the steps since the line before: those of a block, fewer where the run stops."""
+        """Writes the line of the steps since the line before: a block, or fewer steps where the run stops."""
         if not self._reported:
             return
         loss, accuracy = (np.concatenate([m[name] for m in self._reported]) for name in ("loss", "accuracy"))

@@ -173,7 +173,7 @@ class TrainSettings(Section):
     transforms: str = setting("", "file of stored transforms; commands set it from scheme=stored=FILE", _PATH)
     jsd_weight: float = setting(0.0, "weight of AugMix's consistency loss over two views (its authors: 12)", number(0))
     stability_weight: float = setting(0.0, "weight of stability training: agreement on noisy copies", number(0))
-    stability_noise: float = setting(0.0, "bound of the uniform noise of these copies, of pixels in [0, 1]", _SHARE)
+    stability_noise: float = setting(0.0, "bound of the uniform noise of the noisy copies, in [0, 1]", _SHARE)
     mixup: bool = setting(False, "train on mixtures of two images of a batch, each with a uniform share", SWITCH)
     epochs: int = setting(40, "epochs of training", whole(0, 1_000_000))
     batch_size: int = setting(256, "images in a step", _BATCH)

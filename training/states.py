@@ -79,7 +79,7 @@ def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.
 
 
 def _of_whole_steps(schedule):
-    """A schedule of float32 steps for whole ones: optax would mix the two types."""
+    """Makes a schedule of whole steps from a schedule of float32 steps: optax would mix the two types."""
     return lambda step: schedule(jnp.asarray(step, jnp.float32))
 
 
@@ -141,7 +141,7 @@ def of_head(path: tuple[Any, ...]) -> bool:
 
 
 def _forgetting(transformation, steps):
-    """`transformation`, its state started afresh before each of these update steps."""
+    """Makes a transformation whose state starts afresh before each update step in `steps`."""
 
     def init(params):
         return jnp.zeros((), jnp.int32), transformation.init(params)
@@ -184,7 +184,7 @@ def whitening_filters(
     """Computes whitening filters and their negatives, in the order of falling variance.
 
     With v_k, l_k the eigenvectors and eigenvalues of E[p p^T], p the flattened patches of the normalised images, the
-    filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated and of second moment l_k / (l_k + epsilon).
+    filters are v_k / sqrt(l_k + epsilon): their outputs are uncorrelated, with second moments l_k / (l_k + epsilon).
 
     Args:
       images: uint8 [N, H, W, 3].

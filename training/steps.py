@@ -184,7 +184,7 @@ def train_block(
     """Runs K steps of training of one model, or some of them, in one loop on the device.
 
     A pure function; `train_models_block` is the program made of it. A network with several exits is
-    trained on the sum of their losses; accuracy is that of the last one.
+    trained on the sum of their losses; the accuracy is the last exit's.
 
     Args:
       graphdef: static half of the model.

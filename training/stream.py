@@ -1,8 +1,8 @@
 """Images that are not on the device: training blocks read ahead by Grain, test sets read in pieces.
 
 Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the views
-of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches equal those of
-the device-resident path bit for bit.
+of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches are equal, bit
+for bit, to batches of images on the device.
 """
 
 import contextlib

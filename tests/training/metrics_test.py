@@ -4,6 +4,7 @@ import json
 import struct
 import sys
 
+import numpy as np
 import pytest
 
 from configs import default
@@ -11,7 +12,9 @@ from runtime.files import DamagedFileError
 from runtime.schema import SettingsError
 from tests import processes
 from tests.pages import commands, section_of
-from training import cli, run
+from tests.training import tiny
+from training import cli, run, states
+from training.batches import Plan
 
 LINE = '{"step": 10, "images_per_second": 50.0}'
 
@@ -89,6 +92,22 @@ def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
     config.train.tensorboard = True
     with pytest.raises(SettingsError, match=r"config\.train\.tensorboard: expected False, or the package tensorboardX"):
         cli.check(config)
+
+
+@pytest.mark.parametrize("network, smaller", [("resnet18", True), ("small_resnet", False)])
+def test_a_slow_run_says_early_how_long_it_takes(tmp_path, monkeypatch, caplog, network, smaller):
+    monkeypatch.setattr(run.log, "propagate", True)
+    clock = iter(range(0, 10**6, 8))  # each report comes 8 seconds after the one before
+    monkeypatch.setattr(run.time, "perf_counter", lambda: next(clock))
+    job = run.Job(states.Spec({"name": network}, tiny.recipe(epochs=900), 0), None)
+    report = run._Report(tmp_path, Plan(job.spec.train, (160, 32, 32, 3)), 0, job)
+    for step in (1, 2, 3):
+        report(step, {"loss": np.ones(1), "accuracy": np.ones(1)})
+        assert ("images/s" in caplog.text) == (step > 1)  # the first time contains a compile
+    (said,) = caplog.messages
+    assert said.startswith("4 images/s: about 10.0 hours are left for this model.")
+    assert ("(--config.model.name=small_resnet)" in said) == smaller and "(--config.train.epochs=N, now 900)" in said
+    report.close()
 
 
 @pytest.mark.slow
