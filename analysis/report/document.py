@@ -105,10 +105,17 @@ def _data_uri(png):
 def _wrapped(command):
     """Breaks a command before each flag, as a shell takes it."""
     try:
-        words = map(shlex.quote, shlex.split(command))
+        words = shlex.split(command)
     except ValueError:  # no command of a shell
         return command
-    return "".join(f" \\\n    {word}" if word.lstrip("'").startswith("--") else f" {word}" for word in words).strip()
+    return "".join(f" \\\n    {_quoted(w)}" if w.startswith("--") else f" {_quoted(w)}" for w in words).strip()
+
+
+def _quoted(word):
+    """Quotes the value of a flag alone, and text with single quotes in double ones."""
+    flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    plain = "'" in value and not set(value) & set('"$`\\!')
+    return shlex.quote(flag) * bool(flag) + equals + (f'"{value}"' if plain else shlex.quote(value) if value else "")
 
 
 def _tiles(study):
@@ -241,8 +248,8 @@ def _card(study, name):
     overlap, errors, k = study.overlap, study.errors, study.names.index(name)
     others = [j for j, other in enumerate(study.names) if other in study.selection.members and j != k]
     others = [j for j in others if not overlap.flags[j]]
-    largest = "weak" if overlap.flags[k] else ""
-    if others and not largest:
+    largest = "weak" if overlap.flags[k] else "\N{EN DASH}"
+    if others and not overlap.flags[k]:
         most = max(others, key=lambda j: overlap.overlap[k, j])
         largest = f"{with_error(overlap.overlap[k, most], errors.overlap[k, most])} ({study.labels[most]})"
     return (

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -34,7 +35,10 @@ def test_warnings_come_first_and_the_command_is_broken_at_its_flags(small, page)
     sections = [e[1]["id"] for e in found.all("section")]
     assert sections[0] == "warnings" and [e[1]["href"][1:] for e in found.all("a")][1:9] == sections
     assert found.all("pre", class_="command")[0][2] == "overlap.py \\\n    --config=configs/overlap_shapes.py"
-    assert document._wrapped("python x.py --a='b c' --d=1") == "python x.py \\\n    '--a=b c' \\\n    --d=1"
+    command = """python x.py --a='b c' --d --e="('x/y','z')" --f='$"' """
+    shown = document._wrapped(command)
+    assert shown == """python x.py \\\n    --a='b c' \\\n    --d \\\n    --e="('x/y','z')" \\\n    --f='$"'"""
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(command)
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +171,19 @@ def test_a_corruption_without_gain_is_undefined_everywhere(tmp_path, page):
     models = {row[0]: row[-1] for row in found.rows(class_="models")[0]}
     assert models["x/c"] == "no gain !" and models["x/a"] == ""
     assert not re.search(r"(?<![a-z])nan(?![a-z])", found.text("main").lower())
+
+
+def test_without_any_gain_there_is_no_benchmark_and_the_page_says_so(tmp_path, page):
+    names, counts = ("noc/hue", "noc/border"), []
+    for model in ("standard", *names):
+        counts.append(Count(model, 0, "clean", 0, 50, 100))
+        counts += [Count(model, 0, name, "random", 30 if model == "standard" else 20, 100) for name in names]
+    report_studies.records(write_answers(tmp_path, counts))
+    found = page(tmp_path, drawn=None)
+    assert "No overlap is defined, so there is no benchmark" in found.text("section", id="benchmark")
+    assert "No overlap is defined, so nothing can be selected" in found.text("section", id="sweep")
+    assert "Fewer than two corruptions have a clear gain" in found.text("section", id="balance")
+    assert "Benchmark at" not in found.text("header") and not found.all("figure", id="figure-stability")
 
 
 def test_large_studies_show_colours_and_keep_every_value(tmp_path, page):
