@@ -14,7 +14,7 @@ import json
 import pathlib
 import tarfile
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -29,29 +29,19 @@ CARD = "README.md"
 _SEAL = "<!-- Written by corruptions.write, and again by its next call unless edited: sha256 {} -->\n"
 
 
-class Shard(Protocol):
-    """A file that is being written."""
-
-    def add(self, position: int, name: str, label: int, content: bytes) -> None:
-        """Adds the encoded image at a position of the dataset."""
-
-    def close(self) -> None:
-        """Ends the file."""
-
-
 class Shards(Folders):
-    """Writes shards; a subclass opens them."""
+    """Writes shards; a subclass opens them. A shard has `add(position, name, label, content)` and `close()`."""
 
     counted = "shards"
     file_suffix: str
 
-    def open_shard(self, path: pathlib.Path) -> Shard:
+    def open_shard(self, path: pathlib.Path) -> Any:
         """Begins a file."""
         raise NotImplementedError
 
     def begin(self, entry: Entry, severity: Severity) -> None:
         self._fresh(entry, severity)
-        self._shard: Shard | None = None
+        self._shard: Any = None
 
     def write(self, entry: Entry, severity: Severity, start: int, images: np.ndarray) -> None:
         for position, content in enumerate(self.pool.map(self.encode, images), start):
@@ -90,7 +80,7 @@ class Parquet(Shards):
         _pyarrow()  # refused before anything is written
         super().start()
 
-    def open_shard(self, path: pathlib.Path) -> Shard:
+    def open_shard(self, path: pathlib.Path) -> Any:
         return _Rows(path, self.source.class_names)
 
 
@@ -99,7 +89,7 @@ class WebDataset(Shards):
 
     file_suffix = ".tar"
 
-    def open_shard(self, path: pathlib.Path) -> Shard:
+    def open_shard(self, path: pathlib.Path) -> Any:
         return _Members(path)
 
 

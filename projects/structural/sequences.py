@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corruptions.write.files import content_sha256
 from corruptions.write.sources import SUFFIXES
 from data import cache, tree
 from data.corrupted.readers import read_image
@@ -32,7 +33,7 @@ class Sequences:
       name: the perturbation, such as `gaussian_noise`.
       shape: (sequences, frames, H, W, 3).
       source: the array, or the images of each sequence.
-      stamp: size and time of change of the array, or a digest of the sizes and times of all frames.
+      stamp: a digest of the sizes, times and content of the files.
     """
 
     name: str
@@ -100,7 +101,7 @@ def _of_array(path):
             f"{path}: expected uint8 [sequences, frames, H, W, 3], two of the first two at least, found {array.dtype} "
             f"{list(array.shape)}"
         )
-    return Sequences(path.stem, array.shape, array, tree.size_and_time(path))
+    return Sequences(path.stem, array.shape, array, _stamp([path], path.parent))
 
 
 def _of_folder(path):
@@ -115,9 +116,14 @@ def _of_folder(path):
             f"{len(frames)} of {', '.join(map(str, sorted(lengths))) or 'no'} images"
         )
     ((first, *_), *_) = listed = list(frames.values())
-    stamps = [(str(file.relative_to(path)), *tree.size_and_time(file)) for images in listed for file in images]
-    stamp = int(cache.fingerprint(stamps), 16)
-    return Sequences(path.name, (len(listed), *lengths, *read_image(first).shape), listed, (stamp,))
+    stamp = _stamp([file for images in listed for file in images], path)
+    return Sequences(path.name, (len(listed), *lengths, *read_image(first).shape), listed, stamp)
+
+
+def _stamp(paths, root):
+    """One number that changes with names, sizes, times or content (`content_sha256`) of the files."""
+    facts = [(str(path.relative_to(root)), *tree.size_and_time(path)) for path in paths]
+    return (int(cache.fingerprint(facts, content_sha256(paths)), 16),)
 
 
 def _image(path, shape):

@@ -1,5 +1,7 @@
 """projects.structural.sequences: arrays as CIFAR-10-P is published, folders of frames, the stand-in, and refusals."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -54,6 +56,12 @@ def test_a_frame_that_was_replaced_changes_the_stamp(folder):
     Image.fromarray(PIXELS[0, 0]).save(folder / "gaussian_noise" / "n1" / "picture1" / "01.png", compress_level=0)
     noise, rotate = open_sequences(folder)
     assert noise.stamp != stamps[0] and rotate.stamp == stamps[1]
+    path = folder / "rotate.npy"
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # of equal size and time
+    assert open_sequences(folder)[1].stamp != rotate.stamp
 
 
 def test_an_array_beside_a_folder_of_the_same_name_is_refused(folder):
