@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, devices, keys, registry
+from corruptions import checks, devices, keys, registry, views
 from corruptions.record import Array, Corruption, apply_checked, sample_checked, seen_shape, split_key
 
 # Values worked on at a time inside a program: bounds the temporaries of very large batches.
@@ -32,8 +32,10 @@ def corrupt(
     index: Array | Sequence[int] | None = None,
     validate: bool = True,
     gradient: str | None = None,
-    axis: Literal["time"] | None = None,
+    axis: Literal["time", "camera"] | tuple[str, str] | None = None,
     fresh_noise: bool = False,
+    value_range: tuple[float, float] | None = None,
+    where: Array | None = None,
     **options: Any,
 ) -> jax.Array:
     """Corrupts a batch of images on the device. Of a batch that is split over devices each corrupts its share, and the
@@ -63,8 +65,15 @@ def corrupt(
         corruptions that round. By the image alone, not the severity.
       axis: "time" for clips [N, T, H, W, C]: each frame of clip i is corrupted as an image with the key `fold_in(key,
         index[i])`, so that a clip has one severity and one draw. `severity` and `index` have one value per clip.
+        "camera" for samples of M cameras [N, M, H, W, C]: the cameras of sample i have one severity, and camera m its
+        own draws, those of the key `fold_in(fold_in(key, m), index[i])`, whatever M. ("time", "camera") for [N, T, M,
+        H, W, C].
       fresh_noise: with `axis="time"`, corruptions of the family `noise` make all draws but the severity for each frame:
         frame t of clip i has the index `index[i] + 2^32 t`.
+      value_range: (low, high) of float images that are not in [0, 1]. They come back in it; values within .001 level of
+        a level of 8 bits count as that level.
+      where: bool [N, H, W], or [N, T, H, W] and so on with `axis`: pixels that are corrupted. All others come back as
+        they were. A corruption that moves content moves it inside of the mask alone.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -79,21 +88,40 @@ def corrupt(
     devices.refuse_forked()
     checks.key(key)
     corruption = registry.get(name).with_gradient(gradient)
-    clips = axis is not None or fresh_noise
-    frames = _frames(images, axis) if clips else images
-    checks.image_batch(frames, validate, any_kind=True)
+
+    def again(images: Array, value_range: tuple[float, float] | None = None) -> jax.Array:
+        given: dict[str, Any] = {"index": index, "validate": validate, "axis": axis, "fresh_noise": fresh_noise}
+        return corrupt(key, images, corruption, severity, value_range=value_range, **given, **options)
+
+    if where is not None:
+        return views.inside(where, images, again(images, value_range))
+    if value_range is not None:
+        return views.in_unit_range(again, images, value_range, validate)
+    time, cameras = views.axes(axis, fresh_noise)
+    rigs = views.cameras(key, images, time) if cameras else [(key, images)]
+    rigs = [(own_key, views.frames(rig) if time else rig) for own_key, rig in rigs]
+    for _, frames in rigs:
+        checks.image_batch(frames, validate, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[-3:], options)
     levels, index = levels_and_index(corruption, images.shape[0], severity, index, validate, options)
-    if clips:
-        levels, index = _repeat_for_frames(key, corruption, images.shape[1], levels, index, fresh_noise, options)
+    if cameras and levels is None:
+        levels = _drawn_levels(key, corruption, index, options)
     static = checks.static_options(options)
     call = functools.partial(_corrupt, corruption=corruption, options=static)
-    if any(map(checks.is_traced, (key, frames, levels, index))):
-        corrupted = call(key, jnp.asarray(frames), levels, index)
-    else:
-        corrupted = devices.dispatched(call, key, (frames, levels, index), (corruption, static))
-    return corrupted.reshape(images.shape) if clips else corrupted
+    corrupted = []
+    for own_key, frames in rigs:
+        rows = levels, index
+        if time:
+            rows = _repeat_for_frames(own_key, corruption, images.shape[1], levels, index, fresh_noise, options)
+        if any(map(checks.is_traced, (own_key, frames, *rows))):
+            corrupted.append(call(own_key, jnp.asarray(frames), *rows))
+        else:
+            corrupted.append(devices.dispatched(call, own_key, (frames, *rows), (corruption, static)))
+    if cameras:
+        shape = (*images.shape[:-4], *images.shape[-3:])
+        return jnp.stack([rig.reshape(shape) for rig in corrupted], axis=-4)
+    return corrupted[0].reshape(images.shape) if time else corrupted[0]
 
 
 @functools.partial(jax.jit, static_argnames=("corruption", "options"))
@@ -203,22 +231,6 @@ def levels_and_index(
     return np.broadcast_to(levels, (number,)) if concrete else jnp.broadcast_to(levels, (number,)), index
 
 
-def _frames(clips: Array, axis: str | None) -> Array:
-    """Checks clips [N, T, H, W, C] and reshapes them to images [N T, H, W, C]."""
-    if axis is None:
-        raise ValueError("expected axis='time' with fresh_noise=True, found axis=None")
-    if axis != "time":
-        raise ValueError(f"expected axis=None or 'time', found {axis!r}")
-    if not hasattr(clips, "shape"):
-        raise TypeError(f"expected an array of clips, found {type(clips).__name__}")
-    if len(clips.shape) != 5:
-        raise ValueError(
-            f"expected clips of shape (number, time, height, width, channels), found shape {tuple(clips.shape)}; "
-            "images alone go without axis"
-        )
-    return clips.reshape(clips.shape[0] * clips.shape[1], *clips.shape[2:])
-
-
 def _repeat_for_frames(
     key: jax.Array,
     corruption: Corruption,
@@ -247,3 +259,13 @@ def _repeat_for_frames(
         levels = jax.vmap(lambda i: corruption.scale.draw(split_key(image_key(key, i))[0], options))(index)
     frame = jnp.tile(jnp.arange(time, dtype=jnp.uint32), index.shape[0])
     return repeated(levels), jnp.stack([repeated(index).astype(jnp.uint32), frame], axis=1)
+
+
+def _drawn_levels(key: jax.Array, corruption: Corruption, index: Array, options: Mapping[str, Any]) -> jax.Array:
+    """Draws the severities that images of an index have with `severity=None`, float32 [N]."""
+
+    def drawn(position: Any) -> jax.Array:
+        severity_key, _ = split_key(image_key(key, position))
+        return corruption.scale.draw(severity_key, options)
+
+    return jax.vmap(drawn)(jnp.asarray(index))

@@ -12,7 +12,7 @@ from corruptions import levels, padded, registry
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
 from corruptions.primitives import fourier
-from corruptions.record import Corruption, Image, Key, Params, Severity, Shape
+from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
 
 _REACH = 15  # of the largest kernel, pixels
 BORDERS = ("reflect", "zeros")
@@ -221,7 +221,7 @@ def lens(
     Raises:
       ValueError: no severities, another number of channels than one or three, or what `psf` refuses.
     """
-    lenses = np.broadcast_arrays(np.float64(q), np.float64(shift))
+    lenses = np.broadcast_arrays(np.asarray(q, np.float64), np.asarray(shift, np.float64))
     if lenses[0].shape not in ((), (3,)) or not coefficients or size > 2 * _REACH + 1:
         raise ValueError(
             f"expected coefficients of at least one severity, q and shift of one or three channels, size up to "
@@ -236,7 +236,7 @@ def lens(
         return _sample(key, table, severity, shape, 0, border)
 
     mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
-    parameters = tuple(registry.Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
+    parameters = tuple(Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
     return Corruption(
         name, "lens", "blur", sample, _filter, levels.Levels(len(table)), "nearest", parameters, mixes=mixes
     )

@@ -55,7 +55,7 @@ def test_what_is_no_noise_stays_the_same_over_a_clip():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"axis": "frames"}, "expected axis=None or 'time', found 'frames'"),
+        ({"axis": "frames"}, "expected axis=None, 'time', 'camera' or .*, found 'frames'"),
         ({"axis": None, "fresh_noise": True}, "expected axis='time' with fresh_noise=True, found axis=None"),
         ({"axis": None}, r"found shape \(2, 3, 32, 32, 3\); clips go with axis='time'"),
         (

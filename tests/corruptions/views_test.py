@@ -1,0 +1,131 @@
+"""Images that are no plain batch in [0, 1]: other ranges of values, masks, samples of several cameras."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import corruptions
+from tests.pages import example_of
+from tests.reference.photographs import photographs
+
+KEY = jax.random.key(4)
+IMAGES = photographs(4, 32, 32)
+FLOATS = np.float32(IMAGES / 255)
+SIGNED = np.float32(2 * FLOATS - 1)
+MASK = np.zeros((4, 32, 32), bool)
+MASK[:, 5:20, 8:30] = True
+RIG = photographs(6, 32, 32).reshape(2, 3, 32, 32, 3)
+QUICK = ("imagenet_c/contrast", "camera/color_quant", "imagenet_c/gaussian_noise")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in corruptions.names()]
+)
+def test_a_range_of_values_changes_nothing_but_the_scale(name):
+    severity = corruptions.severities(name)[-1]
+    expected = 2 * np.asarray(corruptions.corrupt(KEY, FLOATS, name, severity)) - 1
+    found = np.asarray(corruptions.corrupt(KEY, SIGNED, name, severity, value_range=(-1, 1)))
+    assert found.dtype == np.float32 and (np.abs(found - expected) > 1e-5).mean() < 1e-3
+
+
+def test_a_range_keeps_levels_dtype_gradient_and_trace():
+    levels = corruptions.corrupt(KEY, SIGNED, "camera/color_quant", 3, value_range=(-1.0, 1.0))
+    np.testing.assert_array_equal(np.round(127.5 * (np.asarray(levels) + 1)), IMAGES // 32 * 32)
+    half = corruptions.corrupt(KEY, jnp.asarray(SIGNED, jnp.bfloat16), "imagenet_c/contrast", 1, value_range=(-1, 1))
+    assert half.dtype == jnp.bfloat16
+
+    def loss(images):
+        return corruptions.corrupt(KEY, images, "imagenet_c/contrast", 1, value_range=(-1, 1)).sum()
+
+    slope = jax.jit(jax.grad(loss))(0.9 * jnp.asarray(SIGNED))
+    np.testing.assert_allclose(slope, 1, atol=1e-4)  # contrast keeps the mean
+
+
+@pytest.mark.parametrize("images", [IMAGES, FLOATS], ids=["uint8", "float32"])
+def test_a_mask_corrupts_inside_alone(images):
+    whole = np.asarray(corruptions.corrupt(KEY, images, "imagenet_c/gaussian_noise", 3))
+    found = np.asarray(corruptions.corrupt(KEY, images, "imagenet_c/gaussian_noise", 3, where=MASK))
+    assert found.dtype == images.dtype and (found != images).any()
+    np.testing.assert_array_equal(found[MASK], whole[MASK])
+    np.testing.assert_array_equal(found[~MASK], images[~MASK])
+    signed = corruptions.corrupt(KEY, SIGNED, "noc/border", where=MASK, value_range=(-1, 1))
+    np.testing.assert_array_equal(np.asarray(signed)[~MASK], SIGNED[~MASK])
+
+
+def test_cameras_share_a_severity_and_draw_alone():
+    name = "imagenet_c/gaussian_noise"
+    found = np.asarray(corruptions.corrupt(KEY, RIG, name, axis="camera", index=[7, 3]))
+    for m in range(3):
+        key = jax.random.fold_in(KEY, m)
+        levels = np.array([severity_of(position) for position in (7, 3)])
+        alone = corruptions.corrupt(key, RIG[:, m], name, levels, index=[7, 3])
+        np.testing.assert_array_equal(found[:, m], alone)
+    fewer = corruptions.corrupt(KEY, RIG[1:, :2], name, axis="camera", index=[3])
+    np.testing.assert_array_equal(fewer, found[1:, :2])
+    same = np.repeat(RIG[:, :1], 3, axis=1)
+    drawn = np.asarray(corruptions.corrupt(KEY, same, name, 3, axis="camera"))
+    assert (drawn[:, 0] != drawn[:, 1]).any() and (drawn[:, 1] != drawn[:, 2]).any()
+
+
+def severity_of(position):
+    """The severity that an image of this index draws with severity=None, by the documented keys."""
+    severity_key, _ = jax.random.split(jax.random.fold_in(KEY, position))
+    return int(jax.random.randint(severity_key, (), 1, 6))
+
+
+def test_clips_of_cameras():
+    clips = np.stack([RIG, RIG[:, ::-1]], axis=1)  # [N, T, M, H, W, C]
+    found = np.asarray(corruptions.corrupt(KEY, clips, "noc/border", 0.5, axis=("time", "camera")))
+    for m in range(3):
+        one = corruptions.corrupt(jax.random.fold_in(KEY, m), clips[:, :, m], "noc/border", 0.5, axis="time")
+        np.testing.assert_array_equal(found[:, :, m], one)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": IMAGES, "value_range": (-1, 1)}, r"expected floats with value_range=\(-1, 1\), found uint8"),
+        ({"images": SIGNED, "value_range": (1, -1)}, r"value_range=\(low, high\) with low < high, found \(1, -1\)"),
+        ({"images": SIGNED, "value_range": (0, 0)}, r"low < high, found \(0, 0\)"),
+        ({"images": SIGNED, "value_range": 1}, "low < high, found 1"),
+        ({"images": SIGNED, "value_range": (-1, float("inf"))}, "low < high"),
+        ({"images": SIGNED, "value_range": (-0.5, 1)}, r"values in value_range=\(-0.5, 1\), found values from -"),
+        ({"images": np.full_like(SIGNED, np.nan), "value_range": (-1, 1)}, "found values from nan to nan"),
+        ({"where": MASK[:, :5]}, r"where: bool of shape \(4, 32, 32\), found bool of shape \(4, 5, 32\)"),
+        ({"where": MASK.astype(np.float32)}, r"where: bool of shape \(4, 32, 32\), found float32"),
+        ({"images": RIG[:, :0], "axis": "camera"}, "with at least one camera, found shape"),
+        ({"axis": "camera"}, r"shape \(number, cameras, height, width, channels\) with at least one camera"),
+        ({"images": RIG, "axis": ("time", "camera")}, r"shape \(number, time, cameras, height, width, channels\)"),
+        ({"images": RIG, "axis": "camera", "fresh_noise": True}, "expected axis='time' with fresh_noise=True"),
+        ({"images": [1], "axis": "camera"}, "expected an array of samples of cameras, found list"),
+    ],
+)
+def test_wrong_arguments_are_named_in_one_line(change, message):
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        corruptions.corrupt(KEY, **({"images": IMAGES, "name": "imagenet_c/contrast", "severity": 1} | change))
+    assert "\n" not in str(error.value)
+
+
+def test_the_recipe_of_masks_values_and_cameras():
+    found = {"corruptions": corruptions, "key": KEY, "images": IMAGES, "masks": MASK, "policy_images": SIGNED}
+    exec(
+        example_of("docs/howto/corrupt.md", "Corrupt parts of images, other values, several cameras"),
+        found | {"samples": RIG},
+        found,
+    )
+    assert found["rigs"].shape == RIG.shape and float(found["signed"].min()) >= -1
+    np.testing.assert_array_equal(np.asarray(found["hidden"])[~MASK], IMAGES[~MASK])
+
+
+def test_the_recipe_of_a_policys_training_loop():
+    found = {"jax": jax, "jnp": jnp, "corruptions": corruptions}
+    exec(example_of("docs/howto/corrupt.md", "Augment the cameras of a policy"), found)
+    images = {"base": jnp.asarray(SIGNED), "left_wrist": jnp.asarray(SIGNED[::-1])}
+    first = found["augmented"](KEY, images, jnp.arange(4))
+    for name, before in images.items():
+        after = np.asarray(first[name])
+        assert after.shape == before.shape and after.dtype == np.float32 and np.abs(after).max() <= 1
+        assert (after != np.asarray(before)).any((1, 2, 3)).all()
+    again = found["augmented"](KEY, {name: x[2:] for name, x in images.items()}, jnp.arange(2, 4))
+    np.testing.assert_allclose(again["base"], first["base"][2:], atol=1e-5)
