@@ -12,9 +12,7 @@ In the order in which a reader of eval.py meets them:
 Around them:
 
     adaptation       BatchNorm statistics of other images in place of a network's
-    robustness       R against severity, for the calibration of ranges
     strength         PSNR and SSIM of corrupted images to their originals
     natural          the sets of natural shift, with the classes that each shows
-    verification     files of a workdir that are damaged, edited or stale (`python -m tools.check`)
     distances        features of transforms, and distances between schemes and corruptions
 """

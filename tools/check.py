@@ -9,15 +9,134 @@ Changes nothing. The exit status is 1 when something is wrong, else 0.
 
 from runtime import command  # isort: skip
 
+import contextlib
+import dataclasses
 import pathlib
+from collections.abc import Iterator
 
 from absl import app
+from ml_collections import ConfigDict
 
+from analysis import answers
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
-from evaluation import verification
-from evaluation.verification import Findings
+from runtime import artifacts, files, meshes
+from runtime.workdirs import TRAINED, read_config, read_final
+from training import loop, ranges
+
+
+@dataclasses.dataclass
+class Findings:
+    """The result of a check.
+
+    Attributes:
+      problems: a line for each wrong file: the fault, and the command that mends it.
+      verified: how many files are as their digests say.
+    """
+
+    problems: list[str] = dataclasses.field(default_factory=list)
+    verified: int = 0
+
+    @contextlib.contextmanager
+    def of(self, path: pathlib.Path, remedy: str) -> Iterator[None]:
+        """Counts a file as verified if the block raises nothing; its error becomes a problem.
+
+        Args:
+          path: file that the block checks.
+          remedy: how to mend the file, unless the error says so.
+        """
+        try:
+            yield
+            self.verified += 1
+        except Exception as error:  # noqa: BLE001 - of any damage; the next file is checked all the same
+            text = " ".join(str(error).split()) or type(error).__name__
+            text = text if str(path) in text else f"{path}: {text}"
+            self.problems.append(text if remedy in text else f"{text}; {remedy}")
+
+
+def is_workdir(path: pathlib.Path) -> bool:
+    """Checks whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
+    return any((path / name).exists() for name in ("config.json", "final.json", "models", answers.FOLDER))
+
+
+def verify_workdir(workdir: pathlib.Path) -> Findings:
+    """Checks config, checkpoints, answers, features and ranges of a workdir, and of the models in it."""
+    findings = Findings()
+    try:
+        with files.locked(workdir):
+            _verify(findings, workdir)
+    except BlockingIOError:
+        findings.problems.append(f"{workdir} is in use by another run; check it when that has ended")
+    except OSError:  # the folder cannot be written, so no run writes it
+        _verify(findings, workdir)
+    return findings
+
+
+def _verify(findings, workdir):
+    models = [*workdir.glob("models/*/*"), *workdir.glob(f"{TRAINED}*/models/*/*")]  # the latter: enhancement studies
+    for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
+        _model(findings, folder)
+    again = f"run again: {_command(workdir)}"
+    for path in sorted([*workdir.glob("answers/*.npz"), *workdir.glob("stored/*/answers/*.npz")]):
+        with findings.of(path, f"remove it and {again}"):
+            _answers(path, workdir)
+    measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # the latter: C-bar
+    for path in sorted(measured):
+        _features(findings, path, workdir)
+    path = workdir / "ranges.json"
+    if path.exists():
+        with findings.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
+            ranges.read_ranges(path)
+
+
+def _model(findings, folder):
+    """Checks config.json, and the checkpoint that final.json names."""
+    remedy, config = f"give the command that made the folder again: {_command(folder)}", None
+    with findings.of(folder / "config.json", remedy):
+        config = read_config(folder)
+    if (folder / "final.json").exists():
+        with findings.of(folder / "final.json", remedy):
+            classes = read_final(folder)["num_classes"]
+            if config:
+                settings = ConfigDict(config)
+                size = settings.dataset.image_size
+                loop.read_back(settings, size, classes, folder, mesh=meshes.data_mesh(1))
+
+
+def _answers(path, workdir):
+    """Checks a file of answers; raises ValueError if its model was trained again since."""
+    by_model, record = answers.read_file(path)
+    for key in by_model:
+        if answers.is_stale(record.models.get(key), answers.trained_digest(workdir, *key)):
+            raise ValueError(f"{path}: expected answers of {key[0]}, seed {key[1]}, as it is, found an earlier model's")
+
+
+def _features(findings, path, workdir):
+    """Checks a folder of `evaluation.distances.centres.Measured`."""
+    folder, again, now = path.parent, f"run again: {_command(path.parent) or _command(workdir)}", {}
+    with findings.of(path, f"remove {folder} and {again}"):
+        asked = files.read_json(path)
+        model = answers.trained_digest(workdir, str(asked.get("model", "standard")), asked.get("model_seed", 0))
+        now = {"model": model, "settings": artifacts.digest(asked)}
+    for file in sorted(folder.rglob("*.npz")):
+        with findings.of(file, f"remove it and {again}"):
+            made_from = artifacts.read(file).made_from
+            for what, value in now.items():
+                if value and made_from.get(what) != value:
+                    raise ValueError(f"{file}: expected results of the present {what}, found those of another")
+
+
+def _command(folder):
+    """Reads the command that made a folder, or "" if its record is damaged."""
+    try:
+        record = files.read_json(folder / "provenance.json")
+        return str(record.get("provenance", record).get("command", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
+
+
+# Folders of every kind.
 
 
 def _is_cache(path):
@@ -39,7 +158,7 @@ def _found(problems, recorded):
 
 # Kind of folder: (name, whether a folder is one, its check). The first that says yes checks it.
 KINDS = (
-    ("workdir", verification.is_workdir, verification.verify),
+    ("workdir", is_workdir, verify_workdir),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
     ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
     ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),

@@ -17,12 +17,12 @@ from data.natural import sets
 from evaluation.evaluate import networks
 from evaluation.natural import open_evaluations
 from evaluation.shown import Shown
-from evaluation.verification import verify
 from projects.natural_shift.sources import read_workdirs
 from runtime import meshes
 from tests.analysis.made_up import read_counts
 from tests.data.natural.pictures import tree
 from tests.training import tiny
+from tools.check import verify_workdir
 from training import states
 
 SIDE = 4
@@ -151,4 +151,4 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     config.eval.natural = ""
     assert evaluation_script.run(config, workdir) == counts  # and no row is lost
     assert not caplog.records
-    assert not verify(workdir).problems
+    assert not verify_workdir(workdir).problems

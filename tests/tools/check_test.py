@@ -16,7 +16,6 @@ from configs import default
 from corruptions.write import write_dataset
 from data import cache
 from data.imagenet import store
-from evaluation import verification
 from runtime import artifacts, files, workdirs
 from tests.training import tiny
 from tools import calibrate, check
@@ -24,7 +23,7 @@ from training import loop
 
 
 class Quick:
-    """In place of `evaluation.robustness.Robustness`."""
+    """In place of `tools.calibrate.Robustness`."""
 
     clean = 0.9
 
@@ -100,7 +99,7 @@ def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name)
 
 def test_what_is_left_of_an_earlier_model_is_named(folder):
     tiny.train_again(folder, tiny.config())
-    wrong = verification.verify(folder).problems
+    wrong = check.verify_workdir(folder).problems
     for name in ("answers/clean-0.npz", "answers/noc.border-random.npz", "ranges.json", "centres/clean-0"):
         assert any(name in line for line in wrong), (name, wrong)
     assert len(wrong) == 4
@@ -117,14 +116,14 @@ def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
     run = tmp_path / "features" / "run0"
     files.write_json(run / "settings.json", {"model": "standard", "model_seed": 0})
     artifacts.write(run / "centres" / "clean-0.npz", {"centre": np.ones(3)}, {"model": "earlier"})
-    wrong = verification.verify(tmp_path).problems
+    wrong = check.verify_workdir(tmp_path).problems
     for name in ("noc.hue-0.npz", "noc.border-0.npz", "clean-0.npz", "train=clahe/models/standard/seed0/config"):
         assert any(name in line for line in wrong), (name, wrong)
 
 
 def test_no_damage_is_a_traceback(folder, made, monkeypatch):
     monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # which takes long; its damages: above
-    assert verification.verify(folder).problems == []
+    assert check.verify_workdir(folder).problems == []
     for name in ("config.json", "final.json", "ranges.json", "msd/settings.json", "msd/centres/clean-0.npz",
                  "answers/clean-0.npz", "answers/noc.border-random.npz"):  # fmt: skip
         path = folder / name
@@ -133,15 +132,15 @@ def test_no_damage_is_a_traceback(folder, made, monkeypatch):
         flipped = whole[:half] + bytes([whole[half] ^ 255]) + whole[half + 1 :]
         for content in (b"", whole[:half], flipped, b"[]", b"{}", b'{"inputs": 3, "provenance": []}', b"\xff\xfe"):
             path.write_bytes(content)
-            wrong = verification.verify(folder).problems
+            wrong = check.verify_workdir(folder).problems
             assert any(path.name in line or "centres/" in line for line in wrong), (name, content, wrong)
         path.write_bytes(whole)
-    assert verification.verify(folder).problems == []
+    assert check.verify_workdir(folder).problems == []
 
 
 def test_a_folder_in_use_is_left_to_its_run(folder):
     with files.locked(folder):
-        assert "in use by another run" in verification.verify(folder).problems[0]
+        assert "in use by another run" in check.verify_workdir(folder).problems[0]
 
 
 def test_a_cache_is_checked_by_its_own_room(tmp_path, capsys):

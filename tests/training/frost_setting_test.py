@@ -16,13 +16,13 @@ from corruptions.write.__main__ import main as write
 from data import Split
 from evaluation import correctness, trained_models
 from evaluation.results import conditions_of
-from evaluation.robustness import Robustness
 from evaluation.shown import Shown, stored_description
 from runtime import meshes
 from runtime.artifacts import provenance
 from runtime.schema import SettingsError
 from tests.reference.photographs import photograph
 from tests.training import tiny
+from tools.calibrate import Robustness
 from training import cli
 
 FROST = "imagenet_c/frost"

@@ -15,7 +15,7 @@ from training import cli, ranges
 
 
 class Quick:
-    """In place of `evaluation.robustness.Robustness`: every range is the same."""
+    """In place of `tools.calibrate.Robustness`: every range is the same."""
 
     def __init__(self, mesh, model, split, name, **options):
         self.clean = 0.9

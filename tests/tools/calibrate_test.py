@@ -1,4 +1,4 @@
-"""Robustness at a fixed severity, the ranges file, and its way into training and evaluation."""
+"""Robustness at a fixed severity for tools.calibrate, the ranges file, and its way into training and evaluation."""
 
 import json
 import pathlib
@@ -11,9 +11,9 @@ import pytest
 import corruptions
 import data
 from configs import default
-from evaluation.robustness import Robustness
 from runtime import meshes
 from tests.training import tiny
+from tools.calibrate import Robustness
 from training import cli, states, study
 from training.ranges import read_ranges
 from training.sections import TrainSettings
