@@ -158,37 +158,32 @@ def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[floa
     Raises:
       ValueError: schemes that were measured at different severities of a corruption.
     """
-    return _over_severities({row[:3]: (row.msd, row.mmd) for row in rows})
+    frame = pd.DataFrame(list(rows), columns=Distance._fields)
+    return _over_severities(frame, ["msd", "mmd"]).apply(tuple, axis=1).to_dict()
 
 
 def mean_errors(counts: Iterable[Count]) -> dict[tuple[str, str], float]:
     """Averages errors in percent over severities (and seeds): {(model, corruption): error}, without clean images; the
     model's name is the scheme's.
     """
-    errors: dict[tuple, list[float]] = {}
-    for count in counts:
-        if count.corruption != CLEAN:
-            errors.setdefault((count.model, count.corruption, count.severity), []).append(100 * count.error)
-    return {key: values[0] for key, values in _over_severities({k: (np.mean(v),) for k, v in errors.items()}).items()}
+    frame = frames.of_counts(count for count in counts if count.corruption != CLEAN)
+    frame = frame.rename(columns={"model": "scheme"}).assign(error=100 * (1 - frame.correct / frame.total))
+    frame = frame.groupby(["scheme", "corruption", "severity"], sort=False).error.mean().reset_index()
+    return _over_severities(frame, ["error"]).error.to_dict()
 
 
-def _over_severities(values):
-    """Means over the severities in keys (scheme, corruption, severity), which all schemes must have alike."""
-    grouped: dict[tuple[str, str], dict] = {}
-    for (scheme, corruption, severity), value in values.items():
-        grouped.setdefault((scheme, corruption), {})[severity] = value
-    first = {}
-    for (scheme, corruption), by_severity in grouped.items():
-        other, expected = first.setdefault(corruption, (scheme, by_severity.keys()))
-        if by_severity.keys() != expected:
+def _over_severities(frame, columns):
+    """Means over severities, which all schemes must have alike, by (scheme, corruption)."""
+    cells = frame.groupby(["scheme", "corruption"], sort=False)
+    severities = cells.severity.agg(lambda values: tuple(sorted(map(str, values))))
+    for corruption, of_schemes in severities.groupby("corruption", sort=False):
+        if len(other := of_schemes[of_schemes != of_schemes.iloc[0]]):
+            (first, _), (scheme, _) = of_schemes.index[0], other.index[0]
             raise ValueError(
-                f"expected the same severities of {corruption} for every scheme, found {sorted(map(str, expected))} for "
-                f"{other} and {sorted(map(str, by_severity))} for {scheme}"
+                f"expected the same severities of {corruption} for every scheme, found {list(of_schemes.iloc[0])} for "
+                f"{first} and {list(other.iloc[0])} for {scheme}"
             )
-    return {
-        key: tuple(float(v) for v in np.mean(list(by_severity.values()), axis=0))
-        for key, by_severity in grouped.items()
-    }
+    return cells[columns].mean()
 
 
 def correlations(
@@ -298,24 +293,23 @@ def agreement(
     """
     if measure not in ("msd", "mmd"):
         raise ValueError(f"expected the measure msd or mmd, found {measure!r}")
-    keys = [[row[:3] for row in rows] for rows in (first, second)]
+    both = [pd.DataFrame(rows, columns=Distance._fields) for rows in (first, second)]
     schemes, corruptions = (
-        tuple(name for name in dict.fromkeys(key[k] for key in keys[0]) if name in {key[k] for key in keys[1]})
-        for k in range(2)
+        tuple(name for name in both[0][column].unique() if name in set(both[1][column]))
+        for column in ("scheme", "corruption")
     )
     if len(schemes) < 2 or len(corruptions) < 3:
         raise ValueError(
             f"expected at least 2 schemes and 3 corruptions in both, found {len(schemes)} and {len(corruptions)}"
         )
-    measured = [{key for key in of_network if key[0] in schemes and key[1] in corruptions} for of_network in keys]
-    if measured[0] != measured[1]:
-        raise ValueError(
-            f"expected the same measurements in both, found only in one: {min(measured[0] ^ measured[1], key=str)}"
-        )
-    position = ("msd", "mmd").index(measure)
+    both = [frame[frame.scheme.isin(schemes) & frame.corruption.isin(corruptions)] for frame in both]
+    keys = [set(frame[["scheme", "corruption", "severity"]].itertuples(index=False, name=None)) for frame in both]
+    if keys[0] != keys[1]:
+        only = min(keys[0] ^ keys[1], key=str)
+        raise ValueError(f"expected the same measurements in both, found only in one: {only}")
     x, y = (
-        np.array([[means[scheme, name][position] for scheme in schemes] for name in corruptions])
-        for means in map(mean_distances, (first, second))
+        _over_severities(frame, [measure])[measure].unstack("scheme").loc[list(corruptions), list(schemes)].to_numpy()
+        for frame in both
     )
     ordering = np.full(len(corruptions), np.nan)
     if len(schemes) >= MIN_SCHEMES:
@@ -340,12 +334,9 @@ def _mean(values):
 
 def distances_text(rows: Sequence[Distance]) -> str:
     """Tabulates the MSD and MMD of every scheme, means over the corruptions."""
-    means = mean_distances(rows)
-    lines = []
-    for scheme in dict.fromkeys(row.scheme for row in rows):
-        msd, mmd = np.mean([pair for (name, _), pair in means.items() if name == scheme], axis=0)
-        lines.append((scheme, f"{msd:.3f}", f"{mmd:.3f}"))
-    return frames.text(pd.DataFrame(lines, columns=["scheme", "MSD", "MMD"])) + "\n(means over the corruptions)"
+    means = _over_severities(pd.DataFrame(rows, columns=Distance._fields), ["msd", "mmd"])
+    table = means.groupby("scheme", sort=False).mean().map("{:.3f}".format).reset_index()
+    return frames.text(table.rename(columns={"msd": "MSD", "mmd": "MMD"})) + "\n(means over the corruptions)"
 
 
 def correlations_text(rows: Sequence[Correlation], of: str = "corruption", across: str = "schemes") -> str:

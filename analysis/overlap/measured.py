@@ -4,6 +4,7 @@ overlap.csv        corruption,<name>,<name>,...: the matrix, O clipped at 0, dia
 overlap_long.csv   i,j,O,se,T_ij,T_ji,flags: a row for each pair, with standard error and directed transfers
 """
 
+import itertools
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -56,12 +57,10 @@ def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
       overlap: the overlaps; flags such as `weak:i` are joined by `;`, `-` stands for none.
       se: standard errors of the unclipped overlap, [n, n].
     """
-    rows = []
-    for i, first in enumerate(overlap.names):
-        for j in range(i + 1, len(overlap.names)):
-            flags = [f"{f}:{s}" for f, s in ((overlap.flags[i], "i"), (overlap.flags[j], "j")) if f]
-            values = (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
-            rows.append((first, overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-"))
+    rows, values = [], (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
+    for i, j in itertools.combinations(range(len(overlap.names)), 2):
+        flags = [f"{f}:{s}" for f, s in ((overlap.flags[i], "i"), (overlap.flags[j], "j")) if f]
+        rows.append((overlap.names[i], overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-"))
     return frames.of_rows(rows, _PAIRS)
 
 
@@ -101,27 +100,24 @@ def _read_pairs(path, names, overlap):
         raise ValueError(f"{path}: expected the header {','.join(_PAIRS)}, found {','.join(header)}")
     index = {name: k for k, name in enumerate(names)}
     unclipped, se = np.eye(len(names)), np.full((len(names), len(names)), np.nan)
-    missing = {(a, b) for k, a in enumerate(names) for b in names[k + 1 :]}
+    missing = set(itertools.combinations(range(len(names)), 2))
     for i, j, *texts, _ in rows:
-        values = [_number(path, text) for text in texts]
+        value, error, *transfer = (_number(path, text) for text in texts)
         if i not in index or j not in index:
             continue
-        pair = min((i, j), (j, i), key=lambda names: index[names[0]])
-        if pair not in missing:
+        at = tuple(sorted((index[i], index[j])))
+        if at not in missing:
             raise ValueError(f"{path}: expected every pair of two names once, found {i},{j} again")
-        missing.remove(pair)
-        at, mirrored = (index[i], index[j]), (index[j], index[i])
-        if not np.isclose(values[0], overlap[at], rtol=0, atol=_SYMMETRY, equal_nan=True):
+        missing.remove(at)
+        if not np.isclose(value, overlap[at], rtol=0, atol=_SYMMETRY, equal_nan=True):
             raise ValueError(
-                f"{path}: expected the overlaps of the matrix beside it, found {values[0]} instead of {overlap[at]} for "
-                f"({i}, {j})"
+                f"{path}: expected the overlaps of the matrix beside it, found {value} instead of {overlap[at]} for ({i}, {j})"
             )
-        se[at] = se[mirrored] = values[1]
-        unclipped[at] = unclipped[mirrored] = (values[2] + values[3]) / 2
+        se[at] = se[at[::-1]] = error
+        unclipped[at] = unclipped[at[::-1]] = sum(transfer) / 2
     if missing:
-        raise ValueError(
-            f"{path}: expected a line for every pair, found {len(missing)} missing, such as {sorted(missing)[0]}"
-        )
+        pair = tuple(names[k] for k in min(missing))
+        raise ValueError(f"{path}: expected a line for every pair, found {len(missing)} missing, such as {pair}")
     return unclipped, se
 
 
