@@ -8,6 +8,8 @@ manuscript). CE rows are relative CE in percent unless a comment says raw.
 
 import numpy as np
 
+from analysis.errors.printed import PRINTED
+
 
 def _rows(text, dtype=float):
     """Split a block of 'label v v v' lines into labels and an array."""
@@ -24,73 +26,22 @@ NOC = (
     "quantization", "blur", "vertical_artifacts", "rain", "border", "shear", "brightness", "hue",
 )  # fmt: skip
 
-# S3 Table 7: model trained with the row, tested on the column; clean error first, printed mCE last.
-TABLE7_ROWS, TABLE7 = _rows("""
-standard .247 121 119 122 147 121 118 107 97 109 98 94 116 68 79 56 104
-gaussian_noise .264 6 9 8 122 88 100 95 87 93 125 107 129 58 19 15 71
-shot_noise .269 10 6 9 125 92 102 96 84 94 126 103 128 59 20 16 71
-impulse_noise .272 10 11 4 123 88 99 96 91 93 127 102 129 54 17 14 71
-defocus_blur .300 62 62 63 6 25 36 34 76 77 82 91 93 46 2 50 54
-glass_blur .287 74 73 74 24 8 32 30 81 81 83 95 99 34 2 55 56
-motion_blur .263 92 92 92 55 41 6 26 76 94 73 97 93 42 10 53 63
-zoom_blur .254 98 98 99 60 50 31 6 88 97 77 101 98 45 24 51 68
-snow .263 114 113 118 115 91 87 87 5 74 97 84 117 54 40 52 83
-frost .259 109 111 112 118 87 99 89 40 9 69 60 108 57 28 84 79
-fog .254 117 116 118 136 115 100 86 76 79 2 58 57 73 88 72 86
-brightness .235 108 111 110 142 113 112 104 86 88 75 7 100 72 60 55 89
-contrast .282 96 98 100 131 103 97 87 82 76 50 72 2 66 53 50 78
-elastic_transform .200 124 122 125 127 92 91 72 92 110 98 104 118 19 22 61 92
-pixelate .251 99 98 102 129 87 96 93 93 95 90 86 108 53 5 42 85
-jpeg_compression .256 86 86 88 143 110 118 113 98 102 120 101 129 66 32 11 94
-""")
 
-# S3 Table 8, the same for ImageNet-NOC.
-TABLE8_ROWS, TABLE8 = _rows("""
-standard .247 87 122 77 71 67 79 117 88 89
-quantization .237 9 125 77 90 70 90 124 80 83
-blur .251 79 7 61 72 82 90 132 106 79
-vertical_artifacts .242 79 133 4 63 80 84 119 104 83
-rain .231 86 131 78 2 73 82 115 97 83
-border .241 89 123 71 73 8 74 118 89 81
-shear .234 129 127 65 85 75 6 133 102 90
-brightness .236 75 125 78 77 73 92 21 89 79
-hue .261 83 139 91 96 74 101 116 1 88
-""")
+def _table(source, benchmark, values=slice(None)):
+    """(models, numbers) of a table of `analysis.errors.printed`: clean error, each corruption, printed mean."""
+    of = next(t for t in PRINTED if t.source.endswith(f", {source}") and t.benchmark == benchmark)
+    return tuple(of.rows), np.array([row[values] for row in of.rows.values()], float)
 
-# S3 Table 5 (torchvision models on ImageNet-C) with the mCE of Table 3 first.
-TABLE5_ROWS, TABLE5 = _rows("""
-alexnet 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100 100
-squeezenet 118 118 116 114 104 110 106 105 106 110 98 101 100 126 129 229
-vgg11 123 122 121 125 116 129 121 115 114 113 99 86 102 151 161 174
-vgg19_bn 111 104 105 114 108 132 114 119 102 100 79 68 89 165 125 144
-resnet18 104 104 106 111 100 116 108 112 103 101 89 67 87 133 97 126
-resnet50 105 104 107 107 97 126 107 110 101 97 79 62 89 146 111 132
-densenet121 94 84 87 89 97 120 101 104 91 87 61 50 66 147 97 122
-densenet201 89 82 87 87 91 116 100 107 85 82 63 45 62 136 80 113
-wide_resnet50_2 101 91 93 97 93 123 103 109 104 95 81 65 89 146 99 126
-""")
 
-# S3 Table 6 (the same models on ImageNet-NOC): clean error in percent, eight CE, printed mCE.
-TABLE6_ROWS, TABLE6 = _rows("""
-alexnet 43.5 100 100 100 100 100 100 100 100 100
-squeezenet 41.8 143 97 109 111 93 99 109 86 106
-vgg11 31.0 193 90 156 94 70 107 92 77 110
-vgg19_bn 25.8 175 70 113 77 55 91 71 53 88
-resnet18 30.2 128 68 103 84 69 92 80 64 86
-resnet50 23.9 130 60 95 93 53 87 71 58 81
-densenet121 25.3 101 58 98 89 55 72 57 54 73
-densenet201 22.8 89 54 86 84 49 69 52 50 66
-wide_resnet50_2 21.5 112 59 97 92 35 96 72 58 78
-""")
-
+# S3 Table 7: model trained with the row, tested on the column; clean error first, printed mCE last. Table 8, the same
+# for ImageNet-NOC.
+TABLE7_ROWS, TABLE7 = _table("Table 7", "imagenet_c")
+TABLE8_ROWS, TABLE8 = _table("Table 8", "imagenet_noc")
+TABLE7[:, 0] /= 100
+TABLE8[:, 0] /= 100
 # S3 Table 4 (robust ResNet-50): eight relative CE, printed INOC mCE, IC mCE (raw).
-TABLE4_ROWS, TABLE4 = _rows("""
-standard 130 60 95 93 53 87 71 58 81 77
-sin_in 85 55 74 86 56 82 61 49 68 69
-augmix 51 13 72 90 49 71 62 56 58 65
-ant3x3 85 56 80 109 58 76 67 55 73 63
-deepaugment 65 25 69 93 61 67 46 43 59 60
-""")
+TABLE4_ROWS, TABLE4 = _table("Table 4", "imagenet_noc", slice(1, None))
+TABLE4 = np.hstack([TABLE4, _table("Table 4", "imagenet_c", slice(-1, None))[1]])
 
 # S4 Table 1, ResNet-50: clean error, raw CE per corruption, printed mCE 76.7; the relative CE row of the same network
 # is TABLE5's resnet50, printed relative mCE 105.0.
