@@ -58,36 +58,6 @@ def test_command_prints_and_writes_the_published_selection(matrix, tmp_path):
     assert "at most the threshold" in found["rule"]
 
 
-@pytest.mark.parametrize(
-    ("flags", "status", "message"),
-    [
-        (["--threshold=1.5"], 1, "expected a threshold in [0, 1], found 1.5"),
-        (["--threshold=-0.1"], 1, "found -0.1"),
-        (["--threshold=nan"], 1, "found nan"),
-        (["--threshold=much"], 1, "much"),
-        (["stray"], 1, "found ['stray']"),
-    ],
-)
-def test_bad_flags_are_refused_without_a_traceback(matrix, flags, status, message):
-    done = command(f"--overlap={matrix}", *flags)
-    assert done.returncode == status
-    assert message in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    assert not matrix.with_name("benchmark.json").exists()
-
-
-def test_missing_and_damaged_files_are_refused_without_a_traceback(tmp_path):
-    done = command(f"--overlap={tmp_path / 'none.csv'}")
-    assert done.returncode == 1 and f"expected a table at {tmp_path / 'none.csv'}, found no file" in done.stderr
-    path = tmp_path / "overlap.csv"
-    path.write_text("corruption,a,b\na,1,0.5\n")
-    done = command(f"--overlap={path}")
-    assert done.returncode == 1 and "expected a square matrix, found 1 rows and 2 columns" in done.stderr
-    assert "Traceback" not in done.stderr
-    done = command()
-    assert done.returncode != 0 and "expected --workdir=DIR or --overlap=FILE" in done.stdout + done.stderr
-
-
 def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, capsys):
     full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
     found = overlap_matrix(full, names=IMAGENET_C, number=5000)
@@ -231,6 +201,7 @@ def test_categories_and_random_benchmarks(matrix, tmp_path):
         ({"nk": "6,2"}, "expected --nk=n,k,N with three integers, found '6,2'"),
         ({"nk": "3,2,1000"}, "between 1 and the 900 that exist"),
         ({"nk_unbalanced": True}, "expected --nk=n,k,N with --nk_unbalanced"),
+        ({"threshold": 1.5}, r"expected a threshold in \[0, 1\], found 1.5"),
     ],
 )
 def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, message):
@@ -238,13 +209,22 @@ def test_bad_requests_are_refused_and_nothing_is_written(matrix, request_, messa
     if "coverage" in request_:
         request_ = {"coverage": request_["coverage"].format(here=matrix.parent)}
     with pytest.raises((ValueError, OSError), match=message):
-        select_from(matrix, 0.1, **request_)
+        select_from(matrix, **{"threshold": 0.1} | request_)
     assert not {"benchmark.json", "coverage.json"} & {path.name for path in matrix.parent.iterdir()}
 
 
-def test_a_bad_request_is_one_clear_message(matrix):
-    done = command(f"--overlap={matrix}", "--coverage=fgo")
-    assert done.returncode == 1 and "found ['fgo']" in done.stderr and "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--overlap={here}/overlap.csv", "--coverage=fgo"], "found ['fgo']"),
+        (["--overlap={here}/overlap.csv", "stray"], "found ['stray']"),
+        (["--overlap={here}/none.csv"], "none.csv, found no file"),
+        ([], "expected --workdir=DIR or --overlap=FILE"),
+    ],
+)
+def test_a_bad_request_is_one_clear_message(matrix, flags, message):
+    done = command(*(flag.format(here=matrix.parent) for flag in flags))
+    assert done.returncode == 1 and message in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
 def test_nothing_of_it_needs_jax(matrix):
