@@ -56,7 +56,7 @@ class Study:
         """
         accuracy, number = bits.mean(axis=-1), bits.shape[-1]
         overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
-        return cls(overlap, standard_errors(accuracy, number, bits), tuple(seeds))
+        return cls(overlap, standard_errors(bits), tuple(seeds))
 
     @property
     def measured(self) -> MeasuredOverlap:

@@ -1,10 +1,8 @@
 """The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
-Two variances add: noise of the test images and, with several seeds, the jackknife over seeds (as in
-`analysis.overlap.score`). Where the correctness of every answer is known, the test images themselves are resampled:
-all models were shown the same images, whose difficulty correlates their answers, and the errors account for that.
-Without it each accuracy is drawn anew from its binomial distribution, independently; then errors of differences
-between models come out too large.
+Two variances add: noise of the test images, which are resampled, and, with several seeds, the jackknife over seeds (as
+in `analysis.overlap.score`). All models answer the same images, and hard images are hard for all of them. Resampling the
+images accounts for this: errors of differences between models are smaller than under independent answers.
 """
 
 from typing import NamedTuple
@@ -30,7 +28,6 @@ class Errors(NamedTuple):
       transfer: of T, [n, n].
       mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
       unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
-      resampled: whether the test images were resampled; if not, accuracies were drawn independently.
     """
 
     clean: np.ndarray
@@ -43,29 +40,20 @@ class Errors(NamedTuple):
     outgoing: np.ndarray
     incoming: np.ndarray
     unclipped_samples: np.ndarray
-    resampled: bool
 
 
-def standard_errors(
-    accuracy: np.ndarray, number: int, bits: np.ndarray | None = None, resamples: int = RESAMPLES, seed: int = 0
-) -> Errors:
+def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Errors:
     """Computes the standard errors of a study.
 
-    All errors but `overlap` are half the width of the central 68 % of the resamples: the standard deviation where they
-    are normal, and not carried away by the few resamples in which a weak gain all but vanishes.
+    All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
+    normal resamples, and the few resamples in which a weak gain all but vanishes do not change it.
 
     Args:
-      accuracy: [S, 1 + n, 1 + n], standard model and clean images first.
-      number: test images behind each accuracy.
-      bits: correctness [S, 1 + n, 1 + n, number], whose images are resampled, or None.
+      bits: correctness [S, 1 + n, 1 + n, N] of N test images, standard model and clean images first.
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator.
     """
-    if bits is None:
-        mean = accuracy.mean(axis=0)
-        drawn = np.random.default_rng(seed).binomial(number, mean, (resamples, *mean.shape)) / number
-    else:
-        drawn = resample_accuracies(bits, resamples, seed)
+    accuracy, drawn = bits.mean(axis=-1), resample_accuracies(bits, resamples, seed)
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
         samples = _derived(drawn)
         errors = {name: _half_width(values) for name, values in samples.items()}
@@ -73,7 +61,7 @@ def standard_errors(
         if len(accuracy) > 1:
             for name, values in _derived(leave_one_out(accuracy)).items():
                 errors[name] = np.hypot(errors[name], np.sqrt(jackknife_variance(values)))
-    return Errors(**errors, unclipped_samples=samples["overlap"], resampled=bits is not None)
+    return Errors(**errors, unclipped_samples=samples["overlap"])
 
 
 def _derived(full):

@@ -32,35 +32,26 @@ def by_hand(accuracy):
     return np.concatenate([rows, gain, r[0, 1:], np.diag(r)[1:], accuracy[:, 0]])
 
 
-@pytest.mark.parametrize("resampled", [True, False])
-def test_errors_of_means_are_those_of_a_plain_loop(study, resampled):
+def test_errors_of_means_are_those_of_a_plain_loop(study):
     _, bits = study
     one = bits[:1]
-    accuracy = one.mean(axis=-1)
     number = one.shape[-1]
-    found = standard_errors(accuracy, number, one if resampled else None)
+    found = standard_errors(one)
     rng = np.random.default_rng(7)
-    draws = []
-    for _ in range(1500):
-        if resampled:
-            draws.append(by_hand(one[0][..., rng.integers(0, number, number)].mean(axis=-1)))
-        else:
-            draws.append(by_hand(rng.binomial(number, accuracy[0]) / number))
+    draws = [by_hand(one[0][..., rng.integers(0, number, number)].mean(axis=-1)) for _ in range(1500)]
     expected = np.std(draws, axis=0)
     names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
     values = np.concatenate([getattr(found, name) for name in names])
     # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
     np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
-    assert found.resampled == resampled
 
 
 def test_common_images_make_errors_smaller_than_independent_ones(study):
     _, bits = study
-    accuracy, number = bits.mean(axis=-1), bits.shape[-1]
-    off = ~np.eye(len(NAMES), dtype=bool)
-    resampled, independent = (standard_errors(accuracy, number, b).overlap[off] for b in (bits, None))
-    assert np.all(resampled < independent)
+    one, off = bits[:1], ~np.eye(len(NAMES), dtype=bool)
+    independent = overlap_matrix(one.mean(axis=-1), names=NAMES, number=one.shape[-1]).se
+    assert np.all(standard_errors(one).overlap[off] < independent[off])
 
 
 def test_overlap_errors_are_deviations_over_resamples_and_grow_by_what_seeds_differ(study):
@@ -72,9 +63,9 @@ def test_overlap_errors_are_deviations_over_resamples_and_grow_by_what_seeds_dif
         ]
         return np.std(overlaps, axis=0)
 
-    single = standard_errors(bits[:1].mean(axis=-1), bits.shape[-1], bits[:1])
+    single = standard_errors(bits[:1])
     np.testing.assert_allclose(single.overlap, of_images(bits[:1]), rtol=1e-12, atol=1e-12)
-    several = standard_errors(bits.mean(axis=-1), bits.shape[-1], bits)
+    several = standard_errors(bits)
     seeds = overlap_matrix(bits.mean(axis=-1), names=NAMES, number=None)
     np.testing.assert_allclose(several.overlap, np.hypot(of_images(bits), seeds.se), rtol=1e-9, atol=1e-12)
     assert np.all(several.gain > seeds.gain_se)
@@ -102,7 +93,7 @@ def test_what_is_undefined_stays_undefined():
     accuracy[0, :, 0] = 0.9
     accuracy[0, [1, 3], [1, 3]] = 0.8
     accuracy[0, 2, 2] = 0.4  # training on the second corruption harms it
-    found = standard_errors(accuracy, 10**5)
+    found = standard_errors(np.random.default_rng(0).uniform(size=(1, 4, 4, 5000)) < accuracy[..., None], resamples=100)
     undefined = np.zeros((3, 3), bool)
     undefined[:, 1] = True
     np.testing.assert_array_equal(np.isnan(found.transfer), undefined)

@@ -21,7 +21,7 @@ def simulated_bits(rng, full, number, shared=True):
 
 def resampled_errors(bits, resamples, seed=0):
     """Errors of one training, from its bits [1 + n, 1 + n, N]."""
-    return standard_errors(bits.mean(axis=-1)[None], bits.shape[-1], bits[None], resamples, seed)
+    return standard_errors(bits[None], resamples, seed)
 
 
 def test_resampled_counts_are_exact():
