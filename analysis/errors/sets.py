@@ -167,12 +167,14 @@ def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iter
         benchmark, severities, measure = unit
         names = [name for name in rows.corruption.unique() if name != MEAN]
         cells = rows.assign(text=[_cell(row) for row in rows.itertuples()]).set_index(["model", "corruption"]).text
-        wide_cells = cells.unstack(sort=False).reindex(columns=[*names, MEAN]).astype(object).fillna("\N{EN DASH}")
-        wide_cells.columns = [*(name.rpartition("/")[2] for name in names), "mean" if measure == MEAN_ERROR else "mCE"]
+        names += [MEAN] if MEAN in set(rows.corruption) else []
+        wide_cells = cells.unstack(sort=False).reindex(columns=names).astype(object).fillna("\N{EN DASH}")
+        last = "mean" if measure == MEAN_ERROR else "mCE"
+        wide_cells.columns = [last if name == MEAN else name.rpartition("/")[2] for name in names]
         wide_cells.insert(0, "clean error", [clean.get(model, "") for model in wide_cells.index])
         for of in (table for table in PRINTED if printed and (table.dataset, *table[2:5]) == (dataset, *unit)):
             for model, (error, *values, mean) in of.rows.items():
-                row = dict(zip(of.columns, values, strict=True)) | {"clean error": error, wide_cells.columns[-1]: mean}
+                row = dict(zip(of.columns, values, strict=True)) | {"clean error": error, last: mean}
                 wide_cells.loc[f"{model} ({of.source})"] = [row[name] for name in wide_cells.columns]
         by = " and ".join(rows.reference[rows.reference != NONE].unique())
         title = f"{benchmark}, {severities}: {TITLES[measure]} in percent{f' by {by}' if by else ''}"
