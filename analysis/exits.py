@@ -1,9 +1,9 @@
-"""Networks with several exits: where images stop, how right they are then, and what that saves.
+"""Networks with several exits: the exit at which each image stops, the accuracy there, and the operations saved.
 
-Budgeted classification (G. Huang et al., "Multi-Scale Dense Networks", 2018, section 4): an image
-stops at the first exit whose confidence, the largest probability, reaches that exit's threshold.
-Thresholds are such that of other images a wanted share stops at each exit; the share at exit k is
-proportional to q^k, so that a small q answers early and a large one late.
+Budgeted classification (G. Huang et al., "Multi-Scale Dense Networks", 2018, section 4): an image stops at the first exit
+whose confidence, the largest probability, reaches the threshold of that exit. Thresholds are chosen on other images such
+that a wanted share of them stops at each exit. The share at exit k is proportional to q^k: a small q answers early, a
+large one late.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ import numpy as np
 
 
 class Stopped(NamedTuple):
-    """What comes of thresholds on a set of images.
+    """The result of thresholds on a set of images.
 
     Attributes:
-      correct: images whose answer, where they stop, is right.
-      total: images.
+      correct: number of images that are classified correctly at the exit where they stop.
+      total: number of images.
       multiply_adds: mean over the images.
     """
 
@@ -26,7 +26,7 @@ class Stopped(NamedTuple):
 
 
 def shares(q: float, exits: int) -> np.ndarray:
-    """Gives the share of the images that shall stop at each exit, q^k over their sum: float64 [E].
+    """Computes the share of the images that stop at each exit, q^k over the sum of all: float64 [E].
 
     Raises:
       ValueError: q is not positive.
@@ -41,9 +41,9 @@ def thresholds(confidence: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Finds the confidence at which an image stops at each exit: float64 [E], the last -inf.
 
     Args:
-      confidence: [N, E], of images to choose by; labels are not needed.
-      wanted: share of them that shall stop at each exit, [E]. At an exit the most confident of
-        those that are left stop, so many as its share says, rounded down; of equal ones all.
+      confidence: [N, E], of the images that thresholds are chosen on; labels are not needed.
+      wanted: share of the images that stops at each exit, [E]. Images that have not stopped before stop at an exit in
+        the order of their confidence until the share, rounded down, is reached; images of equal confidence all stop.
     """
     left, found = np.ones(len(confidence), bool), np.full(len(wanted), -np.inf)
     for k in range(len(wanted) - 1):
@@ -55,13 +55,13 @@ def thresholds(confidence: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def stop(correct: np.ndarray, confidence: np.ndarray, least: np.ndarray, costs: np.ndarray) -> Stopped:
-    """Stops each image at its first exit of at least the threshold's confidence.
+    """Stops each image at the first exit whose confidence reaches the threshold.
 
     Args:
-      correct: bool [N, E], of each image at each exit.
+      correct: bool [N, E], whether each exit classifies each image correctly.
       confidence: [N, E].
       least: thresholds [E].
-      costs: multiply-adds up to each exit, [E].
+      costs: multiply-adds of an image up to each exit, [E].
     """
     at = (confidence >= least).argmax(1)
     return Stopped(int(correct[np.arange(len(at)), at].sum()), len(at), float(np.asarray(costs)[at].mean()))

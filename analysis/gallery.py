@@ -4,10 +4,9 @@
     python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
     python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=120 --out=docs/images/cbar_candidates.png
 
-Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it
-only the severity changes. With --severity there is one picture for each corruption, its name below.
-The default photograph is drawn by `analysis.scene`. Images are corrupted at --size and shown
-smaller, at --cell.
+Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it only the severity
+changes. With --severity there is one picture for each corruption, with its name below. Without --image,
+`analysis.scene` draws the photograph. Images are corrupted at --size and drawn smaller, at --cell.
 """
 
 import argparse

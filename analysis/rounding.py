@@ -8,8 +8,9 @@ _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
 
 def decimals(se: float | None) -> int:
-    """Decimals that a value with this standard error deserves: up to the error's first digit, or
-    its second where the first is 1; 3 where no error is known, 4 at most."""
+    """Counts the decimals of a value: up to the first digit of its standard error, or the second one where the first is
+    1; 3 where no error is known, 4 at most.
+    """
     if se is None or not math.isfinite(se) or se <= 0:
         return _WITHOUT_ERROR
     first_digit = -math.floor(math.log10(se))
@@ -17,9 +18,7 @@ def decimals(se: float | None) -> int:
 
 
 def fixed(value: float | None, places: int, sign: bool = False) -> str:
-    """Writes a number with so many decimals and a proper minus, never a negative zero; an undefined
-    one is a dash.
-    """
+    """Writes a number with `places` decimals and a proper minus, never a negative zero; an undefined number is a dash."""
     if value is None or not math.isfinite(value):
         return "\N{EN DASH}"
     text = f"{round(value, places) + 0.0:{'+' if sign and round(value, places) else ''}.{places}f}"
@@ -27,9 +26,7 @@ def fixed(value: float | None, places: int, sign: bool = False) -> str:
 
 
 def with_error(value: float | None, se: float | None, sign: bool = False) -> str:
-    """Writes `0.85 ± 0.06`: value and standard error, rounded alike, with spaces that do not
-    break.
-    """
+    """Writes `0.85 ± 0.06`: value and standard error, rounded alike, with spaces that do not break."""
     if value is None or not math.isfinite(value):
         return "undefined"
     places = decimals(se)
@@ -38,9 +35,7 @@ def with_error(value: float | None, se: float | None, sign: bool = False) -> str
 
 
 def compact(value: float | None, se: float | None) -> tuple[str, str]:
-    """Writes (`.85`, `±.06`) for the cell of a matrix: at most two decimals and no zero before the
-    point.
-    """
+    """Writes (`.85`, `±.06`) for the cell of a matrix: at most two decimals and no zero before the point."""
     if value is None or not math.isfinite(value):
         return "\N{EN DASH}", ""
     places = min(decimals(se), 2)
@@ -50,9 +45,7 @@ def compact(value: float | None, se: float | None) -> tuple[str, str]:
 
 
 def percent(fraction: float) -> str:
-    """Writes a fraction of resamples as a percentage: whole, with one decimal below 1 % and above
-    99 %.
-    """
+    """Writes a fraction of resamples as a percentage: whole, with one decimal below 1 % and above 99 %."""
     value = 100 * fraction
     return f"{value:.{int(0 < value < 1 or 99 < value < 100)}f}{_SPACE}%"
 

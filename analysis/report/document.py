@@ -196,8 +196,8 @@ def _recipe(train):
 def _severity(train):
     options = train.get("corruption_options", {}).items()
     ranges = [f"{name} {o['range'][0]:g} to {o['range'][1]:g}" for name, o in options if o.get("range")]
-    given = f"given ranges: {', '.join(ranges)}" if ranges else "published ranges"
-    return f"drawn for each image, from {given}"
+    source = f"the ranges of the settings: {', '.join(ranges)}" if ranges else "published ranges"
+    return f"drawn for each image, from {source}"
 
 
 def _dates(study):

@@ -54,7 +54,7 @@ CONFIG = {
     ),
     "study": Maybe({"threshold": Maybe(float), "mixtures": Maybe([str])}),
 }
-SHAPES = {  # file -> what it must hold; any may hold more
+SHAPES = {  # file -> its smallest content
     "provenance.json": {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])},
     "benchmark.json": {"threshold": float, "strict": bool, "written": Maybe(str)},
     "coverage.json": {"benchmark": [str]},
@@ -140,7 +140,7 @@ class Study(NamedTuple):
         return [name for name in names if self.overlap.flags[self.names.index(name)] == "weak"]
 
     def is_weak(self, selection: Selection) -> bool:
-        """Tells whether the overlaps of a selection rest on a weak gain."""
+        """Says if the overlaps of a selection rest on a weak gain."""
         return selection.size > 1 and bool(self.weak(selection.members))
 
     def setting(self, section: str, name: str) -> str:

@@ -61,8 +61,8 @@ def test_image(dataset: Mapping[str, Any]) -> np.ndarray:
     Args:
       dataset: settings as `config.dataset`.
     """
-    given = {name: value for name, value in dataset.items() if name != "placement" and value not in ("", 0)}
-    images = data.load(**given | {"train_limit": 1}).test.images
+    settings = {name: value for name, value in dataset.items() if name != "placement" and value not in ("", 0)}
+    images = data.load(**settings | {"train_limit": 1}).test.images
     first = np.asarray(images[: min(_CANDIDATES, len(images))])
     return first[first.std((1, 2, 3)).argmax()]
 
