@@ -14,6 +14,7 @@ _Decorator = Callable[[Applier], Corruption]
 _CORRUPTIONS: dict[str, Corruption] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
+_COPIES: set[str] = set()  # names of members with the options that a benchmark fixes
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {
@@ -144,6 +145,7 @@ def _with_options(member: str, benchmark: str, options: Mapping[str, Any], repla
         return member
     fixed = {**corruption.fixed, **own}
     own_member = dataclasses.replace(corruption, benchmark=benchmark, aliases=(), fixed=fixed)
+    _COPIES.add(own_member.qualified_name)
     return register(own_member, replace=replace).qualified_name
 
 
@@ -162,7 +164,7 @@ def names(benchmark: str | None = None) -> tuple[str, ...]:
     """
     if benchmark is None:
         published = (member for members in _BENCHMARKS.values() for member in members)
-        return tuple(n for n in dict.fromkeys((*published, *_CORRUPTIONS)) if not _CORRUPTIONS[n].fixed)
+        return tuple(n for n in dict.fromkeys((*published, *_CORRUPTIONS)) if n not in _COPIES)
     return tuple(_members(benchmark))
 
 
@@ -233,7 +235,7 @@ def get(name: str | Corruption) -> Corruption:
         )
     if name in _CORRUPTIONS:
         return _CORRUPTIONS[name]
-    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c) and not c.fixed]
+    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c) and c.qualified_name not in _COPIES]
     if len(matches) == 1:
         return matches[0]
     if matches:

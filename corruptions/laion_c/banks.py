@@ -69,8 +69,8 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
     """
     if side < 1 or limit < 1:
         raise ValueError(f"expected a side and a limit of at least 1, found side={side} and limit={limit}")
-    read = _from_folder if isinstance(source, str | os.PathLike) else _from_array
-    bank = read(source, side, limit)
+    folder = isinstance(source, str | os.PathLike)
+    bank = (_from_folder if folder else _from_array)(source, side, limit)  # type: ignore[arg-type]
     if default() not in (None, bank.digest):
         jax.clear_caches()  # programs that took the bank before as theirs
     _USED.pop(bank.digest, None)
@@ -104,7 +104,7 @@ def find(digest: str | None) -> Bank:
 
 
 def _from_array(images: Any, side: int, limit: int) -> Bank:
-    shape, dtype = getattr(images, "shape", ()), getattr(images, "dtype", None)
+    shape, dtype = tuple(getattr(images, "shape", ())), getattr(images, "dtype", None)
     if len(shape) != 4 or shape[-1] != 3 or 0 in shape or dtype != np.uint8:
         found = f"{dtype} {tuple(shape)}" if shape else type(images).__name__
         raise ValueError(f"expected a bank of images uint8 [N, H, W, 3], one or more, or a folder, found {found}")

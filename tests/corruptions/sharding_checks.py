@@ -103,6 +103,7 @@ def traced_in_a_shard_map(names=("imagenet_c/glass_blur", "cbar/circular_motion_
 
 
 def all_traced_in_a_shard_map():
+    corruptions.laion_c.use_bank(IMAGES)
     traced_in_a_shard_map(corruptions.names())
 
 

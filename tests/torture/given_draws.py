@@ -8,10 +8,13 @@ import numpy as np
 import corruptions
 from corruptions.batch import from_float, to_float
 from tests.corruptions.noc import references as noc
+from tests.reference import laion_c
 from tests.reference.cbar import definitions as cbar
 from tests.reference.imagenet_c import expected as imagenet_c
-from tests.reference.photographs import photograph
+from tests.reference.photographs import photograph, photographs
 
+BANK = photographs(48, 32, 32)
+corruptions.laion_c.use_bank(BANK)  # as tests/conftest.py
 _FEW = 2e-3  # where nearest pixels are looked up, precisions fall on two sides of a tie
 
 
@@ -24,7 +27,9 @@ def compare(rng: np.random.Generator, name: str, shape: tuple[int, int]) -> list
     seed, image_seed = int(rng.integers(2**31)), int(rng.integers(10_000))
     if benchmark == "imagenet_c":
         return _imagenet_c(bare, image_seed, int(rng.integers(1, 6)), seed)
-    if not hasattr({"cbar": cbar, "noc": noc}[benchmark], bare):
+    if benchmark == "laion_c":
+        return _laion_c(bare, photograph(*shape, image_seed), int(rng.integers(1, 6)), seed)
+    if not hasattr({"cbar": cbar, "noc": noc}.get(benchmark), bare):
         return None
     image = photograph(*(side - side % 2 for side in shape), image_seed)  # spectra of some references want even sides
     if benchmark == "cbar":
@@ -43,6 +48,12 @@ def _cbar(name, image, severity, seed):
     params, found = _compiled(f"cbar/{name}")(jax.random.key(seed), image, severity)
     params = {k: np.float64(v) if v.dtype == np.float32 else np.asarray(v) for k, v in params.items()}
     return _complaints(np.abs(np.asarray(found, int) - getattr(cbar, name)(image, params)) > 1, severity, seed)
+
+
+def _laion_c(name, image, severity, seed):
+    params, found = _compiled(f"laion_c/{name}")(jax.random.key(seed), image, severity)
+    expected = laion_c.definition(name, BANK)(image, jax.tree.map(np.asarray, params), severity)
+    return _complaints(np.abs(np.asarray(found, int) - expected) > 1, severity, seed)
 
 
 def _noc(name, image, severity, seed):
