@@ -40,6 +40,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 import jax
+import numpy as np
 from absl import app, flags
 from ml_collections import ConfigDict
 
@@ -323,7 +324,8 @@ def _clean_error(name, folders) -> Summary:
                 f"{folder}/clean.json: expected the accuracy of this model, found another's; {remedy}"
             )
         values.append((Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"]), None))
-    return summarise((name, *_CLEAN), values)
+    mean, se = (float(np.mean([value[part] for value, _ in values])) for part in (0, 1))
+    return summarise((name, *_CLEAN), values)._replace(mean=mean, se=se)  # the seeds share their test images
 
 
 def listed(members: Sequence[Member]) -> str:

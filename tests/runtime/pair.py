@@ -72,4 +72,4 @@ class Pair:
 
     def output(self, process=None):
         chosen = self.folders if process is None else [self.folders[process]]
-        return "\n".join(f"-- {place.name}\n{(place / 'output').read_text()[-5000:]}" for place in chosen)
+        return "\n".join(f"-- {place.name}\n{(place / 'output').read_text()[-50000:]}" for place in chosen)

@@ -88,30 +88,22 @@ def test_members_are_all_combinations_in_folders_that_tell_them():
 
 
 @pytest.mark.parametrize(
-    "texts, message",
+    "texts, message, options",
     [
-        (
-            ["train.learningrate=1,2"],
-            r"no setting config\.train\.learningrate; did you mean config\.train\.learning_rate",
-        ),
-        (["train.batch_size=1,1.5"], r"config\.train\.batch_size: expected a whole number .*, found '1\.5'"),
-        (["seed=0,-1"], r"config\.seed: expected a whole number"),
-        (["train.schedule=cosine", "train.warmup_epochs=0,2"], r"warmup_epochs below 2 epochs, found 2"),
-        (["seed=0,1", "seed=2"], "expected every setting in one --sweep, found seed in two"),
-        (["seed"], "expected --sweep KEY=VALUE,VALUE, found 'seed'"),
-        (["train.learning_rate=.1,0.10"], r"every combination of settings once, found .*rate=0\.1/seed=0 again"),
+        (["train.learningrate=1,2"], r"no setting config\.train\.learningrate; did you mean .*learning_rate", {}),
+        (["train.batch_size=1,1.5"], r"config\.train\.batch_size: expected a whole number .*, found '1\.5'", {}),
+        (["seed=0,-1"], r"config\.seed: expected a whole number", {}),
+        (["train.schedule=cosine", "train.warmup_epochs=0,2"], r"warmup_epochs below 2 epochs, found 2", {}),
+        (["seed=0,1", "seed=2"], "expected every setting in one --sweep, found seed in two", {}),
+        (["seed"], "expected --sweep KEY=VALUE,VALUE, found 'seed'", {}),
+        (["train.learning_rate=.1,0.10"], r"every combination of settings once, found .*rate=0\.1/seed=0 again", {}),
+        (["seed=0,1"], r"no seed in --sweep of overlap, .* --config\.study\.seeds", {"scripts": ("overlap",)}),
+        (["seed=0,1"], r"config\.seed from --sweep or from a flag of its own", {"given": [*GIVEN, "--config.seed=3"]}),
     ],
 )
-def test_a_wrong_setting_is_refused_before_anything_starts(texts, message):
+def test_a_wrong_setting_is_refused_before_anything_starts(texts, message, options):
     with pytest.raises(SettingsError, match=message):
-        members(ROOT / "runs", texts)
-
-
-def test_what_cannot_be_meant_is_refused():
-    with pytest.raises(SettingsError, match=r"no seed in --sweep of overlap, .* --config\.study\.seeds"):
-        members(ROOT / "runs", ["seed=0,1"], ("overlap",))
-    with pytest.raises(SettingsError, match=r"config\.seed from --sweep or from a flag of its own, found both"):
-        members(ROOT / "runs", ["seed=0,1"], given=[*GIVEN, "--config.seed=3"])
+        members(ROOT / "runs", texts, **options)
 
 
 def test_what_failed_is_named_and_runs_again_and_what_ended_well_does_not(run, tmp_path, caplog, monkeypatch, capsys):

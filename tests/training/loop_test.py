@@ -77,14 +77,7 @@ def test_bad_recipes_are_named(dataset, mesh, tmp_path, change, message):
         run(tiny.config(**change), dataset, tmp_path, mesh)
 
 
-def test_unknown_corruption_is_answered_with_a_suggestion():
-    with pytest.raises(ValueError, match=r"did you mean .*noc/border"):
-        study.model_config(tiny.config(), "noc/borders", 0)
-
-
 AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
-
-
 EPOCHS = "--config.train.epochs=30"
 
 
