@@ -57,7 +57,8 @@ def main(argv: list[str] | None = None) -> int:
             print(prepare(flags.dataset, flags.data_dir))
         else:
             options = vars(flags)
-            print(prepare_and_verify(*map(options.pop, ("dataset", "source", "data_dir")), **options))
+            name, source, data_dir = map(options.pop, ("dataset", "source", "data_dir"))
+            print(prepare_and_verify(name, source, data_dir, **options))
     except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -219,10 +219,6 @@ def test_imagenet100_takes_every_tenth_of_a_thousand_classes(tmp_path):
     loaded = data.load("imagenet100", data_dir=tmp_path, image_size=16)
     assert loaded.class_names == tuple(f"n{i:08d}" for i in range(0, 1000, 10))
     assert loaded.test.labels.tolist() == list(range(100))
-    (tmp_path / "val" / "n00000000" / "0.png").unlink()
-    (tmp_path / "val" / "n00000000").rmdir()
-    with pytest.raises(ValueError, match="1000 or 100 class folders for imagenet100, found 999"):
-        data.load("imagenet100", data_dir=tmp_path, image_size=16)
 
 
 def test_real_photographs(shared):

@@ -97,8 +97,6 @@ def test_a_store_made_in_the_other_way_is_refused_wherever_it_lies(copy):
     (folder / "16").rename(folder / "16-squash")
     with pytest.raises(ValueError, match=r"resize 'squash', found 'crop'(.|\n)*--image_size=16 --resize=squash\n"):
         data.load("imagenet100", data_dir=copy, image_size=16, resize="squash")
-    with pytest.raises(ValueError, match=r"expected resize with image_folder.* only, found it with shapes"):
-        data.load("shapes", resize="squash")
 
 
 def test_limits_and_devices_read_the_same_images(prepared):
