@@ -31,7 +31,10 @@ _FIRST = (
     "loop_test",
     "contract_test",
     "faults_test",
+    "exact_test",
     "golden_test",
+    "forward_test",
+    "train_test",
     "meshes_test",
     "resume_test",
 )
