@@ -15,7 +15,7 @@ from analysis.errors.reference import PREPROCESSING
 from analysis.tables import Count
 from corruptions import enhance as enhancements
 from corruptions.scoring import classifier
-from corruptions.scoring.conditions import list_conditions
+from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
@@ -80,7 +80,7 @@ def evaluate(
     labels: Sequence[int] | np.ndarray,
     *,
     corruptions: str | Sequence[str] = ("imagenet_c",),
-    severity: str = "levels",
+    severity: Severities = "levels",
     batch_size: int = 100,
     dtype: str = "float32",
     seed: int = 0,
