@@ -93,7 +93,7 @@ def ce_table(counts: Iterable[Count], reference: str | Iterable[Count] = ALEXNET
     return CETable(name, (of_clean, *rows.values(), *(mean for mean in means if mean)))
 
 
-def _alexnet() -> dict[str, _Errors]:
+def _alexnet() -> Mapping[str, _Errors]:
     content = json.loads(ALEXNET_FILE.read_text(encoding="utf-8"))
     return {
         f"{prefix}/{name}": {s: (error, of["clean"]) for s, error in zip(of["severities"], errors, strict=True)}
@@ -103,7 +103,7 @@ def _alexnet() -> dict[str, _Errors]:
     }
 
 
-def _of(counts: Iterable[Count]) -> dict[str, _Errors]:
+def _of(counts: Iterable[Count]) -> Mapping[str, _Errors]:
     counts = list(counts)
     clean = [count.error for count in counts if count.corruption == CLEAN]
     if not clean:

@@ -1,11 +1,12 @@
 """Any classifier under corruptions: a function from images to logits, whatever it is written in."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -58,7 +59,8 @@ def checked(
     return labels, index
 
 
-class _Part(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Part:
     """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
 
     images: np.ndarray
