@@ -1,11 +1,11 @@
 """From answers of models to tables, scores, benchmarks and figures. Trains nothing.
 
 - `answers`: which test images each model answers correctly, one file per condition
-- `tables`: a count of correct answers, and the names of conditions
+- `tables`: counts of correct answers, accuracy and robustness, the names of conditions
 - `frames`: tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals
 - `rounding`: numbers as text, with as many digits as their errors leave meaning in
-- `scores`, `references`: accuracy, robustness, raw and relative corruption error, mCE; AlexNet's published errors
-- `errors/`: errors of models on benchmarks, the reference they are divided by, joint tables, sets, balance
+- `references`: the benchmarks of papers, and AlexNet's published errors
+- `errors/`: mean error, CE and relative CE of models on benchmarks; tables by benchmark and by corruption, sets, balance
 - `overlap/`: gain, directed transfer, overlap score and their standard errors; studies, mixtures, comparisons
 - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json, coverage.json
 - `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
