@@ -38,16 +38,7 @@ def define_flags():
     flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
     flags.DEFINE_bool("filled", True, "Measure with a filled cache of programs on disk, too.")
     flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
-    flags.DEFINE_bool("child", False, "Only corrupt: the process that is measured.")
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
-
-
-def corrupt_all(given):
-    """Corrupts the pictures: the work of the measured process."""
-    for name in corruptions.names("imagenet_c"):
-        images = peer.pictures(given.number, given.low, given.high)
-        for _ in corruptions.corrupt_each(jax.random.key(0), images, name, 3):
-            pass
 
 
 def process(arguments, **environment):
@@ -65,7 +56,7 @@ def peer_process(given):
     """Measures the peer: on all images, or on its first and on some images."""
 
     def spent(number):
-        script = [given.peer_python, peer.__file__, *map(str, (number, given.low, given.high))]
+        script = [given.peer_python, peer.__file__, "imagecorruptions", *map(str, (number, given.low, given.high))]
         return process(script, OMP_NUM_THREADS="1")
 
     if not given.peer_number:
@@ -77,8 +68,7 @@ def peer_process(given):
 
 def times(given):
     """The rows of whole processes: their names, and a function that measures one."""
-    numbers = [f"--{name}={given[name].value}" for name in ("number", "low", "high")]
-    ours = [sys.executable, "-m", "benchmarks.sizes", "--child", *numbers]
+    ours = [sys.executable, peer.__file__, "ours", *map(str, (given.number, given.low, given.high))]
     from_some = f", from {given.peer_number} images" if given.peer_number else ""
     names = [f"imagecorruptions-imaug{from_some}"] if given.peer_python else []
     names += ["corrupt_each, empty cache on disk", "corrupt_each, filled cache on disk"][: 1 + given.filled]
@@ -116,8 +106,6 @@ def main(argv):
     given = command.given(argv)
     if given.peer_number == 1:
         raise ValueError("expected a --peer_number of at least 2, or 0, found 1")
-    if given.child:
-        return corrupt_all(given)
     names, header, measure = (differences if given.differences else times)(given)
     shapes = ", ".join(f"{height}x{width}" for height, width in SHAPES)
     title = f"15 corruptions, {given.number} images with sides {given.low} to {given.high}"

@@ -1,6 +1,6 @@
-"""imagecorruptions-imaug on images of many sizes: peer of benchmarks/sizes.py, and the pictures of both.
+"""One library on images of many sizes, in a process that imports nothing else; the pictures of both.
 
-PYTHON benchmarks/peers/sizes.py NUMBER LOW HIGH
+PYTHON benchmarks/peers/sizes.py ours|imagecorruptions NUMBER LOW HIGH
 """
 
 import sys
@@ -20,12 +20,25 @@ def pictures(number, low, high):
 
 
 def main():
+    library, *given = sys.argv[1:]
+    if library == "ours":
+        return ours(*map(int, given))
     from imagecorruptions import corrupt, get_corruption_names
 
     warnings.simplefilter("ignore")
     for name in get_corruption_names("common"):
-        for image in pictures(*map(int, sys.argv[1:4])):
+        for image in pictures(*map(int, given)):
             corrupt(image, corruption_name=name, severity=3)
+
+
+def ours(*given):
+    import jax
+
+    import corruptions
+
+    for name in corruptions.names("imagenet_c"):
+        for _ in corruptions.corrupt_each(jax.random.key(0), pictures(*given), name, 3):
+            pass
 
 
 if __name__ == "__main__":
