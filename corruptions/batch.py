@@ -60,9 +60,9 @@ def corrupt(
         in the dataset to make the corruption of an image independent of its batch.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
         the device once).
-      gradient: the derivative that `jax.grad` takes by float images: None, that of the computation, zero where it
-        rounds; or `"straight_through"`, that of the same formula without rounding. The page on gradients lists the
-        corruptions that round. By the image alone, not the severity.
+      gradient: the derivative by float images that `jax.grad` takes: None, the derivative of the computation, zero where
+        it rounds; or `"straight_through"`, the derivative of the same formula without rounding, by the image alone, not
+        by the severity. The page on gradients lists the corruptions that round.
       axis: "time" for clips [N, T, H, W, C]: each frame of clip i is corrupted as an image with the key `fold_in(key,
         index[i])`, so that a clip has one severity and one draw. `severity` and `index` have one value per clip.
         "camera" for samples of M cameras [N, M, H, W, C]: the cameras of sample i have one severity, and camera m its

@@ -13,12 +13,12 @@ FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.f
 
 
 def is_traced(x: Any) -> bool:
-    """Tells whether `x` has no value yet, inside a jit."""
+    """Whether `x` has no value yet, inside a jit."""
     return isinstance(x, jax.core.Tracer)
 
 
 def any_traced(tree: Any) -> bool:
-    """Tells whether any leaf of a tree of arrays is traced."""
+    """Whether any leaf of a tree of arrays is traced."""
     return any(map(is_traced, jax.tree.leaves(tree)))
 
 

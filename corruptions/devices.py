@@ -177,7 +177,7 @@ def together(key: jax.Array, images: Array | None, *rows: Any) -> tuple[Any, ...
 
 
 def is_split(images: Any) -> TypeGuard[jax.Array]:
-    """Tells whether a batch that is not traced lies on several devices."""
+    """Whether a batch that is not traced lies on several devices."""
     return isinstance(images, jax.Array) and len(images.sharding.device_set) > 1
 
 
@@ -247,7 +247,7 @@ def bound_programs(most: int | None = None) -> bool:
 
     `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs nothing unless 16
     programs were compiled since the last count, or one if `most` is given. The library drops all its own programs
-    first, because JAX cannot name the oldest; if that is not enough, it drops those of the whole process
+    first, because JAX cannot name the oldest; if that is not enough, it drops the programs of the whole process
     (`jax.clear_caches`). Arrays and running programs stay.
 
     Args:
@@ -279,7 +279,7 @@ def _count_compile(event: str, duration_secs: float, **details: Any) -> None:
 
 
 def jax_started() -> bool:
-    """Tells whether JAX runs in this process, with the devices that it found."""
+    """Whether JAX runs in this process, with the devices that it found."""
     started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
     return started is not None and started()
 

@@ -232,7 +232,7 @@ def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
 
     Args:
       shape: (H, W, ...).
-      reach: pixels of padding needed, unless a side is that of the square.
+      reach: pixels of padding that are needed beyond a side, unless it is as long as the square's.
     """
     return next(s for s in _ladder() if all(n == s or n + reach <= s for n in shape[:2]))
 
@@ -358,7 +358,7 @@ def _padded(
         tables = {"table": number, **padding.tables_of(pixels.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
         with devices.first_call(program):
-            found = program_of(key, square, size, tables, severity, index[0], corruption, static)
+            found = program_of(_own_key(key, index[0]), square, size, tables, severity, corruption, static)
         return _as_given(np.asarray(found)[:height, :width], image)
 
     return _Task(call, side * side * 3)
@@ -370,12 +370,11 @@ def _corrupt_padded(
     size: jax.Array,
     tables: Mapping[str, jax.Array],
     severity: jax.Array | None,
-    position: jax.Array,
     corruption: Corruption,
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
     shape = padded.Shape(image.shape, (size[0], size[1], image.shape[2]), tables)
-    params = record.sample_checked(batch.image_key(key, position), severity, corruption, shape, options)
+    params = record.sample_checked(key, severity, corruption, shape, options)
     params = padded.with_own_size(params, shape)
     corrupted = record.apply_checked(batch.to_float(image), params, corruption)
     return batch.from_float(corrupted, image.dtype, corruption.rounding)
@@ -383,5 +382,6 @@ def _corrupt_padded(
 
 _compiled: Any = functools.partial(jax.jit, _corrupt_padded, static_argnames=("corruption", "options"))
 _quick_to_run, _quick_to_compile = _compiled(), _compiled(compiler_options=_QUICK)
-for _program in (_quick_to_run, _quick_to_compile):
+_own_key = jax.jit(batch.image_key)  # a program for all corruptions, which takes as long to compile as some of them
+for _program in (_quick_to_run, _quick_to_compile, _own_key):
     devices.drop_with(_program.clear_cache)

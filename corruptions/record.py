@@ -122,7 +122,7 @@ class Corruption:
 
     @functools.cached_property
     def options(self) -> Mapping[str, Any]:
-        """Static options and their defaults, those of its benchmark included."""
+        """Static options and their defaults; the options that its benchmark fixes have its values."""
         return {**self._defaults, **self.fixed}
 
     def options_for(self, shape: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,8 +162,8 @@ class Corruption:
         """Returns the record that makes the same images and has the derivative `gradient`.
 
         Args:
-          gradient: None, the derivative of the computation, zero where it rounds; or `straight_through`, that of the
-            same formula without rounding, by the image alone.
+          gradient: None, the derivative of the computation, zero where it rounds; or `straight_through`, the derivative
+            of the same formula without rounding, by the image alone.
 
         Raises:
           ValueError: another word.

@@ -130,15 +130,15 @@ def _made(family: str, operations: tuple[str, ...] | None) -> Scheme:
     """Makes the scheme of a family, with AugMix's operations or some of them where the family takes any."""
     table = "imagenet" if family.endswith("imagenet") else "cifar"
     if family.startswith("autoaugment"):
-        drawn = autoaugment.OPERATIONS[table], autoaugment.sample, autoaugment.apply
-        return Scheme(family, *drawn, None, "nearest", {"table": table})
+        operations = autoaugment.OPERATIONS[table]
+        return Scheme(family, operations, autoaugment.sample, autoaugment.apply, None, "nearest", {"table": table})
     if family.startswith("patch_gaussian"):
-        drawn = ("patch_gaussian",), patch_gaussian.sample, patch_gaussian.apply
-        return Scheme(family, *drawn, None, "truncate", {"table": table})
+        halves = patch_gaussian.sample, patch_gaussian.apply
+        return Scheme(family, ("patch_gaussian",), *halves, None, "truncate", {"table": table})
     operations = BASE if operations is None else operations
-    halves = (augmix.sample, augmix.apply) if family in _MIXED else (augmix.sample_one, augmix.apply_one)
-    options = _IMAGENET if table == "imagenet" else {}
-    return Scheme(_spelled(family, operations), operations, *halves, augmix.choices(operations), "nearest", options)
+    sampler, applier = (augmix.sample, augmix.apply) if family in _MIXED else (augmix.sample_one, augmix.apply_one)
+    name, choices = _spelled(family, operations), augmix.choices(operations)
+    return Scheme(name, operations, sampler, applier, choices, "nearest", _IMAGENET if table == "imagenet" else {})
 
 
 def _from_file(transforms):
@@ -185,12 +185,12 @@ def _spelled(family, operations):
 
 
 def known(name: object) -> bool:
-    """Tells whether `name` reads as that of a scheme; its operations may still be wrong."""
+    """Whether `name` reads as that of a scheme; its operations may still be wrong."""
     return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE + _ALONE)
 
 
 def is_stored(name: object) -> bool:
-    """Tells whether `name` stands for stored transforms: `stored=FILE` or `stored=LABEL@DIGEST`."""
+    """Whether `name` stands for stored transforms: `stored=FILE` or `stored=LABEL@DIGEST`."""
     return isinstance(name, str) and name.startswith(f"{_STORED}=")
 
 

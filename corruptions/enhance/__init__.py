@@ -73,22 +73,21 @@ def _settings(name: str) -> tuple[str, dict[str, Any]]:
         raise ValueError(f"expected an enhancement out of {', '.join(names())}, found {name!r}{suggest(own, names())}")
     parameters = inspect.signature(_OF_PIXELS[own]).parameters if own in _OF_PIXELS else {}
     known = {p.name: p.default for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
-    settings = {}
+    settings: dict[str, Any] = {}
     for part in filter(None, listed.split(",")):
         setting, _, text = part.partition("=")
         checks.options(own, known, [setting])
+        kind = type(known[setting])
         try:
-            values = [float(number) for number in text.split("x")]
-            whole = [int(value) for value in values]
-        except (ValueError, OverflowError):
-            values = whole = []
-        default = known[setting]
-        number = len(default) if isinstance(default, tuple) else 1
-        of_float = isinstance(default, float)
-        if len(values) != number or not (of_float or (whole == values and min(whole) >= 1)) or min(values) < 0:
-            kind = "a number of at least 0" if of_float else "ROWSxCOLUMNS" if number > 1 else "a whole number from 1"
-            raise ValueError(f"expected {setting}={kind} of {own}, found {part!r}")
-        settings[setting] = values[0] if of_float else tuple(whole) if number > 1 else whole[0]
+            value = tuple(map(int, text.split("x"))) if kind is tuple else kind(text)
+        except ValueError:
+            value = None
+        numbers: Any = value if kind is tuple else (value,)
+        pair = kind is not tuple or len(numbers or ()) == 2
+        if not (numbers and pair and all(n is not None and (kind is not float) <= n < math.inf for n in numbers)):
+            expected = {float: "a number from 0", int: "a whole number from 1", tuple: "ROWSxCOLUMNS"}[kind]
+            raise ValueError(f"expected {setting}={expected} of {own}, found {part!r}")
+        settings[setting] = value
     if settings.get("patch", 1) % 2 == 0:
         raise ValueError(f"expected an odd patch of {own}, found {settings['patch']}")
     return own, settings

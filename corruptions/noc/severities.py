@@ -186,7 +186,7 @@ def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
 
 
 def is_whole(name: str) -> bool:
-    """Tells whether a candidate's parameter is a whole number."""
+    """Whether a candidate's parameter is a whole number."""
     return _RANGES[name].integer
 
 

@@ -64,7 +64,7 @@ def paint(
 
 
 def covered_by_products(row_sets: jax.Array, column_sets: jax.Array) -> jax.Array:
-    """Tells whether any of N products of a set of rows and a set of columns covers a pixel.
+    """Whether any of N products of a set of rows and a set of columns covers a pixel.
 
     Args:
       row_sets: bool [N, H].

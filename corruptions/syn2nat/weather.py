@@ -90,7 +90,7 @@ def _sample_random_shadow(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 def _inside(vertices, shape):
-    """Tells which pixels lie inside of a polygon, by the even-odd rule: bool [H, W]."""
+    """Finds which pixels lie inside of a polygon, by the even-odd rule: bool [H, W]."""
     row, column = _grid(shape)
     inside = jnp.zeros(shape[:2], bool)
     for i in range(_VERTICES):

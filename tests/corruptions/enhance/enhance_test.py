@@ -47,7 +47,10 @@ def test_settings_follow_the_name(name, expected):
     [
         ("clahe:clipp=4", "clahe has no option 'clipp'; did you mean 'clip'"),
         ("clahe:grid=4", "expected grid=ROWSxCOLUMNS of clahe, found 'grid=4'"),
-        ("clahe:clip=high", "expected clip=a number of at least 0 of clahe, found 'clip=high'"),
+        ("clahe:clip=high", "expected clip=a number from 0 of clahe, found 'clip=high'"),
+        ("nlm:h=nan", "expected h=a number from 0 of nlm, found 'h=nan'"),
+        ("nlm:patch=2.5", "expected patch=a whole number from 1 of nlm, found 'patch=2.5'"),
+        ("clahe:grid=0x4", "found 'grid=0x4'"),
         ("nlm:patch=4", "expected an odd patch of nlm, found 4"),
         ("nlm:sigma=-1", "found 'sigma=-1'"),
         ("ten_crop:crops=5", "ten_crop has no option 'crops'"),
