@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import corruptions
-from corruptions import augment, cbar, imagenet_c, noc, write
+from corruptions import augment, cbar, imagenet_c, laion_c, noc, write
 
 
 def public_functions(module):
@@ -20,7 +20,9 @@ def public_functions(module):
             yield from ((f"{name}.{n}", f) for n, f in methods.items() if not n.startswith("_") or n == "__call__")
 
 
-@pytest.mark.parametrize("module", [corruptions, augment, cbar, imagenet_c, noc, write], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [corruptions, augment, cbar, imagenet_c, laion_c, noc, write], ids=lambda m: m.__name__
+)
 def test_public_functions_say_what_they_take_and_give(module):
     functions = dict(public_functions(module))
     assert functions
