@@ -382,6 +382,8 @@ def _corrupt_padded(
 
 _compiled: Any = functools.partial(jax.jit, _corrupt_padded, static_argnames=("corruption", "options"))
 _quick_to_run, _quick_to_compile = _compiled(), _compiled(compiler_options=_QUICK)
-_own_key = jax.jit(batch.image_key)  # a program for all corruptions, which takes as long to compile as some of them
+_own_key: Any = jax.jit(
+    batch.image_key
+)  # a program for all corruptions, which takes as long to compile as some of them
 for _program in (_quick_to_run, _quick_to_compile, _own_key):
     devices.drop_with(_program.clear_cache)

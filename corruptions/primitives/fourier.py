@@ -58,8 +58,8 @@ def correlate(image: jax.Array, kernel: jax.Array) -> jax.Array:
     sides = [fast_size(side) for side in image.shape[:2]]
     down, across = (np.exp(2j * np.pi * np.outer(np.arange(n), np.arange(size)) / n) for n in sides)
     across = across[: sides[1] // 2 + 1]
-    columns = _product("...ab,pvb->...apv", kernel, np.float32([across.real, across.imag]))
-    both = _product("qua,...apv->...qpuv", np.float32([down.real, down.imag]), columns)
+    columns = _product("...ab,pvb->...apv", kernel, np.stack([across.real, across.imag]).astype(np.float32))
+    both = _product("qua,...apv->...qpuv", np.stack([down.real, down.imag]).astype(np.float32), columns)
     transfer = jax.lax.complex(
         both[..., 0, 0, :, :] - both[..., 1, 1, :, :], both[..., 0, 1, :, :] + both[..., 1, 0, :, :]
     )

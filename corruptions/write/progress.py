@@ -25,7 +25,7 @@ def bar(total: int | None, description: str, progress: bool | None) -> Iterator[
     """
     shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
     try:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped]
     except ModuleNotFoundError:
         yield _Lines(total, description, shown)
         return
