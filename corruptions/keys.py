@@ -38,7 +38,7 @@ def seed_key(seed: int) -> jax.Array:
 
 
 def prng() -> str:
-    """Says how JAX is set to draw: other settings give other draws of the same key."""
+    """Describes JAX's settings of random draws: other settings give other draws of the same key."""
     settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
     return f"{settings.jax_default_prng_impl}, partitionable: {settings.jax_threefry_partitionable}"
 

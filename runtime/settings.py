@@ -53,7 +53,7 @@ def differences(stored: Mapping[str, Any], asked: Mapping[str, Any], free: Itera
 
 
 def is_within(key: str, names: Iterable[str]) -> bool:
-    """Says whether a dotted key is one of `names`, or below one."""
+    """Returns True if a dotted key is one of `names`, or lies below one."""
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 

@@ -95,7 +95,7 @@ class Member(NamedTuple):
         return self.folder.parent / f"{self.folder.name}{ending}"
 
     def finished(self) -> bool:
-        """Says whether the commands ended well with these settings, and left their workdir."""
+        """Returns True if the commands ended well with these settings and left their workdir."""
         record = self.beside(".json")
         if not (self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()):
             return False

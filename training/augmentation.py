@@ -66,7 +66,7 @@ def canonical(augmentation: str) -> str:
 
 
 def is_scheme(training: str) -> bool:
-    """Says whether a training reads as a scheme, `standard` apart; its operations may be wrong."""
+    """Returns True if the name of a training has the form of a scheme, `standard` apart; its operations may be wrong."""
     return corruptions.augment.known(training.removesuffix(JSD))
 
 
@@ -134,7 +134,7 @@ def scheme_of(name: str, transforms: str) -> corruptions.augment.Scheme | None:
 
 
 def keeps_levels(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
-    """Says whether training images stay uint8.
+    """Returns True if training images stay uint8.
 
     Those of Patch Gaussian for CIFAR do: it comes before the crop and is truncated. Those of other schemes, and
     the views of the JSD loss, are float32.
@@ -339,7 +339,7 @@ def _augmented(key, images, index, scheme):
 
 
 def _stays_whole(mesh, images):
-    """Says whether images stay whole: one device, or an uneven number in a single process."""
+    """Returns True if images stay whole: one device, or an uneven number in a single process."""
     devices = mesh.shape["data"]
     return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
 

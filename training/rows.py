@@ -28,7 +28,7 @@ PIECE_SECONDS = 2.5
 
 
 def in_pieces(mesh: Mesh) -> bool:
-    """Says whether blocks are trained in pieces of some seconds, each awaited: on CPUs, whose steps may take long."""
+    """Returns True on CPUs: their blocks are trained in pieces of some seconds, each awaited, since a step may take long."""
     return mesh.devices.flat[0].platform == "cpu"
 
 

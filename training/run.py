@@ -160,7 +160,7 @@ class Run:
         return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
 
     def checkpoint_due(self, stop: bool) -> bool:
-        """Says whether to save the state after the last step; `stop`: the process ends now."""
+        """Returns True if the state after the last step is to be saved; `stop`: the process ends now."""
         epoch, offset = self._plan.place(self.step)
         return stop or self.done or (offset == 0 and epoch % self._plan.train.checkpoint_epochs == 0)
 
@@ -203,7 +203,7 @@ def fresh(
 
 
 def finished(workdir: pathlib.Path) -> bool:
-    """Says whether the run in `workdir` reached its last step."""
+    """Returns True if the run in `workdir` reached its last step."""
     return Workdir(workdir).exists("final.json")
 
 

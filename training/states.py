@@ -133,7 +133,7 @@ def _parts(params):
 
 
 def of_head(path: tuple[Any, ...]) -> bool:
-    """Says whether a path in a pytree leads to a parameter of the last layer.
+    """Returns True if a path in a pytree leads to a parameter of the last layer.
 
     Every network calls this layer `head`; each exit has one.
     """

@@ -63,7 +63,7 @@ def place_splits(
 
 
 def fits(size: float, free: float) -> bool:
-    """Says whether a split of `size` bytes is put on devices with `free` bytes."""
+    """Returns True if a split of `size` bytes is put on devices with `free` bytes."""
     return size <= _FRACTION * free
 
 
@@ -81,7 +81,7 @@ def _free_bytes(mesh):
 
 
 def on_device(split: Split) -> bool:
-    """Says whether a split's images are in device memory."""
+    """Returns True if a split's images are in device memory."""
     return isinstance(split.images, jax.Array)
 
 

@@ -166,7 +166,7 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
 
 
 def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
-    """Says which workdirs were measured under other conditions than the first.
+    """Names the workdirs that were measured under other conditions than the first.
 
     Raises:
       ValueError: there are some, and `mismatch` is not `label`.

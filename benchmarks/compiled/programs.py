@@ -138,7 +138,7 @@ def first_state(network: nnx.Module, optimizer: optax.GradientTransformation) ->
 
 
 def _evaluation(network, images, mesh):
-    """Tells which images [K, B, ...] on each chip a network classifies correctly."""
+    """Computes, on each chip, whether a network classifies each image [K, B, ...] correctly."""
     graphdef, params, statistics = nnx.split(network, nnx.Param, ...)
     count, batch, *image = images.shape
     shape = count, mesh.devices.size * batch

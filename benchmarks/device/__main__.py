@@ -68,7 +68,7 @@ class Record:
         raise ValueError(f"expected results of this machine in {self.path}, found others: give another --out")
 
     def finished(self, name: str) -> bool:
-        """Says whether a piece is measured."""
+        """Returns True if a piece is measured."""
         return name in self.content["pieces"]
 
     def add(self, name: str, measured: Mapping[str, Any]) -> None:

@@ -71,7 +71,7 @@ def compare(name: str) -> dict[str, Any]:
 
 
 def within(by_one: int, by_more: int, number: int) -> bool:
-    """Says whether differences among a number of values are within the tolerance."""
+    """Returns True if differences among a number of values are within the tolerance."""
     return by_one <= ROUNDED * number and by_more <= ISOLATED * number
 
 

@@ -22,7 +22,7 @@ ALEXNET = "alexnet"
 ALEXNET_FILE = pathlib.Path(__file__).with_name("alexnet.json")
 """AlexNet's published errors by the prefix of corruptions: {"imagenet_c": {"clean", "severities", "errors"}, ...}."""
 _Errors = Mapping[int | float | str, tuple[float, float]]
-"""Of a corruption: {severity: (error, clean error)}."""
+"""The published errors of a corruption: {severity: (error, clean error)}."""
 
 
 class CE(NamedTuple):

@@ -83,7 +83,7 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
 
 
 class Comparison(NamedTuple):
-    """What is wrong with a unit, in words: its own damage ("" if it has none), and foreign files in it.
+    """Describes the damage of a unit, "" where it has none, and names foreign files in it.
 
     `files` counts the files that were compared with their sha256.
     """
