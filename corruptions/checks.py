@@ -104,6 +104,7 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
         low, high = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
         if not (low >= 0.0 and high <= 1.0):
             hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
+            hint = "; corrupt takes other ranges as value_range=(-1, 1)" if low < 0 and high <= 1.5 else hint
             raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
 
 

@@ -6,6 +6,7 @@ Images of many sizes take a program for each size, or few programs for squares t
 import contextlib
 import functools
 import itertools
+import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
@@ -110,7 +111,8 @@ def as_array(image: Any) -> np.ndarray:
             )
         array = np.asarray(image)
     else:
-        raise TypeError(f"expected an array, nested lists or a Pillow image, found {type(image).__name__}")
+        hint = "; PIL.Image.open(path) reads one" if isinstance(image, str | os.PathLike) else ""
+        raise TypeError(f"expected an array, nested lists or a Pillow image, found {type(image).__name__}{hint}")
     if array.ndim == 4:
         raise ValueError(
             f"expected one image, found a batch of shape {array.shape}; "
@@ -207,6 +209,10 @@ def corrupt_each(
         `images`.
       OSError: a file behind an image that cannot be read, likewise.
     """
+    if isinstance(images, str | os.PathLike):
+        raise TypeError(
+            f"expected a list or iterator of images, found the path {str(images)!r}; PIL.Image.open reads one"
+        )
     return _in_order(_tasks(images, index, _preparation(key, registry.get(name), severity, sizes, options)))
 
 

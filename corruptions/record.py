@@ -328,7 +328,12 @@ def sample_checked(
 def apply_checked(image: Any, params: Params, corruption: Corruption) -> jax.Array:
     """Applies as `Corruption.apply`, whose arguments are checked."""
     image = jnp.asarray(image)
-    corrupted = corruption.applier(seen(image).astype(jnp.float32), params)
+    pixels = seen(image).astype(jnp.float32)
+    corrupted = corruption.applier(pixels, params)
+    if corrupted.shape != pixels.shape:
+        raise ValueError(
+            f"expected {corruption.qualified_name} to keep the shape {pixels.shape} of an image, found {corrupted.shape}"
+        )
     return restored(corrupted.astype(image.dtype), image)
 
 

@@ -1,5 +1,7 @@
 """The door of the library: names, conversions, severities and clear errors."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -120,6 +122,9 @@ def test_bad_requests_are_named(name, severity, options, message):
 
 
 PHOTO = IMAGES[0]
+CROPPING = dataclasses.replace(
+    corruptions.get("noc/border"), name="half", benchmark="my", applier=lambda image, params: image[:16]
+)
 A_KEY = r"expected a key as the first argument, found"
 NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_image\(image, name, severity\)"
 
@@ -143,6 +148,10 @@ NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_ima
         (lambda: corruptions.register(corruptions.noc.border), ValueError, "already; replace=True replaces it"),
         (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
         (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
+        (lambda: corruptions.corrupt(KEY, IMAGES / 127.5 - 1, "noc/border"), ValueError, r"value_range=\(-1, 1\)"),
+        (lambda: corruptions.corrupt_image("photo.png", "fog"), TypeError, r"found str; PIL\.Image\.open\(path\)"),
+        (lambda: corruptions.corrupt_each(KEY, "photos", "fog"), TypeError, "found the path 'photos'"),
+        (lambda: corruptions.corrupt(KEY, IMAGES, CROPPING, 1), ValueError, r"my/half to keep the shape \(32, 32, 3\)"),
         (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
     ],
 )  # fmt: skip
