@@ -125,6 +125,7 @@ def test_images_are_read_a_window_at_a_time(monkeypatch):
 def test_programs_of_many_sizes_are_forgotten(monkeypatch):
     """50 maps a program and room for 8: the exact way takes 12 sizes."""
     count = batch._corrupt._cache_size
+    batch._corrupt.clear_cache()
     monkeypatch.setattr(devices, "memory_maps", lambda: 100 + 50 * count())
     monkeypatch.setattr(devices, "most_maps", lambda: 500)
     monkeypatch.setattr(devices, "_EVERY", 1)
