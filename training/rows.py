@@ -113,7 +113,7 @@ class Rows:
             self._at_once = distributed.from_main(lambda: max(1, int(PIECE_SECONDS / seconds)))
 
     def _spans(self):
-        """Says which steps of its block each row runs next: as pairs, and as `steps.train_models_block` takes them."""
+        """Computes the steps of its block that each row runs next: as pairs, and as `steps.train_models_block` takes them."""
         length = self._program.block_steps
         number = self._at_once if self._in_pieces else length
         begins = [run and run.offset for run in self._runs]
@@ -129,7 +129,7 @@ class Rows:
         return f"stopping after {', '.join(places) or 'the first step'}{compiling}"
 
     def saved_steps(self) -> str:
-        """Says which steps of the runs are saved."""
+        """Lists the steps of the runs that are saved."""
         places = [f"{run} is saved at {run.place(run.saved)}" for run in self._runs if run and run.saved]
         return f"{', '.join(places) or 'no step is saved'}; the same command continues"
 

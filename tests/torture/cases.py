@@ -55,7 +55,7 @@ class Torture:
         self._revision = git_revision()[:12]
 
     def records(self) -> list[dict]:
-        """What the logs of this folder hold, of this seed; of a case that was run again its last record."""
+        """Reads the logs of this folder for this seed; a case that was run again counts by its last record."""
         found = {}
         for attack in ATTACKS:
             path = self._folder / f"{attack}.jsonl"
