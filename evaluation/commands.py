@@ -121,7 +121,7 @@ def evaluate(
 
     Raises:
       ValueError, TypeError: an argument, or the answer of `predict`, is not as described.
-      runtime.schema.SettingsError: a named reference holds for other conditions.
+      runtime.settings.SettingsError: a named reference holds for other conditions.
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
     labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size)

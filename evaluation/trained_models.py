@@ -15,7 +15,7 @@ from evaluation.correctness import Model
 from models import torchvision
 from runtime import command, distributed, files, workdirs
 from runtime.log import log
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
 from training import augmentation, loop, states, study
 from training.checkpoint import Checkpoints, digest

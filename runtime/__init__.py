@@ -7,7 +7,6 @@ distributed.py  one program in many processes, and the signals that end it
 files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer, local paths
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it
-schema.py       a setting: type, range, meaning; checks and lists
-settings.py     settings that must equal those stored with earlier results
+settings.py     a setting: type, range, meaning; checks, lists, and the comparison with stored settings
 workdirs.py     the folder of a run or study: lock, config, provenance, results; which process writes
 """

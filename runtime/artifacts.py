@@ -59,23 +59,16 @@ def write(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: 
 
 
 def read(path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes | None = None) -> Artifact:
-    """Reads an .npz file that `write` wrote.
-
-    Args:
-      path: file to read.
-      remedy: how to mend the file, for errors.
-      content: bytes of the file if they were read already; `path` then only names the file.
+    """Reads an .npz file that `write` wrote, or its `content` in bytes, which `path` then only names.
 
     Raises:
       FileNotFoundError: there is no such file.
-      DamagedFileError: the file is damaged, was edited, or was written by something else.
+      DamagedFileError: the file is damaged, was edited, or was written by something else; `remedy` tells how to mend it.
     """
     arrays = files.read_arrays(path, remedy, content=content)
     try:
         sealed = json.loads(str(arrays.pop(_RECORD)))
-        record, expected = sealed["record"], sealed[SEAL]
-        if not isinstance(record, dict):
-            raise TypeError(f"{type(record).__name__} instead of an object")
+        record, expected = dict(sealed["record"]), sealed[SEAL]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedFileError(
             f"{path}: expected arrays with a record of what they were made from, found none ({error}); {remedy}"
@@ -96,17 +89,12 @@ def write_record(path: str | os.PathLike, record: Mapping[str, Any]) -> None:
 def read_record(
     path: str | os.PathLike, remedy: str = files.REMEDY, *, shape: Any = None, by_hand: bool = False
 ) -> dict[str, Any]:
-    """Reads a record that `write_record` wrote, without its digest.
+    """Reads a record that `write_record` wrote, without its digest; errors are those of `read`.
 
     Args:
-      path: file to read.
-      remedy: how to mend the file, for errors.
+      path, remedy: as for `read`.
       shape: expected shape of the content, see `runtime.files.mismatch`; None takes any.
       by_hand: accept a file without a digest, which a user wrote.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      DamagedFileError: the file is damaged, was edited, or was written by something else.
     """
     record = files.read_json(path, remedy=remedy, shape=shape)
     expected = record.pop(SEAL, None)
@@ -138,13 +126,10 @@ def _digest(arrays: Mapping[str, Any], record: Mapping[str, Any]) -> str:
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-pix", "tensorflow-datasets")
-_OF_TABLES = ("numpy", "scipy", "pandas")
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of the code, libraries, machine and command behind a result, and of the photographs
-    of frost and the banks of LAION-C that were read for it.
-    """
+    """Returns a JSON-ready record of code, libraries, machine, command, photographs and banks behind a result."""
     import jax
 
     import corruptions
@@ -171,16 +156,9 @@ def of_file() -> dict[str, Any]:
 
 
 def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
-    """Returns what a table was made from and with, JSON-ready; needs no JAX.
-
-    Args:
-      inputs: {name: file}.
-
-    Returns:
-      {"inputs": {name: sha256}, "versions": of Python and the libraries of tables, "written": time}.
-    """
+    """Returns the digests of a table's input files {name: file}, the versions behind it and the time; needs no JAX."""
     digests = {name: files.sha256(path) for name, path in inputs.items()}
-    return {"inputs": digests, "versions": versions(_OF_TABLES), "written": _now()}
+    return {"inputs": digests, "versions": versions(("numpy", "scipy", "pandas")), "written": _now()}
 
 
 def summary(record: Mapping[str, Any]) -> str:
@@ -195,14 +173,19 @@ def code() -> dict[str, str]:
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
     """Returns the installed versions of some packages, and Python's."""
-    return {name: _version(name) for name in packages} | {"python": platform.python_version()}
+
+    def version(package):
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
+
+    return {name: version(name) for name in packages} | {"python": platform.python_version()}
 
 
 @functools.lru_cache(maxsize=1)
 def git_revision() -> str:
-    """Returns this checkout's revision, with `+changes` when tracked files differ; outside git the content of its file
-    REVISION, or `unknown`.
-    """
+    """Returns this checkout's revision, `+changes` when tracked files differ; else its file REVISION, or `unknown`."""
     packed = _ROOT / "REVISION"
     if packed.exists():
         return packed.read_text().strip()
@@ -224,10 +207,3 @@ def _device(jax):
 
 def _now():
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def _version(package):
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

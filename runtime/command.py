@@ -20,7 +20,7 @@ from typing import Any
 from absl import app, flags
 
 from runtime.log import configure, log, open_closed_streams
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 
 # Errors of files, of JAX and of Orbax (a device without memory, a checkpoint that does not fit), and our own. Any other
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
@@ -35,11 +35,8 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
     """Runs `main(argv)` of a command with absl's flags, inside of `errors`.
 
     Wrong flags are refused in one line, and so are addresses such as gs://bucket: all files are local. A command
-    without a config has the flag --imports, as others have --config.imports.
-
-    Args:
-      main: function of the command.
-      parse: reads the flags from the command line and returns the other arguments.
+    without a config has the flag --imports, as others have --config.imports. `parse` reads the flags from the command
+    line and returns the other arguments.
     """
     try:
         with errors():
@@ -55,21 +52,18 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
 
 def _parsed(parse, argv):
     try:
-        return parse(argv)
+        with _usage():
+            return parse(argv)
     except SystemExit:  # absl ends with status 1 after --help
         raise SystemExit(0) from None
-    except flags.Error as error:
-        raise SettingsError(_usage(error)) from error
 
 
 def _checked(main, argv, parse):
-    try:
+    with _usage():
         _refuse_addresses(argv)
         if parse is flags.FLAGS:
             import_all(flags.FLAGS.imports, "--imports")
         return main(argv)
-    except (app.UsageError, flags.Error) as error:
-        raise SettingsError(_usage(error)) from error
 
 
 def _refuse_addresses(argv):
@@ -130,10 +124,14 @@ def _end(status):
         os._exit(status)
 
 
-def _usage(error):
-    """The last line: of a config that refuses its argument absl quotes the traceback before it."""
-    last = str(error).strip().splitlines()[-1].strip()
-    return f"{last.removesuffix('.').removeprefix('ValueError: ')} (--help lists the flags)"
+@contextlib.contextmanager
+def _usage():
+    """Turns absl's errors into SettingsErrors of their last line: before it absl may quote a traceback of a config."""
+    try:
+        yield
+    except (app.UsageError, flags.Error) as error:
+        last = str(error).strip().splitlines()[-1].strip().removesuffix(".").removeprefix("ValueError: ")
+        raise SettingsError(f"{last} (--help lists the flags)") from error
 
 
 def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.FlagValues:
@@ -149,9 +147,8 @@ def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.F
     configure()
     refuse_positional(argv)
     if any(not flags.FLAGS[name].value for name in required or {}):
-        needed = [f"--{name}={what}" for name, what in required.items()]
-        head = ", ".join(needed[:-1])
-        raise app.UsageError(f"expected {head + ' and ' if head else ''}{needed[-1]}")
+        *head, last = [f"--{name}={value}" for name, value in required.items()]
+        raise app.UsageError(f"expected {', '.join(head)}{' and ' if head else ''}{last}")
     return flags.FLAGS
 
 
@@ -214,14 +211,10 @@ def errors() -> Iterator[None]:
 
 
 def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
-    """Imports modules that the user's command line or config file names, which register corruptions and benchmarks.
-
-    Args:
-      modules: dotted names; they lie beside the commands, are installed, or on PYTHONPATH.
-      source: the setting or flag that names them.
+    """Imports modules that the setting or flag `source` names, which register corruptions and benchmarks.
 
     Raises:
-      SettingsError: no such names, or a module that is not found or cannot be imported.
+      SettingsError: no dotted names, or a module that is not found or cannot be imported.
     """
     if not isinstance(modules, list | tuple) or not all(isinstance(name, str) and name for name in modules):
         raise SettingsError(f"{source}: expected names of modules, such as ('my_corruptions',), found {modules!r}")
@@ -240,25 +233,17 @@ def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
 
     A workdir may come from others, so it cannot have their code run: the user names the modules to import.
 
-    Args:
-      stored: names of modules, as the file has them.
-      path: of the file.
-
     Raises:
       SettingsError: a module that is not imported; names the flag that imports it. No names of modules.
     """
     is_list = isinstance(stored, list | tuple)
-    if not is_list or not all(isinstance(name, str) and _is_module(name) for name in stored):
+    if not is_list or not all(isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in stored):
         raise SettingsError(f"{path}: expected names of modules as imports, found {ascii(stored)[:200]}; restore it")
     if unknown := [name for name in stored if name not in sys.modules]:
         raise SettingsError(
             f"{path}: expected no code to import but what you name, found imports {', '.join(unknown)}; if you trust "
             f"this code, {_how_to_import(stored)}"
         )
-
-
-def _is_module(name):
-    return all(part.isidentifier() for part in name.split("."))
 
 
 def _how_to_import(stored):

@@ -51,8 +51,7 @@ def initialize(
 
     Args:
       coordinator: `HOST:PORT` of process 0, any free port.
-      num_processes: how many there are.
-      process_id: which one this is, 0 .. num_processes - 1.
+      num_processes, process_id: the number of processes, and the number of this one from 0.
       heartbeat_seconds: a process silent for so long counts as dead, and the others end.
 
     Raises:
@@ -64,10 +63,9 @@ def initialize(
             f"expected --coordinator, --num_processes and --process_id together, found {coordinator}, {num_processes} "
             f"and {process_id}"
         )
-    # Its handler of SIGTERM would take the place of `watch_signals`.
+    # The service's handler of SIGTERM would take the place of `watch_signals`.
     jax.config.update("jax_enable_preemption_service", False)
-    # CPU programs in flight at the same time could meet each other's messages; on accelerators the
-    # queue has an order.
+    # CPU programs in flight together could meet each other's messages; on accelerators the queue has an order.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     try:
         jax.distributed.initialize(
@@ -103,14 +101,12 @@ def is_main() -> bool:
 
 
 def from_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` in process 0 and returns its value in every process; its error is raised in every process. The
-    others wait, however long.
+    """Calls `function()` in process 0 and returns its value, bytes or JSON-ready, in every process.
 
-    Args:
-      function: without arguments; called in process 0 only. Returns bytes or a JSON-ready value.
+    The other processes wait, however long.
 
     Raises:
-      ProcessError: in the other processes, when `function` raised.
+      ProcessError: in the other processes, when `function` raised; process 0 raises the error itself.
     """
     global _speaking
     client = _client()
@@ -120,7 +116,8 @@ def from_main(function: Callable[[], Any]) -> Any:
     if jax.process_index() == 0:
         _speaking = True
         try:
-            content = _pack(function())
+            value = function()
+            content = b"b" + value if isinstance(value, bytes) else b"j" + json.dumps(value).encode()
         except Exception as error:  # noqa: BLE001 - raised again below, once the others know
             failure, content = error, b"e" + f"{type(error).__name__}: {error}".encode()
         finally:
@@ -133,14 +130,6 @@ def from_main(function: Callable[[], Any]) -> Any:
         client.key_value_delete(key)
     if failure is not None:
         raise failure
-    return _unpack(content)
-
-
-def _pack(value):
-    return b"b" + value if isinstance(value, bytes) else b"j" + json.dumps(value).encode()
-
-
-def _unpack(content):
     kind, body = content[:1], content[1:]
     if kind == b"e":
         raise ProcessError(f"process 0 found: {body.decode()}")
@@ -180,11 +169,9 @@ def check_same(values: Mapping[str, Any]) -> None:
                 if first.get(name) != other.get(name)
             ]
         if lines:
-            more = [f"... and {len(lines) - 10} more"] if len(lines) > 10 else []
-            raise ProcessError(
-                "expected the same command, config and code in all processes, found:\n  "
-                + "\n  ".join(lines[:10] + more)
-            )
+            lines[10:] = [f"... and {len(lines) - 10} more"] if len(lines) > 10 else []
+            head = "expected the same command, config and code in all processes, found:"
+            raise ProcessError("\n  ".join([head, *lines]))
 
     on_main(compare)
 
@@ -197,7 +184,7 @@ def anyone(flag: Any) -> bool:
 def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
     """Returns a function that all processes call once per block: was `flag()` true in any of them at the call before?
 
-    The answer is one call late, so that nobody waits for it. A single process gets `flag()` itself.
+    The answer is one call late, so that nobody waits for it. With a single process the function is `flag` itself.
     """
     if not several():
         return flag
@@ -215,10 +202,7 @@ def _any_process(flag):
     mesh = Mesh(np.asarray(jax.devices()), ("devices",))
     flags = np.full(jax.device_count(), bool(flag))
     sharding = NamedSharding(mesh, PartitionSpec("devices"))
-    return _any(jax.make_array_from_callback(flags.shape, sharding, lambda index: flags[index]))
-
-
-_any = jax.jit(jnp.any)
+    return jax.jit(jnp.any)(jax.make_array_from_callback(flags.shape, sharding, lambda index: flags[index]))
 
 
 def fetch(array: jax.Array | np.ndarray) -> np.ndarray:
@@ -249,22 +233,19 @@ def abandon(error: BaseException) -> NoReturn:
     raise SystemExit(1) from error
 
 
-# Signals. Schedulers send SIGTERM before they take a machine away. After SIGTERM or Ctrl-C training
-# saves its state and ends with status 143 or 130; a second Ctrl-C ends the process at once.
-# Outside of training, where finished parts are files already, both signals end the process at once.
-# If one of many processes gets the signal, all save together at the end of the next block.
+# Signals. Schedulers send SIGTERM before they take a machine away. After SIGTERM or Ctrl-C training saves its state and
+# ends with status 143 or 130; a second Ctrl-C ends the process at once. Outside of training, where finished parts are
+# files already, both signals end the process at once. If one of many processes gets the signal, all save together at
+# the end of the next block.
 #
-# Python calls handlers of signals in the main thread alone, which may wait for the device or the
-# compiler for minutes. So a thread answers: the signal itself writes its number to a pipe.
+# Python calls handlers of signals in the main thread alone, which may wait for the device or the compiler for minutes.
+# So a thread answers: the signal itself writes its number to a pipe.
 
 
 class Watch:
-    """The signals that came so far; calling it tells every process whether the run ends.
+    """The signals that `came` so far; calling it tells every process whether the run ends.
 
-    Attributes:
-      came: numbers of the signals.
-      stopping: logs at a signal the next action of the process.
-      saved: logs at a second Ctrl-C which work is saved.
+    `stopping` says at a signal what the process does next, `saved` at a second Ctrl-C which work is saved.
     """
 
     def __init__(self) -> None:
@@ -288,12 +269,7 @@ class Watch:
         return not self.came
 
     def leave(self) -> NoReturn:
-        """Ends the process for the signals that came to it.
-
-        Raises:
-          KeyboardInterrupt: Ctrl-C was among them; the command says so and chooses its status.
-          SystemExit: SIGTERM came to this or another process; status 143.
-        """
+        """Raises KeyboardInterrupt if Ctrl-C came, else SystemExit with status 143: SIGTERM came, perhaps to another."""
         if signal.SIGINT in self.came:
             raise KeyboardInterrupt
         raise SystemExit(128 + signal.SIGTERM)
@@ -334,12 +310,13 @@ def _answer(reading: int, watched: Watch) -> None:
     with open(reading, "rb", buffering=0) as numbers:
         while number := numbers.read(1):
             name = {signal.SIGTERM: "SIGTERM", signal.SIGINT: "Ctrl-C"}.get(number[0])
-            if name and number[0] == signal.SIGINT and signal.SIGINT in answered:
+            if name is None:
+                continue
+            if number[0] == signal.SIGINT and signal.SIGINT in answered:
                 log.error("Ended at once by a second Ctrl-C; %s.", watched.saved())
                 sys.stdout.flush()
                 os._exit(128 + signal.SIGINT)
-            if name and not answered:
+            if not answered:
                 time.sleep(0.05)  # the main thread may just have begun the next steps
                 log.warning("%s: %s. (A second Ctrl-C ends at once.)", name, watched.stopping())
-            if name:
-                answered.append(number[0])
+            answered.append(number[0])

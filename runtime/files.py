@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 
 _ASIDE = ".part-"
 _ADDRESS = re.compile(r"(?:^|=)([a-z][a-z0-9+.-]+:/\S*)")  # pathlib makes gs:/bucket of gs://bucket
@@ -32,11 +32,7 @@ class DamagedFileError(ValueError):
 
 
 def local(path: str | os.PathLike, what: str = "path") -> str:
-    """Returns a path as text if it is one of this machine.
-
-    Args:
-      path: of a file or folder.
-      what: name of the setting or flag, for the error.
+    """Returns a path of this machine as text; `what` names the setting or flag that holds it.
 
     Raises:
       SettingsError: an address such as gs://bucket/folder.
@@ -85,7 +81,11 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             aside.unlink()
         raise
-    _force_folder(path.parent)
+    descriptor = os.open(path.parent, os.O_RDONLY)  # forces the rename itself to disk
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_atomically(path: str | os.PathLike, content: str | bytes) -> None:
@@ -95,11 +95,7 @@ def write_atomically(path: str | os.PathLike, content: str | bytes) -> None:
 
 
 def write_json(path: str | os.PathLike, value: Any, *, sort_keys: bool = False) -> None:
-    """Writes JSON, which has no NaN and no infinity.
-
-    Raises:
-      ValueError: `value` holds such a number (see `without_nan`).
-    """
+    """Writes JSON; NaN and infinity, which JSON lacks (see `without_nan`), raise ValueError."""
     try:
         text = json.dumps(value, indent=2, sort_keys=sort_keys, allow_nan=False)
     except ValueError as error:
@@ -124,7 +120,7 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
 
     Args:
       path: of the file.
-      kind: type that the whole content must have, `dict` or `list`; None takes any.
+      kind: type of the whole content, `dict` or `list`; None takes any.
       remedy: how to mend the file, for errors.
       shape: of the content, see `mismatch`; None takes any.
 
@@ -145,16 +141,11 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
 
 
 def read_arrays(path: str | os.PathLike, remedy: str = REMEDY, *, content: bytes | None = None) -> dict[str, Any]:
-    """Returns {name: array} of an .npz file.
-
-    Args:
-      path: of the file.
-      remedy: how to mend the file, for errors.
-      content: bytes of the file if they were read already; `path` then only names the file.
+    """Returns {name: array} of an .npz file, or of its `content` in bytes, which `path` then only names.
 
     Raises:
       FileNotFoundError: no such file.
-      DamagedFileError: no such archive.
+      DamagedFileError: no such archive; `remedy` tells how to mend it.
     """
     with io.BytesIO(content) if content is not None else open(path, "rb") as file:
         try:
@@ -165,12 +156,7 @@ def read_arrays(path: str | os.PathLike, remedy: str = REMEDY, *, content: bytes
 
 
 def read_array(path: str | os.PathLike, remedy: str = REMEDY, *, mapped: bool = False) -> np.ndarray:
-    """Returns the array of an .npy file; with `mapped` as a read-only memory map.
-
-    Raises:
-      FileNotFoundError: no such file.
-      DamagedFileError: no such file of an array.
-    """
+    """Returns the array of an .npy file; with `mapped` as a read-only memory map. Errors are those of `read_arrays`."""
     with open(path, "rb") as file:
         try:
             array = np.load(path, mmap_mode="r") if mapped else np.load(file)
@@ -182,10 +168,7 @@ def read_array(path: str | os.PathLike, remedy: str = REMEDY, *, mapped: bool = 
 
 
 def without_nan(value: Any) -> Any:
-    """Makes `value` fit JSON.
-
-    NaN and infinity become null; tuples become lists, named tuples objects, and arrays lists of numbers.
-    """
+    """Makes a value fit JSON: NaN and infinity become null, tuples and arrays lists, named tuples objects."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
@@ -249,15 +232,6 @@ def _damaged(path, expected, file, error, remedy):
     return DamagedFileError(f"{path}: expected {expected}, found {found}; {remedy}")
 
 
-def _force_folder(folder):
-    """Forces the rename itself to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # Shapes of JSON: the expected content of a file, written with types.
 #
 #   {"range": [float], "capped": (bool, bool)}    an object with at least these keys
@@ -291,7 +265,7 @@ def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
         problems = [mismatch(value, alternative, where) for alternative in shape.shapes]
         return None if None in problems else problems[0]
     if isinstance(shape, dict):
-        return _wrong(dict, value, where) if not isinstance(value, dict) else _of_object(value, shape, where)
+        return _of_object(value, shape, where) if isinstance(value, dict) else _wrong(dict, value, where)
     if isinstance(shape, list | tuple):
         if not isinstance(value, list):
             return _wrong(list, value, where)
@@ -322,8 +296,8 @@ def _first(problems):
 
 
 def _wrong(shape, value, where):
-    found = _NAMES.get(type(value), type(value).__name__)
-    return f"expected {_NAMES[shape]}{_at(where)}, found {found if isinstance(value, dict | list) else repr(value)}"
+    found = _NAMES[type(value)] if isinstance(value, dict | list) else repr(value)
+    return f"expected {_NAMES[shape]}{_at(where)}, found {found}"
 
 
 def _join(where, key):

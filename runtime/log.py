@@ -24,15 +24,15 @@ def open_closed_streams() -> None:
 
 
 def configure(process: int = 0) -> None:
-    """Sends messages of this project to standard error; processes other than process 0 send errors only. absl's log,
-    which Orbax fills with every step of a save, stays at warnings.
+    """Sends messages of this project to standard error, errors only in processes other than process 0.
+
+    absl's log, which Orbax fills with every step of a save, stays at warnings.
     """
     import absl.logging
 
     absl.logging.set_verbosity(absl.logging.WARNING)
     if not log.handlers:
-        handler = logging.StreamHandler()
-        log.addHandler(handler)
+        log.addHandler(logging.StreamHandler())
     log.handlers[0].setFormatter(logging.Formatter(f"process {process}: %(message)s" if process else "%(message)s"))
     log.setLevel(logging.ERROR if process else logging.INFO)
     log.propagate = False

@@ -42,14 +42,9 @@ def data_mesh(batch_size: int | None = None) -> Mesh:
 
 
 def place_array(array: np.ndarray, sharding: Sharding | None) -> jax.Array:
-    """Puts an array onto devices as `jax.device_put` does; every process holds the whole array.
+    """Puts an array, which every process holds whole, onto devices; None is the default device.
 
-    Over many processes device_put compares the arrays of all, which copies each array to all hosts; this function does
-    not.
-
-    Args:
-      array: on the host.
-      sharding: where it lies; None is the default device.
+    Over many processes jax.device_put compares the arrays of all, which copies each array to all hosts; this does not.
     """
     if sharding is None or sharding.is_fully_addressable:
         return jax.device_put(array, sharding)
@@ -79,14 +74,13 @@ def training_mesh(mesh: Mesh, parallel: int, models: int, batch_size: int) -> Me
     """Returns the mesh (M, D / M) on which M models train at once, of the devices of a mesh (1, D).
 
     It depends on the settings, the devices and the number of all models of the study, so that a stopped study continues
-    on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices left over are idle while
-    models train.
+    on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices left over are idle.
 
     Args:
       mesh: with one row.
       parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores share 'data'.
-      models: how many there are to train; M is at most this.
-      batch_size: of one model, split over D / M devices.
+      models: number of all models to train; M is at most this.
+      batch_size: images of a step of one model, split over D / M devices.
 
     Raises:
       ValueError: `parallel` is negative or more than the devices, or several processes share the mesh.
@@ -157,10 +151,7 @@ _EVENT = "/jax/core/compile/backend_compile_duration"
 
 @contextlib.contextmanager
 def counting_compiles() -> Iterator[collections.Counter[str]]:
-    """Yields a Counter that grows while the context lasts: name of the jitted function -> times it was compiled.
-
-    A program that the cache on disk holds counts too. Names are JAX's, without `jit(...)`.
-    """
+    """Yields a growing Counter: JAX's name of a jitted function -> times it was compiled, or read from the disk's cache."""
     counts = collections.Counter()
 
     def listen(event, duration, **details):
@@ -176,17 +167,16 @@ def counting_compiles() -> Iterator[collections.Counter[str]]:
 
 
 def enable_compilation_cache() -> None:
-    """Keeps compiled programs between processes, unless the user configured JAX's cache otherwise.
+    """Keeps compiled programs between processes, unless the user configured JAX's cache or there is no folder for it.
 
-    A study runs some eighty small programs of a few kB each, which JAX by itself would compile again. Nothing is kept
-    where there is no folder for it.
+    A study runs some eighty small programs of a few kB each, which JAX by itself would compile again.
     """
-    if jax.config.jax_compilation_cache_dir is None:
-        try:
-            folder = files.cache_folder()
-        except FileNotFoundError as error:
-            log.info("Programs are compiled again by each command: %s.", error)
-            return
-        jax.config.update("jax_compilation_cache_dir", str(folder / "xla"))
-        if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
-            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    if jax.config.jax_compilation_cache_dir is not None:
+        return
+    try:
+        jax.config.update("jax_compilation_cache_dir", str(files.cache_folder() / "xla"))
+    except FileNotFoundError as error:
+        log.info("Programs are compiled again by each command: %s.", error)
+        return
+    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

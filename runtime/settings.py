@@ -1,41 +1,270 @@
-"""Settings that must equal those stored with earlier results; every difference is named."""
+"""Settings and their sections: default, meaning and range, stated once; and the comparison with stored settings.
 
+A section of a config is a frozen dataclass, its settings are its fields:
+
+    @dataclasses.dataclass(frozen=True)
+    class TrainSettings(Section):
+        epochs: int = setting(40, "epochs of training", whole(0, 1_000_000))
+        mix_in: MixInSettings = group(MixInSettings)
+
+The default config, its checks, `--help` and docs/reference/settings.md are made from these fields.
+"""
+
+import dataclasses
+import difflib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
-from runtime import files
+MOST = 2**31 - 1  # largest whole number that counts or numbers something: an int32 on the device
+
+
+class SettingsError(ValueError):
+    """A setting is wrong; the message alone says which one and the expected value."""
 
 
 class WorkdirError(RuntimeError):
     """A folder of results cannot be used with these settings; nothing in it was changed."""
 
 
-def claim(path: Path, settings: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Stores `settings` in the JSON file `path`, after checking them against what an earlier run stored there.
+class Kind(NamedTuple):
+    """The values that a setting takes.
+
+    Attributes:
+      expected: these values in words, as errors and lists have it: `a whole number from 1 to 10`.
+      check: raises ValueError, whose text ends the error, for any other value.
+    """
+
+    expected: str
+    check: Callable[[Any], None]
+
+
+class Setting(NamedTuple):
+    """One setting of a config.
+
+    Attributes:
+      default: its value in configs/default.py; None where configs lack it until it is set.
+      meaning: its purpose and unit.
+      expected, check: the values it takes, see `Kind`.
+    """
+
+    default: Any
+    meaning: str
+    expected: str
+    check: Callable[[Any], None]
+
+
+def setting(default: Any, meaning: str, kind: Kind) -> Any:
+    """Makes the field of a `Section` that holds a setting."""
+    one = Setting(default, meaning, *kind)
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata={"setting": one})
+    return dataclasses.field(default=default, metadata={"setting": one})
+
+
+def group(section: type["Section"]) -> Any:
+    """Makes the field of a `Section` that holds another section."""
+    return dataclasses.field(default_factory=section, metadata={"section": section})
+
+
+class Section:
+    """Base of the sections of a config: frozen dataclasses of fields made by `setting` and `group`."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Makes the section of a part of a config, or of a stored config.json.
+
+        Lists, which JSON makes of tuples, become tuples again; a missing setting has its default.
+        """
+        values = values.to_dict() if hasattr(values, "to_dict") else values
+        found = {}
+        for field in dataclasses.fields(cls):
+            if field.name in values:
+                value, section = values[field.name], field.metadata.get("section")
+                found[field.name] = section.of(value) if section else _with_tuples(value)
+        return cls(**found)
+
+    @classmethod
+    def settings(cls, prefix: str = "") -> dict[str, Setting]:
+        """Lists {dotted key: setting} of the section and of those within it, which come last."""
+        fields = dataclasses.fields(cls)
+        own = {f"{prefix}{f.name}": f.metadata["setting"] for f in fields if "setting" in f.metadata}
+        for field in fields:
+            if section := field.metadata.get("section"):
+                own |= section.settings(f"{prefix}{field.name}.")
+        return own
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Makes the nested dict of default values; settings without one are missing."""
+        values = {}
+        for field in dataclasses.fields(cls):
+            section = field.metadata.get("section")
+            value = section.defaults() if section else field.metadata["setting"].default
+            if value is not None:
+                values[field.name] = value
+        return values
+
+
+def _with_tuples(value):
+    if isinstance(value, Mapping):
+        return {key: _with_tuples(item) for key, item in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def _kind(expected: str, accepts: Callable[[Any], bool]) -> Kind:
+    def check(value):
+        if not accepts(value):
+            raise ValueError(f"expected {expected}, found {value!r}")
+
+    return Kind(expected, check)
+
+
+def whole(low: int = 0, high: int = MOST, *, but: int | None = None) -> Kind:
+    """A whole number from `low` to `high`, without `but`."""
+    most = f"2^{high.bit_length()} - 1" if high > MOST and high & (high + 1) == 0 else high
+    expected = f"a whole number {f'of at least {low}' if high == MOST else f'from {low} to {most}'}"
+    expected += "" if but is None else f" but {but}"
+
+    def accepts(x):
+        return isinstance(x, int) and not isinstance(x, bool) and low <= x <= high and x != but
+
+    return _kind(expected, accepts)
+
+
+def number(low: float, high: float = math.inf, *, above: bool = False, below: bool = False) -> Kind:
+    """A finite number from `low` to `high`; with `above` without `low`, with `below` without `high`."""
+    if high == math.inf:
+        expected = f"a finite number {'above' if above else 'of at least'} {low:g}"
+    else:
+        expected = f"a number in {'(' if above else '['}{low:g}, {high:g}{')' if below else ']'}"
+
+    def accepts(x):
+        finite = isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+        return finite and low <= x <= high and not (above and x == low) and not (below and x == high)
+
+    return _kind(expected, accepts)
+
+
+SWITCH = _kind("True or False", lambda x: isinstance(x, bool))
+
+
+def choice(*values: str) -> Kind:
+    """One of a few words."""
+    listed = ", ".join(map(repr, values[:-1])) + f" or {values[-1]!r}"
+    return _kind(listed, lambda x: isinstance(x, str) and x in values)
+
+
+def text(expected: str = "text") -> Kind:
+    """Any text, the empty one too: a path, or a pattern of paths."""
+    return _kind(expected, lambda x: isinstance(x, str))
+
+
+def word(expected: str, check: Callable[[str], Any]) -> Kind:
+    """Text for which `check` raises no ValueError; its error says which text was expected."""
+
+    def check_word(value):
+        if not isinstance(value, str):
+            raise ValueError(f"expected {expected}, found {value!r}")
+        check(value)
+
+    return Kind(expected, check_word)
+
+
+def several(item: Kind, least: int = 0, most: int | None = None, *, order: str = "distinct") -> Kind:
+    """A tuple (or list) of `least` to `most` values of one kind; their order is `distinct`, `rising` or `any`."""
+    counted = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+    kinds = {"distinct": "distinct values", "rising": "rising values", "any": "values"}[order]
+    expected = f"a tuple of {counted + ' ' if least else ''}{kinds}, each {item.expected}"
+
+    def check(values):
+        if not isinstance(values, tuple | list):
+            raise ValueError(f"expected {expected}, found {values!r}")
+        for value in values:
+            item.check(value)
+        values = tuple(values)
+        if order == "rising":
+            ordered = all(a < b for a, b in itertools.pairwise(values))
+        else:
+            ordered = order == "any" or len(set(values)) == len(values)
+        if not ordered or len(values) < least or (most is not None and len(values) > most):
+            raise ValueError(f"expected {expected}, found {values!r}")
+
+    return Kind(expected, check)
+
+
+def or_empty(kind: Kind, empty: Any) -> Kind:
+    """A value of `kind`, or `empty`."""
+
+    def check(value):
+        if value != empty or type(value) is not type(empty):
+            kind.check(value)
+
+    return Kind(f"{kind.expected}, or {empty!r}", check)
+
+
+def words(expected: str, check: Callable[[str], Any], least: int = 0) -> Kind:
+    """A tuple of texts for each of which `check` raises no ValueError."""
+    return several(word(expected, check), least, order="any")
+
+
+def check(values: Mapping[str, Any], known: Mapping[str, Setting]) -> None:
+    """Checks {dotted key: value}.
 
     Raises:
-      WorkdirError: they differ, see `check_equal`.
-      DamagedFileError: the file is damaged.
+      SettingsError: an unknown key, or a value that its setting does not take; a line for each.
     """
-    if path.exists():
-        stored = files.read_json(path, remedy="restore it or use another folder")
-        check_equal(stored, settings, refusal, free=free)
-    files.write_json(path, settings, sort_keys=True)
+    wrong = []
+    for key, value in values.items():
+        if key not in known:
+            wrong.append(unknown(key, known))
+            continue
+        try:
+            known[key].check(value)
+        except (ValueError, OSError) as error:
+            wrong.append(f"config.{key}: {error}")
+    if wrong:
+        raise SettingsError("\n".join(wrong))
+
+
+def unknown(key: str, known: Iterable[str]) -> str:
+    """Says that there is no such key, and which known key is most like it."""
+    close = difflib.get_close_matches(key, list(known), 1, 0.5)
+    return f"there is no setting config.{key}" + (f"; did you mean config.{close[0]}?" if close else "")
+
+
+def lines(known: Mapping[str, Setting], values: Mapping[str, Any]) -> list[str]:
+    """Lists settings with value, meaning and expected values, as `--help` shows them."""
+    return [
+        f"config.{key}{f'={values[key]!r}' if key in values else ''}: {one.meaning} ({one.expected})"
+        for key, one in known.items()
+    ]
+
+
+def markdown(known: Mapping[str, Setting]) -> str:
+    """Lists settings as Markdown: a table for each group, the part of a key before its last dot."""
+    out, group_before = [], None
+    for key, one in known.items():
+        head, _, name = key.rpartition(".")
+        if head != group_before:
+            group_before = head
+            out += ["", f"## {head or 'at the top'}", "", "| key | default | takes | meaning |", "|---|---|---|---|"]
+        default = "of the model" if one.default is None else f"`{one.default!r}`"
+        cells = (f"`{name}`", default, one.expected, one.meaning)
+        out.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(out[1:]) + "\n"
+
+
+# Settings that must equal those stored with earlier results.
 
 
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Checks that settings equal the stored ones.
-
-    Args:
-      stored: nested settings as read from JSON.
-      asked: the settings of this command.
-      refusal: text of the error before the list of differences.
-      free: dotted keys that may differ; those below them may too.
+    """Checks that the settings `asked` of a command equal those read from JSON, except for dotted keys in or below `free`.
 
     Raises:
-      WorkdirError: they differ; names every dotted key with both values.
+      WorkdirError: they differ; `refusal`, then a line for every dotted key with both values.
     """
     if lines := differences(stored, asked, free):
         raise WorkdirError("\n  ".join([f"{refusal}:", *lines]))

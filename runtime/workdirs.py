@@ -25,8 +25,8 @@ TRAINED = "train="
 """Prefix of the folder and of the name of models that are trained with an enhancement."""
 CONFIG_DIGESTS = "config_sha256"
 _FILES, _MODEL = "files", "model"
-_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # files that exist before the first step
-_THIS = "the command of this workdir"
+_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # these files exist before the first step
+_RESTORE = "restore it or use another folder"
 FINAL = {"step": int, "digest": str, "num_classes": int}
 """Shape of final.json."""
 FINAL_REMEDY = "remove it and give the command that trained this model again"
@@ -69,8 +69,7 @@ class Workdir:
     def __fspath__(self) -> str:
         return str(self.path)
 
-    def __str__(self) -> str:
-        return str(self.path)
+    __str__ = __fspath__
 
     def __truediv__(self, name: str | os.PathLike) -> pathlib.Path:
         return self.path / name
@@ -80,9 +79,7 @@ class Workdir:
         return Workdir(self.path / name)
 
     def on_main(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls `function(*args)` in process 0 while the others wait; returns its value there and None elsewhere. Its
-        error is raised in every process.
-        """
+        """Calls `function(*args)` in process 0, returns its value there, None elsewhere; all wait, and raise its error."""
         distributed = _distributed()
         return function(*args) if distributed is None else distributed.on_main(lambda: function(*args))
 
@@ -96,31 +93,24 @@ class Workdir:
         return self.for_all((self.path / name).exists)
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Reads the object in a JSON file and gives it to every process.
-
-        Raises:
-          FileNotFoundError, DamagedFileError: there is no such file, or it holds something else.
-        """
+        """Reads the object in a JSON file and gives it to every process; errors are those of `files.read_json`."""
         return self.for_all(read_json, self.path / name)
 
     def write_csv(self, name: str, frame: Any, **source: Any) -> None:
         """Writes a pandas.DataFrame without its index; floats are read back exactly, NaN is `nan`.
 
-        Args:
-          name: file in this folder.
-          frame: the table.
-          source: JSON-ready values for the entry of this file in provenance.json.
+        `source` holds JSON-ready values for the entry of this file in provenance.json.
         """
         self.write_text(name, frame.to_csv(index=False, na_rep="nan", lineterminator="\n"), **source)
 
     def write_json(self, name: str, value: Any, **source: Any) -> None:
-        """Writes JSON with sorted keys; see `write_csv` for the arguments."""
+        """Writes JSON with sorted keys; `source` as for `write_csv`."""
         if self.writes:
             files.write_json(self.path / name, value, sort_keys=True)
             self.record(name, **source)
 
     def write_text(self, name: str, content: str | bytes, **source: Any) -> None:
-        """Writes text (UTF-8) or bytes; see `write_csv` for the arguments."""
+        """Writes text (UTF-8) or bytes; `source` as for `write_csv`."""
         if self.writes:
             files.write_atomically(self.path / name, content)
             self.record(name, **source)
@@ -147,11 +137,7 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike) -> dict[str, Any]:
-    """Reads the object in a JSON file of a workdir.
-
-    Raises:
-      FileNotFoundError, DamagedFileError: there is no such file, or it holds something else.
-    """
+    """Reads the object in a JSON file of a workdir; errors are those of `files.read_json`."""
     return files.read_json(path, remedy="move it away or use another workdir")
 
 
@@ -162,19 +148,18 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     """Reads the config.json of a workdir and gives it to every process.
 
     Raises:
-      FileNotFoundError: there is none.
+      FileNotFoundError, DamagedFileError: there is none, or it is no JSON object.
       WorkdirError: it was edited.
-      DamagedFileError: it is no JSON object.
     """
-    return Workdir(path).for_all(_read_config, pathlib.Path(path))
 
+    def read(folder):
+        config = files.read_json(folder / "config.json", remedy=_RESTORE)
+        known = _config_digests(folder)
+        if known and artifacts.digest(config) not in known:
+            raise WorkdirError(_edited_config(folder))
+        return config
 
-def _read_config(folder: pathlib.Path) -> dict[str, Any]:
-    config = files.read_json(folder / "config.json", remedy="restore it or use another folder")
-    known = _config_digests(folder)
-    if known and artifacts.digest(config) not in known:
-        raise WorkdirError(_edited_config(folder))
-    return config
+    return Workdir(path).for_all(read, pathlib.Path(path))
 
 
 def _config_digests(folder: pathlib.Path) -> list[str]:
@@ -191,16 +176,15 @@ def _config_digests(folder: pathlib.Path) -> list[str]:
 def _edited_config(folder: pathlib.Path) -> str:
     """Writes the error for an edited config.json: how to restore it."""
     return (
-        f"{folder / 'config.json'} was edited: it no longer has the digest that provenance.json recorded when a run "
-        f"wrote it, and nothing here was made with these settings. Undo the edit, or give the command that made this "
-        f"folder, which restores it: {command_of(folder)}"
+        f"{folder / 'config.json'} was edited: it no longer has the digest that provenance.json recorded, and nothing "
+        f"here was made with these settings. Undo the edit, or give the command that restores it: {command_of(folder)}"
     )
 
 
 def command_of(folder: str | os.PathLike) -> str:
     """Reads the command that made a workdir from its provenance.json."""
     path = pathlib.Path(folder) / "provenance.json"
-    return str(files.read_json(path).get("command", _THIS)) if path.exists() else _THIS
+    return str((files.read_json(path) if path.exists() else {}).get("command", "the command of this workdir"))
 
 
 def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
@@ -234,13 +218,13 @@ def write_final(folder: str | os.PathLike, **final: Any) -> None:
 
 
 def model_of(folder: pathlib.Path) -> dict[str, Any] | None:
-    """Names the model of the config.json in a folder: training, seed, and digest of the settings that determine it.
+    """Names the model of a folder's config.json: training, seed, digest of the settings that determine it. None without.
 
-    State in the folder is bound to this name, so that a copy from another folder is refused. None without config.json.
+    State in the folder is bound to this name, so that a copy from another folder is refused.
     """
     if not (folder / "config.json").exists():
         return None
-    config = files.read_json(folder / "config.json", remedy="restore it or use another folder")
+    config = files.read_json(folder / "config.json", remedy=_RESTORE)
     flat = settings.flatten(config)
     of_model = {key: value for key, value in flat.items() if not settings.is_within(key, PLACES)}
     name = flat.get("train.scheme") or flat.get("train.corruption")
@@ -261,9 +245,21 @@ def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] |
 # Opening a workdir.
 
 
+def claim(path: pathlib.Path, values: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
+    """Stores settings in the JSON file `path`, after checking them against what an earlier run stored there.
+
+    Raises:
+      WorkdirError: they differ, see `settings.check_equal`.
+      DamagedFileError: the file is damaged.
+    """
+    if path.exists():
+        settings.check_equal(files.read_json(path, remedy=_RESTORE), values, refusal, free=free)
+    files.write_json(path, values, sort_keys=True)
+
+
 @contextlib.contextmanager
 def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()) -> Iterator[Workdir]:
-    """Locks a workdir, checks that it belongs to this config, and records config and provenance.
+    """Locks a workdir, checks that it belongs to this config, records config and provenance, and yields the `Workdir`.
 
     A workdir without results takes any config: a run that failed before its first step binds nobody.
 
@@ -271,9 +267,6 @@ def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Itera
       path: directory; created when missing.
       config: plain nested dict that determines the results.
       free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
-
-    Yields:
-      The `Workdir`.
 
     Raises:
       WorkdirError: not a directory, not writable, in use by another process, holding foreign files, holding a run with
@@ -300,10 +293,10 @@ def open_existing(path: str | os.PathLike) -> Iterator[Workdir]:
 
 
 def _make(path):
-    if path.exists() and not path.is_dir():
-        raise WorkdirError(f"expected a directory as workdir, found a file: {path}")
     try:
         path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise WorkdirError(f"expected a directory as workdir, found a file: {path}") from None
     except OSError as error:
         raise WorkdirError(f"workdir {path} cannot be made: {error.strerror}") from error
 
@@ -328,15 +321,22 @@ def _own_folders(path):
 
 
 def _claim(path, config, free):
-    _check_owner(path)
     stored, asked = path / "config.json", artifacts.digest(config)
-    if not _has_results(path):
+    foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
+    if foreign and not stored.exists():
+        raise WorkdirError(
+            f"expected an empty workdir or one of this project (with config.json), found {path} holding "
+            f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+        )
+    if not any(
+        file.is_file() and file.name not in _RECORDS for file in path.rglob("*")
+    ):  # no run reached its first step
         for record in ("provenance.json", "data.json"):
             (path / record).unlink(missing_ok=True)
         files.write_json(stored, config, sort_keys=True)
         _record_run(path, config.get("seed"), [asked])
         return
-    content = files.read_json(stored, remedy="restore it or use another folder")
+    content = files.read_json(stored, remedy=_RESTORE)
     before, known = artifacts.digest(content), _config_digests(path)
     if known and before not in known:
         if asked not in known:
@@ -351,27 +351,8 @@ def _claim(path, config, free):
     files.write_json(stored, config, sort_keys=True)
 
 
-def _check_owner(path):
-    """Refuses a folder that holds files but no config.json."""
-    if (path / "config.json").exists():
-        return
-    foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
-    if foreign:
-        raise WorkdirError(
-            f"expected an empty workdir or one of this project (with config.json), found {path} holding "
-            f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
-        )
-
-
-def _has_results(path):
-    """Checks whether a workdir holds more than the files of a run that failed before its first step."""
-    return any(file.is_file() and file.name not in _RECORDS for file in path.rglob("*"))
-
-
 def _record_run(folder, seed, digests):
-    """Keeps the provenance of the first run, adds runs with other code, versions or devices under `continued`, and
-    records the digests that config.json may have.
-    """
+    """Keeps the first run's provenance and config.json's digests; runs of other code or devices go under `continued`."""
     path = folder / "provenance.json"
     record = provenance() | {"seed": seed}
     if path.exists():

@@ -23,7 +23,7 @@ from evaluation import results, trained_models
 from projects.natural_shift.sources import read_workdirs
 from runtime import workdirs
 from runtime.command import import_all, refuse_imports
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests import processes
 from tests.analysis.made_up import read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of

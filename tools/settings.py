@@ -9,7 +9,7 @@ from runtime import command  # isort: skip
 
 from absl import flags
 
-from runtime import schema
+from runtime import settings
 from runtime.files import write_atomically
 from training.sections import SETTINGS
 
@@ -28,7 +28,7 @@ def define_flags():
 
 def page():
     """Formats all settings as Markdown."""
-    return _INTRODUCTION + schema.markdown(SETTINGS)
+    return _INTRODUCTION + settings.markdown(SETTINGS)
 
 
 def main(argv):

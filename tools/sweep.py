@@ -54,8 +54,7 @@ from runtime import artifacts, files
 from runtime.artifacts import summary
 from runtime.files import read_json
 from runtime.log import log
-from runtime.schema import SettingsError
-from runtime.settings import WorkdirError, flatten
+from runtime.settings import SettingsError, WorkdirError, flatten
 from runtime.workdirs import final_of, read_config
 from training import cli
 

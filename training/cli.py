@@ -15,12 +15,11 @@ from ml_collections import ConfigDict, config_flags
 
 import data
 import models
-from runtime import command, distributed, meshes, schema
+from runtime import command, distributed, meshes, settings
 from runtime.artifacts import code
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
-from runtime.schema import SettingsError
-from runtime.settings import flatten
+from runtime.settings import SettingsError, flatten
 from training import augmentation, ranges, states, steps, study
 from training.sections import SETTINGS, TrainSettings
 
@@ -124,7 +123,7 @@ def help_text(every: bool) -> str:
         "",
         "Settings:" if every else f"Usual settings (--help=all lists all {len(SETTINGS)} and the values they take):",
     ]
-    lines += [f"  --{line}" for line in schema.lines(SETTINGS, config)] if every else [
+    lines += [f"  --{line}" for line in settings.lines(SETTINGS, config)] if every else [
         f"  --config.{key}={config[key]!r}  {SETTINGS[key].meaning}" for key in _USUAL if key in config
     ]  # fmt: skip
     return "\n".join([sys.modules["__main__"].__doc__.strip(), "", "Flags:", *lines])
@@ -195,7 +194,7 @@ def _refuse_unknown(argv, config):
     groups = {".".join(key.split(".")[:depth]) for key in known for depth in range(1, key.count(".") + 1)}
     keys = [match[1] for argument in argv if (match := re.match(r"--?(?:no)?config\.([^=]+)", argument))]
     if wrong := [key for key in keys if key not in known and key not in groups]:
-        raise SettingsError("; ".join(schema.unknown(key, known) for key in wrong))
+        raise SettingsError("; ".join(settings.unknown(key, known) for key in wrong))
 
 
 def _load(file):
@@ -367,7 +366,7 @@ def check(config: ConfigDict) -> None:
         )
     # A network may have options that no other has: of_model compares them with its class.
     checked = {key: value for key, value in values.items() if key in known or not _is_of_model(key, values)}
-    schema.check(checked, known)
+    settings.check(checked, known)
     if wrong := [problem for rule in RULES for problem in rule(config)]:
         raise SettingsError("\n".join(wrong))
 

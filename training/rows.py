@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 
 from data.dataset import Split
 from runtime import distributed, meshes
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from training import steps, stream
 from training.run import Run
 from training.states import TrainState

@@ -18,7 +18,7 @@ import models
 from corruptions import enhance as enhancements
 from corruptions.checks import suggest
 from data.natural.sets import listed as natural_sets
-from runtime.schema import (
+from runtime.settings import (
     SWITCH,
     Kind,
     Section,
@@ -227,7 +227,7 @@ class AdaptSettings(Section):
 def _finetune(key: str, default: Any) -> Any:
     """States a setting of `train` for fine-tuning: another default, the same meaning and range."""
     one = TrainSettings.settings()[key]
-    return setting(default, one.meaning, one.kind)
+    return setting(default, one.meaning, Kind(one.expected, one.check))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,7 @@ from analysis import answers, references
 from analysis.frames import as_name
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import files
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 
 Severity = int | float | str
 ALEXNET = "alexnet"

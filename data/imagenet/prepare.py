@@ -27,7 +27,7 @@ from data.image_folder import too_many_damaged
 from data.imagenet import store
 from data.imagenet.load import class_stride, tree_stride
 from data.imagenet.store import Encoded
-from runtime import files, settings
+from runtime import files, workdirs
 
 _PLAN = "plan.json"
 _TFDS = "imagenet2012"
@@ -107,7 +107,7 @@ def prepare(
         with files.locked(path):
             files.remove_parts(path / "shards")
             refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
-            settings.claim(path / _PLAN, made_from, refusal)
+            workdirs.claim(path / _PLAN, made_from, refusal)
             jobs = _jobs(opened, path / "shards", sides, shard_images)
             records = _make(jobs, opened, path, workers, max_damaged, progress)
             store.finish(path, name, opened.class_names, made_from, records)

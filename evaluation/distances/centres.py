@@ -30,7 +30,7 @@ from evaluation import trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
 from evaluation.shown import file_name
-from runtime import artifacts, meshes, settings
+from runtime import artifacts, meshes, workdirs
 from runtime.log import log
 from training import study
 from training.checkpoint import digest
@@ -99,7 +99,7 @@ class Measured:
         folder.mkdir(parents=True, exist_ok=True)
         refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
         given = {**determining, "options": options}
-        settings.claim(folder / "settings.json", given, refusal)
+        workdirs.claim(folder / "settings.json", given, refusal)
         images = sha256(np.asarray(extractor.images))
         made_from = {"model": digest(extractor.state), "images": images, "settings": artifacts.digest(given)}
         return cls(asked, extractor, split, folder, options, made_from)

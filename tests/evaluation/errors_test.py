@@ -13,7 +13,7 @@ from eval import evaluate
 from evaluation import results
 from evaluation.shown import Shown
 from runtime.files import DamagedFileError
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 
 # The audit's case: 1000 classes and a benchmark of AlexNet's, but random pictures of 16x16.
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)

@@ -14,7 +14,7 @@ import pytest
 
 from runtime import files
 from runtime.files import DamagedFileError
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 
 
 def names(folder):

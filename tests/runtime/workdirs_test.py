@@ -158,7 +158,7 @@ def test_other_settings_are_refused_and_every_difference_is_named(tmp_path):
             (tmp_path / "work" / "metrics.jsonl").touch()
 
     def claim_with(config):
-        settings.claim(tmp_path / "settings.json", config, "refused", free=iter(["study"]))
+        workdirs.claim(tmp_path / "settings.json", config, "refused", free=iter(["study"]))
 
     for claim, path in ((open_with, tmp_path / "work" / "config.json"), (claim_with, tmp_path / "settings.json")):
         for seeds in ([0], [0, 1]):  # free settings may change, and tuples equal the lists of JSON
@@ -179,7 +179,7 @@ def test_free_settings_are_named_whole():
 def test_damaged_settings_are_named(tmp_path, text):
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(DamagedFileError, match=r"settings\.json: expected .*use another folder"):
-        settings.claim(tmp_path / "settings.json", {}, "refused")
+        workdirs.claim(tmp_path / "settings.json", {}, "refused")
 
 
 # A config.json that was edited: every reader refuses it, and the command that made the workdir restores it.

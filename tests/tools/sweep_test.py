@@ -15,8 +15,7 @@ import pytest
 from analysis.errors import joint
 from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError
-from runtime.schema import SettingsError
-from runtime.settings import WorkdirError
+from runtime.settings import SettingsError, WorkdirError
 from tests import processes
 from tests.pages import ROOT, commands, section_of
 from tests.tools import tables_errors_test as table_test

@@ -10,7 +10,7 @@ import corruptions
 from analysis import answers
 from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.tables import Count
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.analysis import published
 from tests.analysis.made_up import write_answers
 from tools import tables

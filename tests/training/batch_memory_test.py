@@ -12,7 +12,7 @@ import data
 from benchmarks.compiled import programs
 from configs import default
 from runtime import meshes, workdirs
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.training import tiny
 from training import loop, rows, states, stream, study
 from training.checkpoint import Checkpoints

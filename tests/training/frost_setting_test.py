@@ -19,7 +19,7 @@ from evaluation.results import conditions_of
 from evaluation.shown import Shown, stored_description
 from runtime import meshes
 from runtime.artifacts import provenance
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.reference.photographs import photograph
 from tests.training import tiny
 from tools.calibrate import Robustness

@@ -9,7 +9,7 @@ import pytest
 
 from configs import default
 from runtime.files import DamagedFileError
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests import processes
 from tests.pages import commands, section_of
 from tests.training import tiny

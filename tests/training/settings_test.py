@@ -9,7 +9,7 @@ from absl import flags
 from ml_collections import config_flags
 
 from configs import default
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tools import settings
 from training import cli, sections, study
 

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from projects.structural import enhancement_study
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.analysis.made_up import read_counts
 from tests.training import tiny
 from training import cli

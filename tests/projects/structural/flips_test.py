@@ -9,7 +9,7 @@ from projects.structural import flips
 from projects.structural.flip_rates import read_flips
 from projects.structural.sequences import Sequences
 from runtime import meshes
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.training import tiny
 from tools import exits
 from training.states import TrainState

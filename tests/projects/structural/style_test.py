@@ -19,7 +19,7 @@ from evaluation import trained_models
 from projects.structural import adain, stylize, weights
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
-from runtime.schema import SettingsError
+from runtime.settings import SettingsError
 from tests.reference.photographs import photographs
 from tests.training import tiny
 from training import cli, study
