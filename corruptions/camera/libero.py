@@ -8,8 +8,8 @@ from corruptions import imagenet_c, levels, padded, registry
 from corruptions.camera.sensors import padding
 from corruptions.imagenet_c import blur, glass, motion
 from corruptions.padded import Padding
-from corruptions.primitives import filters, random, textures
-from corruptions.record import Corruption, Key, Params, Sampler, Severity, Shape
+from corruptions.primitives import filters, random, resizing, textures
+from corruptions.record import Corruption, Image, Key, Params, Sampler, Severity, Shape
 
 _SOURCE = "LIBERO-Plus (2025), released code, arXiv:2510.13626"
 _MOTION = ((5, 2), (8, 3), (10, 4), (12, 5), (15, 6), (18, 8), (20, 10), (25, 12), (30, 15), (35, 20))
@@ -19,11 +19,12 @@ _ZOOM = (
     *((0.01, 12), (0.01, 16), (0.02, 11), (0.02, 13), (0.03, 11)),
     *((0.01, 37), (0.01, 41), (0.02, 23), (0.02, 26), (0.03, 19)),
 )
+_LARGEST_ZOOM = max(1 + step * number for step, number in _ZOOM)
 _FOG = ((0.5, 3), (1, 2.8), (1.5, 2.5), (2, 2.2), (2.5, 2), (3, 1.8), (3.5, 1.6), (4, 1.5), (4.5, 1.4), (5, 1.3))
 _FOG_SIDE = 256  # of the fractal map, pixels
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
 _GLASS = (
-    *((0.7, 1, 3), (0.7, 1, 3), (0.9, 2, 3), (1, 2, 2), (1.1, 3, 2)),
+    *((0.5, 1, 3), (0.7, 1, 3), (0.9, 2, 3), (1, 2, 2), (1.1, 3, 2)),
     *((1.3, 3, 2), (1.5, 4, 2), (1.8, 4, 2), (2.2, 5, 1), (2.5, 5, 1)),
 )
 
@@ -43,11 +44,25 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity) -> Params:
 
 def _sample_zoom(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up the zoomed layers: their `weights` and sampling positions, `rows` and `columns`; draws nothing."""
+    offsets = padded.tables(shape, None, _zoom_offsets)
     return {
         "weights": levels.lookup(blur.zoom_weights(_ZOOM), severity),
-        "rows": levels.lookup(blur.zoom_offsets(shape[0], _ZOOM), severity),
-        "columns": levels.lookup(blur.zoom_offsets(shape[1], _ZOOM), severity),
+        "rows": levels.lookup(offsets["rows"], severity),
+        "columns": levels.lookup(offsets["columns"], severity),
     }
+
+
+def _zoom_offsets(shape, table):
+    return {"rows": blur.zoom_offsets(shape[0], _ZOOM), "columns": blur.zoom_offsets(shape[1], _ZOOM)}
+
+
+def _zoomed(image: Image, params: Params) -> Image:
+    """Averages central bilinear zooms of factors 1 to at most 1.56, as `imagenet_c/zoom_blur` does.
+
+    Source: LIBERO-Plus, zoom_blur.
+    """
+    layers = params["rows"], params["columns"], params["weights"]
+    return jnp.clip(resizing.sum_of_zooms(image, *layers, largest=_LARGEST_ZOOM), 0.0, 1.0)
 
 
 def _sample_fog(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -72,7 +87,7 @@ def _sample_glass(key: Key, shape: Shape, severity: Severity) -> Params:
     }
 
 
-def _register(original: Corruption, sampler: Sampler, padded_by: Padding | None) -> Corruption:
+def _register(original: Corruption, sampler: Sampler, padded_by: Padding) -> Corruption:
     """Registers a corruption of ImageNet-C at ten levels of its own, `camera/libero_NAME`."""
     return registry.register(
         dataclasses.replace(
@@ -90,10 +105,11 @@ def _register(original: Corruption, sampler: Sampler, padded_by: Padding | None)
 
 
 _EDGE = dataclasses.replace(padding, mode="edge")
+_ZOOMED = dataclasses.replace(padding, tables=_zoom_offsets)
 MEMBERS = (
     _register(motion.motion_blur, _sample_motion, _EDGE),
     _register(blur.gaussian_blur, _sample_gaussian, _EDGE),
-    _register(blur.zoom_blur, _sample_zoom, None),
-    _register(imagenet_c.fog, _sample_fog, None),
+    _register(dataclasses.replace(blur.zoom_blur, applier=_zoomed), _sample_zoom, _ZOOMED),
+    _register(imagenet_c.fog, _sample_fog, padding),
     _register(glass.glass_blur, _sample_glass, _EDGE),
 )

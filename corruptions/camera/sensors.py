@@ -1,5 +1,7 @@
 """Cameras in little light: RoboDepth's `dark`, `iso_noise`, `color_quant` and its smooth random displacement."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,16 +113,21 @@ def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
     Each is alpha G(U(-.005 H, .005 H)), G a Gaussian filter of standard deviation .01 H along rows and .01 W along
     columns, cut at 3, the border mirrored.
     """
-    height, width = shape[:2]
-    alpha = levels.lookup(_AMPLITUDES, severity)
+    alpha, sides = levels.lookup(_AMPLITUDES, severity), padded.tables(shape, None, _elastic_sides)["sides"]
+    own = padded.own(shape) if isinstance(shape, padded.Shape) else (None, None)
     matrices = [
-        filters.mirrored_matrix(side, 0.01 * side, int(_TRUNCATE * 0.01 * side + 0.5), _TRUNCATE)
-        for side in (height, width)
+        filters.mirrored_matrix(side, sigma, int(_TRUNCATE * 0.01 * side + 0.5), _TRUNCATE, own_side)
+        for side, sigma, own_side in zip(shape[:2], sides[1:], own)
     ]
-    reach = 0.005 * height
-    fields = (random.uniform(k, (height, width), -reach, reach) for k in jax.random.split(key))
+    fields = (random.uniform(k, shape[:2], -sides[0], sides[0]) for k in jax.random.split(key))
     dx, dy = (alpha * filters.separable(field, *matrices) for field in fields)
     return {"dx": dx, "dy": dy}
+
+
+def _elastic_sides(shape, table):
+    """Lists what follows from the sides of an image: half the range of the noise, and the filter's two deviations."""
+    height, width = shape[:2]
+    return {"sides": np.array([0.005 * height, 0.01 * height, 0.01 * width], np.float32)}
 
 
 def _elastic_map(shape: Shape, params: Params) -> Positions:
@@ -132,7 +139,7 @@ def _elastic_map(shape: Shape, params: Params) -> Positions:
     "geometry",
     _sample_elastic,
     {"dx": "pixels to the right", "dy": "pixels down"},
-    padding=None,
+    padding=dataclasses.replace(padding, tables=_elastic_sides, axes=0),
     moves="moves pixels by a random field",
     mapper=_elastic_map,
 )
@@ -143,4 +150,5 @@ def elastic_field(image: Image, params: Params) -> Image:
     map. Source: imagecorruptions, elastic_transform.
     """
     places = warps.displaced(params["dy"], params["dx"])
-    return jnp.clip(warps.mirrored(image, *places, image.shape[:2], "symmetric"), 0.0, 1.0)
+    sides = padded.own_sides(image.shape, params)
+    return jnp.clip(warps.mirrored(image, *places, sides, "symmetric"), 0.0, 1.0)

@@ -134,6 +134,7 @@ def _by_size(name, shape, options):
     return {"table": table_for(shape, options.get("table"))}
 
 
+_OF_ANY_TABLE = padded.Padding(lambda shape, table, side: (None, np.int32(0)), reach=_REACH)
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
     "optics",
@@ -190,7 +191,7 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
     channels = "filters red, green and blue with kernels of their own"
     released = _released(
         "blur", sample_released, _UNITS, name=name, mixes=channels,
-        padding=padded.Padding(lambda shape, table, side: (None, np.int32(0)), reach=_REACH),
+        padding=_OF_ANY_TABLE,
     )(apply_released)  # fmt: skip
     return own, released
 
@@ -237,6 +238,7 @@ def lens(
 
     mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
     parameters = tuple(Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
+    scale = levels.Levels(len(table))
     return Corruption(
-        name, "lens", "blur", sample, _filter, levels.Levels(len(table)), "nearest", parameters, mixes=mixes
+        name, "lens", "blur", sample, _filter, scale, "nearest", parameters, mixes=mixes, padding=_OF_ANY_TABLE
     )

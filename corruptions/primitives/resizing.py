@@ -1,5 +1,6 @@
 """Resizing along one axis: the zoom of ImageNet-C, sums of zooms, Pillow's antialiased triangle filter."""
 
+import functools
 import math
 
 import jax
@@ -47,7 +48,9 @@ def zoom_matrix(size: int, factor: float) -> np.ndarray:
     return matrix
 
 
-def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights: jax.Array) -> jax.Array:
+def sum_of_zooms(
+    image: jax.Array, rows: jax.Array, columns: jax.Array, weights: jax.Array, largest: float = 4 / 3
+) -> jax.Array:
     """Computes sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
 
     Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are summed one after
@@ -56,14 +59,18 @@ def sum_of_zooms(image: jax.Array, rows: jax.Array, columns: jax.Array, weights:
     Args:
       image: float32 [H, W, C].
       rows: float32 [n, H], source minus output position of the samples, as from `zoom_taps`.
-      columns: float32 [n, W], which fall by at most a quarter from sample to sample (a zoom by 4/3).
+      columns: float32 [n, W], which fall by at most 1 - 1 / largest from sample to sample.
       weights: float32 [n].
+      largest: bound of the zoom factors.
 
     Returns:
       float32 [H, W, C].
     """
     arrays = map(jnp.asarray, (image, rows, columns, weights))
-    return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, cpu=_sum_of_tiles, default=_sum_of_taps)
+    # Over the columns of a tile the offsets fall across so many whole numbers at most, and each column has two taps.
+    shifts = 3 + math.floor((_TILE - 1) * (1 - 1 / largest))
+    by_tiles = functools.partial(_sum_of_tiles, shifts)
+    return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, cpu=by_tiles, default=_sum_of_taps)
 
 
 def _sum_of_taps(image, rows, columns, weights):
@@ -79,29 +86,29 @@ def _sum_of_taps(image, rows, columns, weights):
     return jax.lax.fori_loop(0, weights.shape[0], add, jnp.zeros_like(image), unroll=True)
 
 
-def _sum_of_tiles(image, rows, columns, weights):
-    """Does the same by tiles of eight columns, each the weighted sum of four shifts of a strip of columns.
+def _sum_of_tiles(shifts, image, rows, columns, weights):
+    """Does the same by tiles of eight columns, each the weighted sum of so many shifts of a strip of columns.
 
     A CPU reads a strip with its vector units, but columns of a table number by number.
     """
     height, width, channels = image.shape
     tiles = -(-width // _TILE)
-    # A strip begins up to two columns before the image and ends up to three behind its last tile.
-    margin = _SHIFTS - 1
+    # A strip begins up to shifts - 2 columns before the image and ends up to shifts - 1 behind its last tile.
+    margin = shifts - 1
     flat = jnp.pad(image, ((0, 0), (margin, tiles * _TILE - width + margin), (0, 0))).reshape(height, -1)
     columns = jnp.pad(columns, ((0, 0), (0, tiles * _TILE - width)), mode="edge")
 
     def add(total, layer):
         down, across, weight, wanted = layer
         above, below, down = _taps(down)
-        start, shares = _strips(across.reshape(tiles, _TILE))
+        start, shares = _strips(across.reshape(tiles, _TILE), shifts)
         start, shares = (start + margin) * channels, jnp.repeat(weight * shares, channels, axis=2)
 
         def compute(total):
             tall = (1 - down)[:, None] * _take(flat, above, 0) + down[:, None] * _take(flat, below, 0)
-            tall, length = staging.stage(tall), (_TILE + _SHIFTS - 1) * channels
+            tall, length = staging.stage(tall), (_TILE + shifts - 1) * channels
             strips = jax.vmap(lambda first: jax.lax.dynamic_slice_in_dim(tall, first, length, axis=1), 0, 1)(start)
-            shifted = (strips[..., k * channels : (k + _TILE) * channels] for k in range(_SHIFTS))
+            shifted = (strips[..., k * channels : (k + _TILE) * channels] for k in range(shifts))
             return total + sum(shares[None, :, k] * x for k, x in enumerate(shifted))
 
         # Computed inside the branch, the shares would be computed again for each row of the image.
@@ -113,25 +120,24 @@ def _sum_of_tiles(image, rows, columns, weights):
     return total.reshape(height, tiles * _TILE, channels)[:, :width]
 
 
-# A vector holds eight numbers. Over eight columns the offsets fall by at most 7/4, across at most three whole
-# numbers, and each column has two taps.
-_TILE, _SHIFTS = 8, 4
+_TILE = 8  # numbers in a vector
 
 
-def _strips(offsets):
-    """Finds the column where the strip of each tile begins, and the weights in output column x of the strip's four
-    columns from x on.
+def _strips(offsets, shifts):
+    """Finds the column where the strip of each tile begins, and the weights in output column x of the strip's columns
+    from x on.
 
     Args:
       offsets: float32 [tiles, 8].
+      shifts: number of these columns.
 
     Returns:
-      int32 [tiles], float32 [tiles, 4, 8].
+      int32 [tiles], float32 [tiles, shifts, 8].
     """
     whole = jnp.floor(offsets)
     first = jnp.min(whole, axis=1, keepdims=True)
     fraction = (offsets - whole)[:, None]
-    k = jnp.arange(_SHIFTS, dtype=jnp.float32)[None, :, None] - (whole - first)[:, None]
+    k = jnp.arange(shifts, dtype=jnp.float32)[None, :, None] - (whole - first)[:, None]
     shares = jnp.where(k == 0, 1 - fraction, 0.0) + jnp.where(k == 1, fraction, 0.0)
     return _TILE * jnp.arange(offsets.shape[0]) + first[:, 0].astype(jnp.int32), shares
 

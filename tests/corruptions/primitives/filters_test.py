@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -132,23 +134,26 @@ def test_a_filter_by_products_is_the_fourier_filter(shape, reach):
     np.testing.assert_allclose(found, expected[reach:-reach, reach:-reach], atol=2e-5 * abs(transfer).max())
 
 
-def test_zooms_by_products_and_by_tiles_are_zooms_by_taps():
+@pytest.mark.parametrize("largest", [1.3, 1.56])
+def test_zooms_by_products_and_by_tiles_are_zooms_by_taps(largest):
     rng = np.random.default_rng(0)
     image, weights = rng.uniform(0, 1, (20, 27, 3)).astype(np.float32), np.float32([0.5, 0.3, 0.2])
     offsets = []
     for size in image.shape[:2]:
-        taps = [resizing.zoom_taps(size, factor) for factor in (1, 1.11, 1.3)]
+        taps = [resizing.zoom_taps(size, factor) for factor in (1, 1.11, largest)]
         offsets.append(np.float32([first + fraction - np.arange(size) for first, fraction in taps]))
-    forms = resizing._sum_of_taps, resizing._sum_of_products, resizing._sum_of_tiles
+    by_tiles = functools.partial(resizing._sum_of_tiles, 4 if largest < 4 / 3 else 5)
+    forms = resizing._sum_of_taps, resizing._sum_of_products, by_tiles
     expected, *found = jax.jit(lambda *args: [form(*args) for form in forms])(image, *offsets, weights)
     np.testing.assert_allclose(found, [expected] * 2, atol=1e-6)  # levels in [0, 1]
     # Layers without weight in either image are left out, others are not.
     images, layers = np.stack([image, image[::-1]]), np.float32([[0.5, 0, 0], [0.5, 0, 0.5]])
-    both = jax.jit(jax.vmap(resizing._sum_of_tiles, (0, None, None, 0)))(images, *offsets, layers)
+    both = jax.jit(jax.vmap(by_tiles, (0, None, None, 0)))(images, *offsets, layers)
     expected = jax.jit(jax.vmap(resizing._sum_of_taps, (0, None, None, 0)))(images, *offsets, layers)
     np.testing.assert_allclose(both, expected, atol=1e-6)
     shapes = [jax.ShapeDtypeStruct((2, *x.shape), x.dtype) for x in (image, *offsets)]
-    traced = jax.jit(jax.vmap(lambda x, rows, columns: resizing.sum_of_zooms(x, rows, columns, weights))).trace(*shapes)
+    summed = functools.partial(resizing.sum_of_zooms, weights=weights, largest=largest)
+    traced = jax.jit(jax.vmap(summed)).trace(*shapes)
     lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
     assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
 
