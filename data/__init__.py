@@ -7,6 +7,7 @@ image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets on disk, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
+listed.py        some of the test images, by a list: RobustBench's 5,000
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
 cache.py         decoded images on disk, so that a dataset is decoded once per machine
 decode.py        one image file to a square of pixels

@@ -44,7 +44,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.apply_eval(trained, config)
-        dataset, _, test_split = study.load_data(trained, mesh, placed=("test",))
+        dataset, _, test_split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)

@@ -18,7 +18,7 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Record, file_stem
 from analysis.errors import reference as named
-from analysis.errors.reference import FROST, ORIGINAL, PREPROCESSING
+from analysis.errors.reference import FROST, LISTED, ORIGINAL, PREPROCESSING
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition
@@ -236,7 +236,9 @@ def name_dataset(dataset: Dataset, imports: Iterable[str] = ()) -> dict[str, Any
 
 
 def _name(dataset):
-    return f"{_FOLDER}:{','.join(dataset.class_names)}" if dataset.name == _FOLDER else dataset.name
+    name = f"{_FOLDER}:{','.join(dataset.class_names)}" if dataset.name == _FOLDER else dataset.name
+    listed = dataset.provenance.get("listed")
+    return name + (f", {listed['number']} {LISTED} {listed['sha256'][:12]}" if listed else "")
 
 
 def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[str] = ()) -> dict[str, Any]:

@@ -7,13 +7,15 @@ fast_cifar.py    a plain network that learns in few steps
 resnet.py        ResNets and ResNeXts; wide_resnet.py: WRNs of 32x32 images
 densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learned
 msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
+vit.py           vision transformers, DeiT's sizes among them
 vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
 
 and their common parts:
 
 layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input, pooling, initial values
+norms.py         LayerNorm and GroupNorm
 conv_cpu.py      convolutions whose gradients are fast on a CPU
-torchvision.py   weights of torchvision and other publishers as values of our models
+torchvision.py   weights of torchvision, timm and other publishers as values of our models
 torch_files.py   files of PyTorch weights as NumPy arrays
 costs.py         multiply-adds
 """
@@ -38,6 +40,7 @@ from models import (
     small_resnet,
     squeezenet,
     vgg,
+    vit,
     wide_resnet,
 )
 from models.layers import INITS, ShapesOnly, path_of
@@ -54,8 +57,11 @@ _REGISTRY = (
     | alexnet.FAMILY
     | squeezenet.FAMILY
     | fast_cifar.FAMILY
+    | vit.FAMILY
 )
-_SMALLEST = densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST
+_SMALLEST = (
+    densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST | vit.SMALLEST
+)
 
 
 def names() -> tuple[str, ...]:
@@ -91,7 +97,8 @@ def build(
       dtype: type of the computation, e.g. `bfloat16`; None or "" is bfloat16 on accelerators and float32
         on CPU. Parameters, BatchNorm statistics and logits are float32 always.
       seed: seed of the initial parameters.
-      image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up.
+      image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up;
+        vision transformers the one that they were built for.
       **kwargs: mean, std (input normalisation), init (`he`: usual for the family, `xavier`,
         `goyal`), conv (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
 
@@ -132,11 +139,15 @@ def _given(name, dtype, image_size, given):
         dtype = jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
     dtype = jnp.dtype(dtype)
     conv = {"conv": path_of(given.get("conv", "auto"), dtype)} if "conv" in known else {}
-    return given | conv | {"dtype": dtype}
+    size = {"image_size": image_size} if "image_size" in _arguments(_REGISTRY[name]) else {}
+    return given | conv | size | {"dtype": dtype}
 
 
 def _options(family):
-    """Lists the keyword arguments of the constructor that the name does not fix."""
-    constructor = getattr(family, "func", family).__init__
-    fixed = {"self", "num_classes", "rng", "dtype", *getattr(family, "keywords", ())}
-    return [name for name in inspect.signature(constructor).parameters if name not in fixed]
+    """Lists the keyword arguments of the constructor that neither the name nor `build` fixes."""
+    fixed = {"self", "num_classes", "rng", "dtype", "image_size", *getattr(family, "keywords", ())}
+    return [name for name in _arguments(family) if name not in fixed]
+
+
+def _arguments(family):
+    return inspect.signature(getattr(family, "func", family).__init__).parameters

@@ -1,5 +1,6 @@
 """Multiply-adds of networks, counted from their programs; nothing is computed or drawn."""
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -64,7 +65,11 @@ def _in_program(jaxpr):
     for eqn in jaxpr.eqns:
         kind = eqn.primitive.name
         if kind in ("conv_general_dilated", "dot_general"):
-            kernel = eqn.invars[1].aval
-            yield Product(kind == "dot_general", eqn.outvars[0].aval.size * kernel.size // kernel.shape[-1])
+            first, kernel = (variable.aval for variable in eqn.invars)
+            if kind == "dot_general":
+                each = math.prod(first.shape[axis] for axis in eqn.params["dimension_numbers"][0][0])
+            else:
+                each = kernel.size // kernel.shape[-1]
+            yield Product(kind == "dot_general", eqn.outvars[0].aval.size * each)
         for inner in jaxprs_in_params(eqn.params):
             yield from _in_program(inner)

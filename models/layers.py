@@ -16,6 +16,7 @@ fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out a
 | pytorch | U, b = 1 / sqrt(fan_in) | U, same b | PyTorch's default |
 | xavier | U, b = sqrt(6 / (fan_in + fan_out)) | 0.01 | Glorot and Bengio 2010 |
 | small | N(0, 0.01^2) | 0 | Krizhevsky et al. 2012 |
+| token | N(0, 0.02^2) | 0 | Dosovitskiy et al. 2021, timm |
 """
 
 import os
@@ -337,7 +338,7 @@ def initial_kernel(rng, shape, rule):
     """Draws a float32 array of `shape` [..., C_in / groups, C_out] from an np.random.Generator."""
     fan_in = int(np.prod(shape[:-1]))
     fan_out = fan_in // shape[-2] * shape[-1]
-    deviations = {"he": (2 / fan_out) ** 0.5, "he_in": (2 / fan_in) ** 0.5, "small": 0.01}
+    deviations = {"he": (2 / fan_out) ** 0.5, "he_in": (2 / fan_in) ** 0.5, "small": 0.01, "token": 0.02}
     if rule in deviations:
         return rng.standard_normal(shape, np.float32) * np.float32(deviations[rule])
     if rule == "xavier":

@@ -2,7 +2,7 @@
 
 ResNet-18, 34, 50, 101, 152; Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146, section 3.4); ResNeXts
 (Xie et al. 2017, arXiv:1611.05431), whose 3x3 convolutions have many groups: `resnext50` is the 32x4d, `resnext101`
-the 32x8d, as in torchvision.
+the 32x8d, as in torchvision. `resnet50_gn` has GroupNorm in place of BatchNorm, as in timm.
 """
 
 from functools import partial
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
+from models.norms import GroupNorm
 
 
 class BasicBlock(nnx.Module):
@@ -104,15 +105,28 @@ class ResNet(nnx.Module):
       mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
       init: `he`, `xavier` or `goyal`, see layers.py.
       conv: path of the convolutions, see layers.path_of.
+      norm: BatchNorm or GroupNorm.
     """
 
     def __init__(
-        self, num_classes, *, block, stage_sizes, stem, rng, dtype, mean=None, std=None, init="he", conv="auto"
+        self,
+        num_classes,
+        *,
+        block,
+        stage_sizes,
+        stem,
+        rng,
+        dtype,
+        mean=None,
+        std=None,
+        init="he",
+        conv="auto",
+        norm=BatchNorm,
     ):
         if stem not in ("imagenet", "cifar"):
             raise ValueError(f"expected stem 'imagenet' or 'cifar', found {stem!r}")
         make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
+        norm = partial(norm, rng=rng, init=init, dtype=dtype)
         self.normalize = Normalize(mean, std, stem)
         self.pools = stem == "imagenet"
         self.stem = make_conv(3, 64, 7, stride=2) if self.pools else make_conv(3, 64, 3)
@@ -146,11 +160,11 @@ class ResNet(nnx.Module):
         return self.head(features["penultimate"]), features
 
 
-def family(variants):
+def family(variants, norm=BatchNorm):
     """Makes registry entries of {name: (block, stage sizes)}, each also as `cifar_` with its
     stem."""
     return {
-        prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem)
+        prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem, norm=norm)
         for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))
         for name, (block, sizes) in variants.items()
     }
@@ -169,4 +183,4 @@ FAMILY = family(
         "resnext101_32x4d": (Bottleneck32x4d, (3, 4, 23, 3)),
         "resnext101_64x4d": (Bottleneck64x4d, (3, 4, 23, 3)),
     }
-)
+) | family({"resnet50_gn": (Bottleneck, (3, 4, 6, 3))}, GroupNorm)

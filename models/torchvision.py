@@ -4,6 +4,7 @@ A layout names the modules of a family as torchvision does, or as other publishe
 of regular expressions with their replacements, which turn the path of one of our modules ("stages.0.1.conv2") into its
 name there ("layer1.1.conv2"). A network may have several layouts. Names and axes of the arrays follow for all families:
 
+* the class token and the positions of a vision transformer keep their axes;
 * kernel -> weight: convolutions OIHW -> HWIO, linear layers [out, in] -> [in, out];
 * BatchNorm: scale -> weight, mean -> running_mean, var -> running_var; `num_batches_tracked` is of
   no use here;
@@ -11,6 +12,7 @@ name there ("layer1.1.conv2"). A network may have several layouts. Names and axe
 """
 
 import itertools
+import math
 import re
 
 import jax
@@ -19,7 +21,7 @@ import numpy as np
 from flax import nnx
 
 import models
-from models import torch_files
+from models import torch_files, vit
 from models.densenet import DENSENETS
 from models.vgg import VGG11, VGG19
 
@@ -137,7 +139,34 @@ _CONDENSENET = (  # the authors' names of converted networks
     (r"^head_read$", "classifier"),
 )
 
-_RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext101")
+_TIMM_VIT = (
+    (r"^stem$", "patch_embed.proj"),
+    (r"(\d)\.(qkv|proj)$", r"\1.attn.\2"),
+    (r"(\d)\.(fc\d)$", r"\1.mlp.\2"),
+)
+_TORCHVISION_VIT = (
+    (r"^cls_token$", "class_token"),
+    (r"^pos_embed$", "encoder.pos_embedding"),
+    (r"^stem$", "conv_proj"),
+    (r"^blocks\.(\d+)", r"encoder.layers.encoder_layer_\1"),
+    (r"\.norm(\d)$", r".ln_\1"),
+    (r"\.qkv$", ".self_attention.in_proj_"),  # its arrays have names without a dot
+    (r"\.proj$", ".self_attention.out_proj"),
+    (r"\.fc(\d)$", lambda m: f".mlp.{3 * int(m[1]) - 3}"),
+    (r"^norm$", "encoder.ln"),
+    (r"^head$", "heads.head"),
+)
+
+_RESNETS = (
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "wide_resnet50_2",
+    "resnext101",
+    "resnet50_gn",
+)
 _NUMBERED_RESNEXT = _numbered_resnext("", "10.1"), _numbered_resnext("features.", "last_linear")
 _CONDENSENETS = ("condensenet74_4_converted", "condensenet74_8_converted")
 LAYOUTS = {
@@ -154,16 +183,21 @@ LAYOUTS = {
     "squeezenet1_1": (_squeezenet((0, 2, 4)),),
     **dict.fromkeys(("msdnet", "msdnet_step4"), (_MSDNET,)),
     **dict.fromkeys(_CONDENSENETS, (_CONDENSENET,)),
+    **dict.fromkeys(vit.FAMILY, (_TIMM_VIT, _TORCHVISION_VIT)),
 }
-"""{model: its layouts, torchvision's first where it has the model}."""
+"""{model: its layouts, torchvision's first where it has the model}; of vision transformers timm's come first."""
+_TOKENS = ("cls_token", "pos_embed")  # arrays of a module itself
 
 
 def torch_name(layout, path):
     """Names an array: ("stages", 0, 1, "conv2", "kernel") -> "layer1.1.conv2.weight"."""
-    module = ".".join(map(str, path[:-1]))
+    own = path[-1] in _TOKENS
+    module = ".".join(map(str, path if own else path[:-1]))
     for pattern, replacement in layout:
         module = re.sub(pattern, replacement, module)
-    return f"{module}.{_ARRAYS[path[-1]]}"
+    if own:
+        return module
+    return f"{module}{'' if module.endswith('_') else '.'}{_ARRAYS[path[-1]]}"
 
 
 def modern(key):
@@ -207,6 +241,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
         raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
     arrays = {modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
     layout = _closest_layout(name, arrays)
+    options = {"image_size": _image_size(layout, arrays)} | options
     num_classes = -(-1000 // class_stride)
     for head, leaf in itertools.product(_heads(layout, arrays), ("kernel", "bias")):
         key = torch_name(layout, (*head, leaf))
@@ -227,6 +262,14 @@ def shapes(name, num_classes, layout=None, **options):
     _check_name(name)
     layout = layout or LAYOUTS[name][0]
     return torch_shapes(_named(layout, nnx.state(models.abstract(name, num_classes, **options))))
+
+
+def _image_size(layout, arrays):
+    """The side of the images whose positions a vision transformer's file holds; None of other networks."""
+    positions, kernel = (arrays.get(torch_name(layout, path)) for path in (("pos_embed",), ("stem", "kernel")))
+    if np.ndim(positions) != 3 or np.ndim(kernel) != 4:
+        return None
+    return math.isqrt(max(0, positions.shape[1] - 1)) * kernel.shape[-1] or None
 
 
 def _heads(layout, arrays):
@@ -265,11 +308,11 @@ def fill(named, arrays):
 
 
 def _torch_shape(shape):
-    return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape[::-1]
+    return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape if len(shape) == 3 else shape[::-1]
 
 
 def _our_layout(array):
-    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array if array.ndim == 3 else array.T
 
 
 def refuse_others(what, source, arrays, expected):

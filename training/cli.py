@@ -336,6 +336,8 @@ def of_measures(config: ConfigDict) -> Iterator[str]:
         yield f"expected no config.eval.stored with config.eval.adapt, found {config.eval.stored!r}"
     if config.eval.adapt and config.eval.enhance:
         yield f"expected no config.eval.enhance with config.eval.adapt, found {config.eval.enhance!r}"
+    if config.eval.images and config.eval.stored:
+        yield f"expected no config.eval.images with config.eval.stored, found {config.eval.images!r}"
     mild, severe = config.calibrate.targets
     if mild <= severe:
         yield f"expected config.calibrate.targets (mild, severe) with mild > severe, found ({mild}, {severe})"

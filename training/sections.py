@@ -203,6 +203,7 @@ class EvalSettings(Section):
     severity: str = setting("random", "random, levels, or numbers: 1,3,5 (levels) or 0,0.5,1 (fractions)", _SEVERITY)
     stored: str = setting("", "stored corrupted dataset in place of eval.corruptions (eval.py)", _STORED)
     verify: bool = setting(False, "compare all files of a stored dataset with their sha256", SWITCH)
+    images: str = setting("", "list of the test images to show, of data.listed; '' is all (eval.py)", _PATH)
     natural: str = setting("", "naturally shifted test sets too: imagenet_r,objectnet (eval.py)", _NATURAL)
     natural_dir: str = setting("", "folder of these sets; '' is the folder of tfds datasets", text("a folder, or ''"))
     batch_size: int = setting(500, "images at a time", _BATCH)

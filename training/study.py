@@ -15,6 +15,7 @@ import corruptions
 import data
 from corruptions import imagenet_c, laion_c
 from data.dataset import Dataset, Split, union
+from data.listed import choose
 from runtime import meshes, settings
 from runtime.artifacts import summary
 from runtime.log import bar
@@ -56,12 +57,16 @@ JSD_WEIGHT = 12.0
 STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
     *(*FREE, "seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
     *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "calibrate", "msd", "search"),
-    *("adain", "adapt", *(f"model.{key}" for key in IMPORT_OPTIONS)),
+    *("eval.images", "adain", "adapt", *(f"model.{key}" for key in IMPORT_OPTIONS)),
 )
 
 
 def load_data(
-    config: ConfigDict, mesh: Mesh, mixed: bool = False, placed: Collection[str] = ("train", "test")
+    config: ConfigDict,
+    mesh: Mesh,
+    mixed: bool = False,
+    placed: Collection[str] = ("train", "test"),
+    listed: str = "",
 ) -> tuple[Dataset, Split, Split]:
     """Loads (dataset, train split, test split), uint8, on the mesh where they fit.
 
@@ -70,8 +75,11 @@ def load_data(
       mesh: splits that fit are replicated over it, see `stream.place_splits`.
       mixed: with the training images of config.train.mix_in too, as for training.
       placed: splits to place; the others stay on the host.
+      listed: file of `data.listed` with the test images to keep; "" keeps all.
     """
     dataset = load_dataset(config, mixed)
+    if listed:
+        dataset = choose(dataset, listed)
     return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
 
 

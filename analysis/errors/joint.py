@@ -12,6 +12,7 @@ from analysis import answers, frames
 from analysis.errors import significance
 from analysis.errors.reference import (
     LABEL,
+    LISTED,
     NONE,
     ORIGINAL,
     REFUSE,
@@ -169,7 +170,7 @@ def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
     """Names the workdirs that were measured under other conditions than the first.
 
     Raises:
-      ValueError: there are some, and `mismatch` is not `label`.
+      ValueError: there are some, and `mismatch` is not `label`, or they show other test images, by a list.
     """
     notes, first = [], evaluated[0].conditions
     for workdir in evaluated[1:]:
@@ -182,7 +183,8 @@ def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
         if different:
             listed = "; ".join(different.values())
             notes.append(f"{workdir.name} was measured under other conditions than {evaluated[0].name}: {listed}")
-    if notes and mismatch != LABEL:
+    lists = {LISTED in workdir.conditions.dataset and workdir.conditions.dataset for workdir in evaluated}
+    if notes and (mismatch != LABEL or len(lists) > 1):
         raise ValueError("\n  ".join(["expected workdirs measured under the same conditions, found others:", *notes]))
     return notes
 

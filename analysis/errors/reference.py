@@ -33,6 +33,7 @@ NONE = "none"  # no reference, no severities, no difference
 _SHAPE = (224, 224, 3)
 _NAMES = {"imagenet_c/": "ImageNet-C", "noc/": "ImageNet-NOC"}
 FROST = "imagenet_c/frost"
+LISTED = "images of list"  # in the name of a dataset of which a list was shown
 PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
 SHAPE = {  # of `Conditions` in JSON
     "dataset": str,

@@ -11,9 +11,11 @@ import pytest
 
 import corruptions
 import data
+from analysis.answers import read as read_answers
+from analysis.errors import joint
 from corruptions.scoring.conditions import Condition, list_conditions
 from data.corrupted import open_corrupted
-from evaluation import correctness
+from evaluation import commands, correctness
 from evaluation.evaluate import evaluate_models, warn_of_tables
 from evaluation.results import count_answers
 from evaluation.shown import Shown, ShownStored, file_name
@@ -100,6 +102,30 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
     assert met(shown.under(everything).images()) == set(range(1, 11))
     calibrated = dataclasses.replace(shown, options={"cbar/brownish_noise": {"range": (2, 2)}})
     assert met(calibrated.under(noise).images()) == {2}
+
+
+def test_a_list_of_test_images_is_evaluated_alone(tmp_path):
+    """In a workdir of its own, whose tables are not compared with those of all images."""
+    config = tiny.config()
+    config.eval.corruptions = ("noc/border",)
+    whole, some = (tiny.untrained_workdir(tmp_path / name, config) for name in ("whole", "some"))
+    test = data.load("shapes", train_limit=160, test_limit=70)
+    lines = [f"{place} {test.class_names[label]}\n" for place, label in zip(test.test.index[:6], test.test.labels[:6])]
+    (tmp_path / "list").write_text("".join(lines))
+    everything = {c.corruption: c for c in commands.run(config, whole)}
+    bits = read_answers(whole).correct(("standard", 0, "noc/border", "random"))
+    config.eval.images = str(tmp_path / "list")
+    counts = {c.corruption: c for c in commands.run(config, some)}
+    assert {c.total for c in counts.values()} == {6} and everything["clean"].total == 70
+    assert counts["noc/border"].correct == np.sum(bits[:6])
+    found = [read_answers(folder).conditions["dataset"] for folder in (whole, some)]
+    assert found[0] == "shapes" and found[1].startswith("shapes, 6 images of list ")
+    for mismatch in ("refuse", "label"):  # other conditions may be marked, other images never stand in one table
+        with pytest.raises(ValueError, match="6 images of list"):
+            joint.joint([joint.read(folder, folder.name) for folder in (whole, some)], mismatch=mismatch)
+    config.eval.images = ""
+    with pytest.raises(WorkdirError, match="answers to other images under 2 of 2 conditions"):
+        commands.run(config, some)
 
 
 def test_levels_made_for_another_image_size_are_warned_of(caplog, monkeypatch):

@@ -22,9 +22,12 @@ _PUBLISHED = {
     resnext101_32x4d=44_177_704 resnext101_64x4d=83_455_272 densenet264_k48=72_686_632
     condensenet74_4_converted=4_773_944 condensenet74_8_converted=2_935_416 msdnet=62_314_472
     msdnet_step4=23_958_440 multigrid34=32_899_176
+    deit_tiny=5_717_416 deit_small=22_050_664 deit_base=86_567_656 vit_tiny=5_717_416 vit_small=22_050_664
+    vit_base=86_567_656 resnet50_gn=25_557_032
     """,
     10: """
     cifar_resnet18=11_173_962 cifar_vgg19_bn=20_040_522 wrn_40_2=2_243_546 wrn_16_4=2_748_890 wrn_28_10=36_479_194
+    cifar_vit_tiny=5_362_762
     """,
 }
 PUBLISHED = {
@@ -33,7 +36,16 @@ PUBLISHED = {
     for name, number in (word.split("=") for word in text.split())
 }
 # Others of their kind are counted always.
-ALIKE = ("resnext101_32x4d", "resnext101_64x4d", "densenet264_k48", "condensenet74_4_converted", "msdnet_step4")
+ALIKE = (
+    "resnext101_32x4d",
+    "resnext101_64x4d",
+    "densenet264_k48",
+    "condensenet74_4_converted",
+    "msdnet_step4",
+    "vit_tiny",
+    "vit_small",
+    "vit_base",
+)
 
 
 @functools.cache
@@ -146,6 +158,13 @@ def test_bfloat16_keeps_parameters_statistics_and_logits_float32(name):
     assert features["stage1"].dtype == (jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
 
 
+def test_bfloat16_of_a_vision_transformer_keeps_parameters_and_logits_float32():
+    assert {leaf.dtype for leaf in jax.tree.leaves(nnx.state(abstract("small_vit", 10)))} == {jnp.dtype("float32")}
+    logits, features = shapes_of("small_vit", dtype="bfloat16")
+    assert logits.dtype == features["penultimate"].dtype == jnp.float32
+    assert features["tokens"].dtype == jnp.bfloat16 and features["tokens"].shape == (2, 65, 96)
+
+
 def test_bfloat16_gives_nearly_the_same_logits():
     images = jnp.asarray(np.random.default_rng(0).random((4, 8, 8, 3)), jnp.float32)
     exact, coarse = (
@@ -195,6 +214,7 @@ def test_initial_values_follow_the_recipes():
         ("vgg11", {"dropout": -0.1}, r"expected dropout in \[0, 1\), found -0\.1"),
         ("wrn_16_4", {"dropout": 1}, r"expected dropout in \[0, 1\), found 1"),
         ("small_resnet", {"mean": (0.5,)}, "expected three means"),
+        ("deit_tiny", {"image_size": 40}, "a multiple of 16 pixels, a patch, found 40"),
         ("msdnet", {"base": 0}, "exits, step and base of at least 1, found 5, 7 and 0"),
     ],
 )
@@ -207,6 +227,22 @@ def test_what_is_wrong_is_named(name, options, message):
 def test_one_image_is_no_batch():
     with pytest.raises(ValueError, match=r"expected images \[N, H, W, 3\], found \(32, 32, 3\)"):
         models.build("small_resnet", 10)(jnp.zeros((32, 32, 3)), train=False)
+
+
+def test_a_vision_transformer_takes_the_images_that_it_was_built_for():
+    assert shapes_of("cifar_vit_tiny")[0].shape == (2, 10)
+    assert abstract("deit_tiny").pos_embed.shape == (1, 197, 192)
+    with pytest.raises(ValueError, match=r"expected images of 32 x 32 pixels, .* found 40 x 40"):
+        shapes_of("cifar_vit_tiny", image_size=40)
+
+
+def test_vit_and_deit_differ_in_the_normalisation_alone():
+    vit, deit = (nnx.state(models.build(name, 2)) for name in ("vit_tiny", "deit_tiny"))
+    np.testing.assert_array_equal(vit["normalize"]["std"][...], np.float32([0.5] * 3))
+    np.testing.assert_allclose(deit["normalize"]["mean"][...], [0.485, 0.456, 0.406])
+    for state in (vit, deit):
+        del state["normalize"]
+    jax.tree.map(np.testing.assert_array_equal, vit, deit)
 
 
 @pytest.mark.parametrize(

@@ -53,3 +53,9 @@ def test_products_are_those_of_the_layers():
     found = costs.products("small_resnet", 32, 7)
     assert [product.linear for product in found] == [False] * (len(found) - 1) + [True]
     assert found[0].multiply_adds == 16 * 16 * 9 * 12 * 24 and found[-1].multiply_adds == 96 * 7
+
+
+def test_attention_counts_every_pair_of_tokens():
+    """197 tokens of 192 channels in 12 blocks, three heads of 64: four linear layers, scores and sums of values."""
+    linear, pairs = 192 * (576 + 192 + 2 * 768), 2 * 197**2 * 192
+    assert costs.multiply_adds("deit_tiny") == 12 * (197 * linear + pairs) + 196 * 768 * 192 + 192 * 1000

@@ -11,8 +11,11 @@ from flax import nnx
 
 import models
 from evaluation.correctness import correct_answers
+from models.norms import GroupNorm
+from models.resnet import Bottleneck, ResNet
+from models.vit import ViT
 from tests.models import tiny
-from tests.models.reference import Reference
+from tests.models.reference import OfGroups, Reference
 
 NETWORKS = {
     "small_resnet": lambda r, x: r.small_resnet(x),
@@ -48,6 +51,8 @@ def randomised(model):
         kind = str(getattr(path[-2], "key", ""))
         if kind in ("scale", "var"):
             return jnp.asarray(rng.uniform(0.7, 1.3, leaf.shape), jnp.float32)
+        if kind == "cls_token":
+            return jnp.asarray(rng.normal(0, 0.2, leaf.shape), jnp.float32)
         if kind in ("bias", "mean") and leaf.ndim == 1 and leaf.shape != (3,):
             return jnp.asarray(rng.normal(0, 0.2, leaf.shape), jnp.float32)
         return leaf
@@ -102,12 +107,25 @@ def test_forward_pass_of_a_multi_scale_or_grouped_network_is_the_papers(name, tr
     check(tiny.build(monkeypatch, name), OF_SIDES[name], (side, 2 * side), train, 1e-3)
 
 
-def check(model, network, size, train, tolerance):
+@pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
+def test_forward_pass_of_a_vision_transformer_is_the_papers(train):
+    model = ViT(10, patch=4, width=24, depth=2, heads=3, image_size=12, rng=np.random.default_rng(1), dtype="float32")
+    check(model, lambda r, x: r.vit(x, 2, 3, 4), (12, 12), train, 1e-5, moves=False)
+
+
+def test_forward_pass_of_a_resnet_of_groups_is_the_papers():
+    build = partial(ResNet, block=Bottleneck, stage_sizes=tiny.SIZES, stem="cifar", norm=GroupNorm)
+    model = build(10, rng=np.random.default_rng(1), dtype="float32")
+    network = partial(OfGroups.resnet, sizes=tiny.SIZES, bottleneck=True, imagenet=False)
+    check(model, network, (16, 21), False, 1e-4, OfGroups)
+
+
+def check(model, network, size, train, tolerance, kind=Reference, moves=True):
     """Compares logits, penultimate features and moved statistics of `model` with those of `network`
     in NumPy."""
     model = randomised(model)
     images = np.random.default_rng(0).random((3, *size, 3)).astype(np.float32)
-    reference = Reference(nnx.to_pure_dict(nnx.state(model)), train)
+    reference = kind(nnx.to_pure_dict(nnx.state(model)), train)
     expected_logits, expected_features = network(reference, images)
     graphdef, state = nnx.split(model)
 
@@ -125,6 +143,6 @@ def check(model, network, size, train, tolerance):
         np.testing.assert_allclose(updated.get(path + "/mean"), mean, rtol=1e-3, atol=1e-3, err_msg=path)
         np.testing.assert_allclose(updated.get(path + "/var"), var, rtol=2e-3, atol=1e-3, err_msg=path)
     norms = sum(path[-1] == "scale" for path, _ in nnx.to_flat_state(nnx.state(model)))
-    assert len(reference.running) == (norms if train else 0)
-    if not train:
+    assert len(reference.running) == (norms if train and moves else 0)
+    if not train or not moves:
         jax.tree.map(np.testing.assert_array_equal, after, state)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 from scipy.ndimage import maximum_filter
+from scipy.special import erf
 
 
 def conv(x, kernel, stride=1, padding=None):
@@ -71,6 +72,10 @@ class Reference:
             old, (mean, var) = (mean, var), (rows.mean(0), rows.var(0))
             self.running[path] = 0.9 * old[0] + 0.1 * mean, 0.9 * old[1] + 0.1 * rows.var(0, ddof=1)
         return (x - mean) / np.sqrt(var + 1e-5) * self.get(path + "/scale") + self.get(path + "/bias")
+
+    def layer_norm(self, path, x):
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+        return x * self.get(path + "/scale") + self.get(path + "/bias")
 
     def normalize(self, images):
         return (images - self.get("normalize/mean")) / self.get("normalize/std")
@@ -268,3 +273,32 @@ class Reference:
                 x = np.concatenate([x, grouped_conv(y, self.get(path + "/conv2/kernel"), 1, groups)], -1)
         pooled = relu(self.norm("norm", x)).mean((1, 2))
         return self.linear(pooled), pooled
+
+    def vit(self, images, depth, heads, patch):
+        """Token by token and head by head."""
+        n, h, w, _ = images.shape
+        cut = self.normalize(images).reshape(n, h // patch, patch, w // patch, patch, 3).transpose(0, 1, 3, 2, 4, 5)
+        kernel = self.get("stem/kernel")
+        x = cut.reshape(n, -1, patch * patch * 3) @ kernel.reshape(-1, kernel.shape[-1]) + self.get("stem/bias")
+        x = np.concatenate([self.get("cls_token").repeat(n, 0), x], 1) + self.get("pos_embed")
+        for i in range(depth):
+            path = f"blocks/{i}"
+            q, k, v = np.split(self.linear(self.layer_norm(path + "/norm1", x), path + "/qkv"), 3, -1)
+            seen = []
+            for one in np.split(np.arange(x.shape[-1]), heads):
+                score = np.exp(q[..., one] @ k[..., one].transpose(0, 2, 1) / np.sqrt(len(one)))
+                seen.append(score / score.sum(-1, keepdims=True) @ v[..., one])
+            x = x + self.linear(np.concatenate(seen, -1), path + "/proj")
+            y = self.linear(self.layer_norm(path + "/norm2", x), path + "/fc1")
+            x = x + self.linear(y * (1 + erf(y / np.sqrt(2))) / 2, path + "/fc2")
+        first = self.layer_norm("norm", x)[:, 0]
+        return self.linear(first), first
+
+
+class OfGroups(Reference):
+    """GroupNorm with 32 groups where `Reference` has BatchNorm."""
+
+    def norm(self, path, x):
+        runs = np.stack(np.split(x, 32, -1), 3)  # [N, H, W, 32, channels of a group]
+        runs = (runs - runs.mean((1, 2, 4), keepdims=True)) / np.sqrt(runs.var((1, 2, 4), keepdims=True) + 1e-5)
+        return runs.reshape(x.shape) * self.get(path + "/scale") + self.get(path + "/bias")

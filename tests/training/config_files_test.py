@@ -18,6 +18,7 @@ ARGUMENTS = {  # variants of the files in configs/, besides the one without an a
     "noc_cifar10": ("paper", "cpu"),
     "overlap_imagenet100": ("densenet121", "wide_resnet50_2", "smoke"),
     "overlap_cifar10": ("paper", "smoke", "small", "small_wide", "small_plain"),
+    "vit": ("tiny", "smoke"),
     "scheme_study": ("cifar10", "subsets", "closest_random_farthest", "closest_random_farthest=a/b", "imagenet", "stylized=a/b",
                      "cpu", "smoke"),
     "scheme": ("augmix", "augmix+jsd", "patch_gaussian", "augmix=rotate+equalize", "autoaugment_cifar,cpu", "stored=x.npz",
