@@ -12,6 +12,7 @@ from runtime import command  # isort: skip
 
 from analysis.overlap import study as overlap_study
 from corruptions.scoring.conditions import RANDOM, expand, list_conditions
+from evaluation import temperature
 from evaluation.evaluate import check_answers, evaluate_models, warn_of_tables
 from evaluation.results import Basis, asked_for, write_errors
 from evaluation.shown import Shown
@@ -42,10 +43,11 @@ def run(config, workdir):
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.Trainings(config, trainings, config.study.seeds, workdir, dataset, train_split, mesh).train()
-        evaluate_models(models, shown, conditions, workdir)
+        asked, temperatures = temperature.asked_for(models, config, workdir, mesh)
+        evaluate_models(asked, shown, conditions, workdir, temperatures=temperatures)
         mixed = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)}
         if mixtures:
-            evaluate_models(mixed, shown, of_mixtures, workdir)
+            evaluate_models(mixed, shown, of_mixtures, workdir, temperatures=temperatures)
         # How often this run compiled the programs all models share: once, where nothing changes their shapes.
         workdir.write_json("compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
         return workdir.on_main(_write, workdir, config, dataset, names, mixtures, basis, models)

@@ -4,7 +4,11 @@
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
 A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1: correct), packed as
-`numpy.packbits` does: uint8 [ceil(N / 8)]. Its record is a `Record`.
+`numpy.packbits` does: uint8 [ceil(N / 8)]; by `model|seed|plain` ten bytes per test image, the confidence of the answer
+(`corruptions.scoring.confidence.STORED` [N]), and by `model|seed|scaled` the same after temperature scaling. Its record is
+a `Record`.
+
+A model `NAME+ensemble=0.1.2` is the mean of the probabilities of the models NAME of these seeds; its own seed is 0.
 
 Counts, scores, errors, overlaps and selections follow from answers. Needs no JAX.
 """
@@ -19,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
+from corruptions.scoring.confidence import STORED, Confidence, decode
 from runtime import artifacts, workdirs
 from runtime.command import refuse_imports
-from runtime.files import NULL, DamagedFileError, Either, mismatch
+from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
 from runtime.log import log
 
 FOLDER = "answers"
@@ -29,6 +34,9 @@ Key = tuple[str, int]
 """(model, seed)."""
 Cell = tuple[str, int, str, int | float | str]
 """(model, seed, corruption, severity)."""
+PLAIN, SCALED = SETS = ("plain", "scaled")
+"""The confidence of a model as it is, and after temperature scaling."""
+_ENSEMBLE = "+ensemble="
 _REMEDY = "remove it to evaluate this condition again"
 _AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
 
@@ -46,6 +54,7 @@ class Record(NamedTuple):
       about: names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
         `analysis.errors.reference`), `stored`, `imports`.
       models: {(model, seed): digest of its state}.
+      temperatures: {(model, seed): temperature of the set `scaled`}.
     """
 
     corruption: str
@@ -55,6 +64,7 @@ class Record(NamedTuple):
     shown: Mapping[str, Any]
     about: Mapping[str, Any] = {}
     models: Mapping[Key, str] = {}
+    temperatures: Mapping[Key, float] = {}
 
     @property
     def stem(self) -> str:
@@ -70,7 +80,20 @@ _SHAPE = {
     "shown": {},
     "about": {},
     "models": {str: str},
+    "temperatures": Maybe({str: float}),
 }
+
+
+class Answered(NamedTuple):
+    """The answers of a model to N images.
+
+    Attributes:
+      correct: bool [N], which are right.
+      confidence: {set: `STORED` [N]}, see `SETS`; empty of answers from before confidence was kept.
+    """
+
+    correct: np.ndarray
+    confidence: Mapping[str, np.ndarray] = {}
 
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
@@ -84,15 +107,27 @@ def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int
     return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
-def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray], record: Record) -> None:
-    """Writes the answers {(model, seed): bool [N]} under a condition to a folder of answers."""
-    packed = {_name(key): np.packbits(bits) for key, bits in answers.items()}
-    models = {_name(key): record.models[key] for key in answers if key in record.models}
-    made_from = record._replace(models=models)._asdict()
-    artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", packed, made_from)
+def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered], record: Record) -> None:
+    """Writes the answers {(model, seed): `Answered`, or bool [N] alone} under a condition to a folder of answers."""
+    arrays = {}
+    for key, of_model in answers.items():
+        correct, confidence = of_model if isinstance(of_model, Answered) else Answered(of_model)
+        arrays[_name(key)] = np.packbits(correct)
+        arrays |= {f"{_name(key)}|{name}": stored for name, stored in confidence.items()}
+    by_name = {
+        field: {_name(key): value for key, value in getattr(record, field).items() if key in answers}
+        for field in ("models", "temperatures")
+    }
+    artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", arrays, record._replace(**by_name)._asdict())
 
 
-def read_file(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, np.ndarray], Record]:
+def read_file(path: str | os.PathLike) -> tuple[dict[Key, np.ndarray], Record]:
+    """Reads one file of answers as `read_answered`, correctness alone: ({(model, seed): bool [N]}, their record)."""
+    by_model, record = read_answered(path)
+    return {key: answered.correct for key, answered in by_model.items()}, record
+
+
+def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, Answered], Record]:
     """Reads one file of answers.
 
     Args:
@@ -100,7 +135,7 @@ def read_file(path: str | os.PathLike, *, content: bytes | None = None) -> tuple
       content: bytes of the file if they were read already; `path` then only names the file.
 
     Returns:
-      ({(model, seed): bool [N]}, their record).
+      ({(model, seed): `Answered`}, their record).
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -110,22 +145,30 @@ def read_file(path: str | os.PathLike, *, content: bytes | None = None) -> tuple
     if wrong := mismatch(made_from, _SHAPE):
         raise DamagedFileError(f"{path}: {wrong}; {_REMEDY}")
     levels = made_from["levels"] and tuple(made_from["levels"])
-    models = {_key(path, name): digest for name, digest in made_from["models"].items()}
-    record = Record(**made_from | {"levels": levels, "models": models})
+    by_key = {
+        field: {_key(path, name): value for name, value in made_from.get(field, {}).items()}
+        for field in ("models", "temperatures")
+    }
+    record = Record(**made_from | {"levels": levels} | by_key)
     if record.stem != pathlib.Path(path).stem:
         raise DamagedFileError(
             f"{path}: expected answers under {pathlib.Path(path).stem}, found {record.stem}; {_REMEDY}"
         )
-    for name, bits in arrays.items():
-        if bits.dtype != np.uint8 or bits.shape != (-(-record.number // 8),):
-            found = f"{bits.dtype}{list(bits.shape)} for {name}"
+    correct, confidence = {}, {}
+    for name, array in arrays.items():
+        model, _, last = name.rpartition("|")
+        of_set = last in SETS
+        expected = (STORED, (record.number,)) if of_set else (np.uint8, (-(-record.number // 8),))
+        if (array.dtype, array.shape) != expected:
+            found = f"{array.dtype}{list(array.shape)} for {name}"
             raise DamagedFileError(
                 f"{path}: expected packed answers to {record.number} images, found {found}; {_REMEDY}"
             )
-    unpacked = {
-        _key(path, name): np.unpackbits(bits, count=record.number).astype(bool) for name, bits in arrays.items()
-    }
-    return unpacked, record
+        if of_set:
+            confidence.setdefault(_key(path, model), {})[last] = array
+        else:
+            correct[_key(path, name)] = np.unpackbits(array, count=record.number).astype(bool)
+    return {key: Answered(bits, confidence.get(key, {})) for key, bits in correct.items()}, record
 
 
 def _name(key: Key) -> str:
@@ -147,14 +190,15 @@ class Answers:
 
     Args:
       files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
+      folder: of the files, whose confidence is read when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
         of their evaluation. A model without answers to clean images has none.
     """
 
-    def __init__(self, files: Iterable[tuple[Record, Mapping[Key, np.ndarray]]]):
-        self._files = list(files)
+    def __init__(self, files: Iterable[tuple[Record, Mapping[Key, np.ndarray]]], folder: str | os.PathLike = ""):
+        self._files, self._folder = list(files), pathlib.Path(folder)
         self._cells: dict[Cell, tuple[np.ndarray, Record]] = {}
         clean = {key for record, by_model in self._files if record.corruption == CLEAN for key in by_model}
         for record, by_model in sorted(self._files, key=lambda file: _order(file[0])):
@@ -172,6 +216,25 @@ class Answers:
     def correct(self, cell: Cell) -> np.ndarray:
         """Returns which images the model of a cell answers correctly, bool [N]."""
         return self._cells[cell][0]
+
+    def confidence(self, corruption: str, severity: int | float | str) -> dict[tuple[str, int, str], Confidence]:
+        """Reads the confidence of the models under a condition: {(model, seed, set): `Confidence`}.
+
+        Raises:
+          ValueError: a model answered before confidence was kept; names the file.
+        """
+        cells = [cell for cell in self._cells if cell[2:] == (corruption, severity)]
+        read, found = functools.cache(read_answered), {}
+        for cell in cells:
+            key, path = cell[:2], self._folder / f"{self.record(cell).stem}.npz"
+            correct, confidence = read(path)[0][key]
+            if not confidence:
+                raise ValueError(
+                    f"{path}: expected answers with their confidence, found none of {key[0]}, seed {key[1]}, which was "
+                    "evaluated before confidence was kept; remove the file and run the command that made it again"
+                )
+            found |= {(*key, name): decode(stored, correct) for name, stored in confidence.items()}
+        return found
 
     def record(self, cell: Cell) -> Record:
         """Returns the record of the answers of a cell."""
@@ -278,9 +341,14 @@ def read(workdir: str | os.PathLike) -> Answers:
             folder,
             left_out[0],
         )
-    answers = Answers(files)
+    answers = Answers(files, folder)
     refuse_imports(answers.imports, folder)
     return answers
+
+
+def ensemble_name(name: str, seeds: Iterable[int]) -> str:
+    """Names the ensemble of the models of a training with these seeds."""
+    return f"{name}{_ENSEMBLE}{'.'.join(map(str, seeds))}"
 
 
 def is_stale(before: str | None, now: str | None) -> bool:
@@ -296,13 +364,18 @@ def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
     Args:
       workdir: of the model, or of its study.
       name: of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
-        `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study.
+        `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
+        members' digests.
       seed: of the model.
 
     Raises:
       DamagedFileError: final.json is damaged or was edited.
     """
     workdir = pathlib.Path(workdir)
+    name, ensemble, seeds = name.partition(_ENSEMBLE)
+    if ensemble:
+        members = [trained_digest(workdir, name, int(of_member)) for of_member in seeds.split(".")]
+        return artifacts.digest(members) if all(members) else ""
     training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{workdirs.TRAINED}")
     study = workdir / f"{workdirs.TRAINED}{enhanced}" if enhanced else workdir
     for folder in (workdir, study / "models" / training.replace("/", ".") / f"seed{seed}"):

@@ -11,6 +11,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis import tables
+from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.tables import Count
 from corruptions import enhance as enhancements
@@ -19,7 +20,7 @@ from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
-from evaluation import adaptation, natural, trained_models
+from evaluation import adaptation, natural, temperature, trained_models
 from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidence, warn_of_tables
 from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
 from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
@@ -54,16 +55,18 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
         if enhance:
             models = marked(models, enhancements.label(enhance))
-        ask, results = networks(prepare, enhance), Workdir(workdir)
+        models, temperatures = temperature.asked_for(models, trained, Workdir(workdir), mesh, prepare)
+        ask, results = networks(prepare, enhance, temperatures), Workdir(workdir)
         shown, settings = Shown.of(trained, test_split, mesh, dataset), asked_for(config, trained)
         if stored:
             results = Workdir(workdir / "stored" / stored.path.name)
-        evaluations = [Evaluation(models, shown, conditions, results, ask)]
-        evaluations += natural.open_evaluations(models, trained, dataset, shown, results, ask)
+        open_one = functools.partial(Evaluation, models, temperatures=temperatures)
+        evaluations = [open_one(shown, conditions, results, ask)]
+        evaluations += natural.open_evaluations(open_one, trained, dataset, shown, results, ask)
         if stored:
             shown = ShownStored(stored, mesh, config.eval.batch_size, name_stored(dataset, stored, settings["imports"]))
             conditions = shown.conditions
-            evaluations.append(Evaluation(models, shown, conditions, results, networks(enhance=enhance)))
+            evaluations.append(open_one(shown, conditions, results, ask))
         basis = results.on_main(Basis.before, config, shown, conditions, results)
         for evaluation in evaluations:
             evaluation.run()
@@ -83,6 +86,7 @@ def evaluate(
     severity: Severities = "levels",
     batch_size: int = 100,
     dtype: str = "float32",
+    outputs: str = "logits",
     seed: int = 0,
     index: Sequence[int] | np.ndarray | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -102,7 +106,8 @@ def evaluate(
     The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
 
     Args:
-      predict, images, labels, corruptions, severity, batch_size, dtype, seed, index, options: see
+      predict, images, labels, corruptions, severity, batch_size, dtype, outputs, seed, index,
+      options: see
         `corruptions.evaluate`.
       num_classes: of the dataset; None is max(labels) + 1.
       dataset: name of the dataset, for errors that are compared with others': "imagenet" says ImageNet's, at 224 pixels
@@ -124,14 +129,15 @@ def evaluate(
       runtime.settings.SettingsError: a named reference holds for other conditions.
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
-    labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size)
+    labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size, outputs)
     tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})
 
     if workdir is None:
-        return count_answers(_ask_all(predict, shown, conditions, dtype, name))
+        found = {c: {(name, 0): _answered(predict, shown.under(c), dtype, outputs).correct} for c in conditions}
+        return count_answers(found)
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
     classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
     published = (dataset, *shape[:2]) == (IMAGENET, 224, 224)
@@ -140,7 +146,7 @@ def evaluate(
     shown = dataclasses.replace(shown, digests=hashes, about=about)
 
     def ask(models, under):
-        return {key: _correct(model, under, dtype) for key, model in models.items()}
+        return {key: _answered(model, under, dtype, outputs) for key, model in models.items()}
 
     with workdirs.open_workdir(workdir, {"shown": hashes}) as results:
         evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests={})
@@ -151,16 +157,12 @@ def evaluate(
     return counts
 
 
-def _ask_all(predict, shown, conditions, dtype, name):
-    """Asks a classifier under every condition and keeps nothing."""
-    return {condition: {(name, 0): _correct(predict, shown.under(condition), dtype)} for condition in conditions}
-
-
-def _correct(predict, shown, dtype):
-    """Asks a classifier about all images under a condition: bool [N]."""
+def _answered(predict, shown, dtype, outputs):
+    """Asks a classifier about all images under a condition."""
     split = shown.split
 
     def show(rows):
         return shown.showing(Split(split.images[rows], split.labels[rows], split.index[rows])).images()
 
-    return classifier.correct(predict, show, split.labels, shown.batch_size, dtype)
+    correct, confidence = classifier.answer(predict, show, split.labels, shown.batch_size, dtype, outputs)
+    return Answered(correct, {PLAIN: confidence})

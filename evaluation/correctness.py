@@ -1,12 +1,12 @@
-"""Which images each model answers correctly; nothing is dropped, whatever the batch size.
+"""The answers of models to images, and their confidence; nothing is dropped, whatever the batch size.
 
-`of_models` shows the same images to several models, `of_model` classifies images at hand, `correct_answers` is the
-program that all models of an architecture share, compiled once for a shape.
+`ask` shows the same images to several models and ensembles, `of_models` and `of_model` take correctness alone.
+`network_logits` is the program that all models of an architecture share, compiled once for a shape.
 """
 
 import functools
 import pathlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import chex
@@ -15,7 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from analysis.answers import PLAIN, SCALED, Answered
 from corruptions import enhance as enhancements
+from corruptions.scoring import confidence
 from evaluation.shown import Shown, ShownNatural, ShownStored
 from runtime import artifacts, distributed, meshes
 from training import augmentation
@@ -25,32 +27,85 @@ Model = tuple[nnx.GraphDef, TrainState]
 """A trained network, as `training.loop.read_back` returns it."""
 
 
+class Ensemble(NamedTuple):
+    """Networks whose probabilities are averaged; one that is a model of its own too is asked once."""
+
+    members: tuple[Model, ...]
+
+
 def of_models(
     models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
 ) -> dict[Hashable, np.ndarray]:
-    """Asks every model about the same images: {key: bool [N], which it answers correctly}.
+    """Asks every model about the same images, as `ask`: {key: bool [N], which it answers correctly}."""
+    return {key: answered.correct for key, answered in ask(models, shown, enhance).items()}
 
-    `enhance` names an enhancement of `corruptions.enhance`; "" leaves the images as they are.
+
+def ask(
+    models: Mapping[Hashable, Model | Ensemble],
+    shown: Shown | ShownStored | ShownNatural,
+    enhance: str = "",
+    temperatures: Mapping[Hashable, float] | None = None,
+) -> dict[Hashable, Answered]:
+    """Asks every model about the same images.
+
+    Args:
+      models: {key: network or ensemble}.
+      shown: the images.
+      enhance: enhancement of `corruptions.enhance`; "" leaves the images as they are.
+      temperatures: {key: T}: these models have the confidence of softmax(logits / T) too, the set `scaled`.
+
+    Raises:
+      ValueError: a network's outputs are not finite; names the corruption.
     """
-    correct = {key: [] for key in models}
+    temperatures, parts = temperatures or {}, {key: [] for key in models}
+    grouped = () if shown.groups is None else (shown.groups, int(np.max(shown.groups)) + 1)
+    for key, logits, labels, number in logits_of(models, shown, enhance):
+        sets = {PLAIN: 1.0} | ({SCALED: temperatures[key]} if key in temperatures else {})
+        correct, fields = _encoded(logits, labels, np.array([*sets.values()], np.float32), *grouped)
+        correct, *fields = (_flat(field)[..., :number] for field in (correct, *fields))
+        stored = confidence.pack(fields)
+        refuse_not_finite(stored["rest"], shown.condition.corruption)
+        parts[key].append(Answered(correct, dict(zip(sets, stored, strict=True))))
+    return {
+        key: Answered(
+            np.concatenate([part.correct for part in of_model]),
+            {name: np.concatenate([part.confidence[name] for part in of_model]) for name in of_model[0].confidence},
+        )
+        for key, of_model in parts.items()
+    }
+
+
+def logits_of(
+    models: Mapping[Hashable, Model | Ensemble], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
+) -> Iterator[tuple[Hashable, jax.Array, jax.Array, int]]:
+    """Yields the key of every model, its logits [M, B, C], the labels [M, B] and the number of images for each piece of
+    the images; M * B is at least this number, the rest is padding.
+
+    The logits of an ensemble are the logarithms of its mean probabilities.
+    """
     of_pixels = enhance.partition(":")[0] in enhancements.of_pixels()
     of_answers = "" if of_pixels else enhance  # images are enhanced before the network, answers in its program
+    ensembles = any(isinstance(model, Ensemble) for model in models.values())
     for images, labels in shown:
         if of_pixels:
             images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
+        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
+        targets = place_batches(labels, shown.batch_size, -1, shown.mesh)
+        known: dict[int, jax.Array] = {}
         for key, model in models.items():
-            correct[key].append(of_model(model, images, labels, shown.batch_size, shown.mesh, shown.groups, of_answers))
-    return {key: np.concatenate(parts) for key, parts in correct.items()}
+            networks = model.members if isinstance(model, Ensemble) else (model,)
+            for network in networks:
+                if id(network) not in known:
+                    graphdef, state = network
+                    known[id(network)] = network_logits(graphdef, state.params, state.statistics, batches, of_answers)
+            logits = [known[id(network)] for network in networks]
+            yield key, logits[0] if len(logits) == 1 else _log_of_mean(logits), targets, len(labels)
+            if not ensembles:
+                known.clear()
 
 
 def of_model(
-    model: Model,
-    images: jax.Array,
-    labels: jax.Array,
-    batch_size: int,
-    mesh: jax.sharding.Mesh,
-    groups: np.ndarray | None = None,
-    enhance: str = "",
+    model: Model, images: jax.Array, labels: jax.Array, batch_size: int, mesh: jax.sharding.Mesh
 ) -> np.ndarray:
     """Asks a model which images it answers correctly.
 
@@ -60,55 +115,76 @@ def of_model(
       labels: int32 [N].
       batch_size: images at once, rounded up to a multiple of the devices; the last batch is padded.
       mesh: devices, over which each batch is split.
-      groups, enhance: see `correct_answers`.
 
     Returns:
       bool [N], on the host.
     """
+    chex.assert_equal_shape_prefix([images, labels], 1)
     graphdef, state = model
-    batches = place_batches(images, batch_size, 0, mesh)
-    answers = place_batches(labels, batch_size, -1, mesh)
-    correct = correct_answers(graphdef, state.params, state.statistics, batches, answers, groups, enhance)
-    return distributed.fetch(correct).reshape(-1)[: images.shape[0]]
+    batches, targets = place_batches(images, batch_size, 0, mesh), place_batches(labels, batch_size, -1, mesh)
+    logits = network_logits(graphdef, state.params, state.statistics, batches)
+    return _flat(_encoded(logits, targets, np.ones(1, np.float32))[0])[: len(images)]
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef", "enhance"))
-def correct_answers(
-    graphdef: nnx.GraphDef,
-    params: Any,
-    statistics: Any,
-    images: jax.Array,
-    labels: jax.Array,
-    groups: jax.Array | None = None,
-    enhance: str = "",
+def network_logits(
+    graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array, enhance: str = ""
 ) -> jax.Array:
-    """Classifies the images of M batches and compares with their labels.
+    """Classifies the images of M batches: logits, float32 [M, B, C].
 
     Args:
       graphdef, params, statistics: the network.
       images: uint8 [M, B, H, W, 3], padded to whole batches.
-      labels: int32 [M, B], -1 where padded (never correct).
-      groups: int32 [classes], the label that each class counts as; a class of -1 is never an answer. None counts each
-        class as itself.
-      enhance: enhancement of answers (`enhance.averaged`); images were enhanced before.
-
-    Returns:
-      bool [M, B].
+      enhance: enhancement of answers (`enhance.averaged`), of whose probabilities the logarithms are returned; images
+        were enhanced before.
     """
-    chex.assert_rank([images, labels], [5, 2])
-    chex.assert_equal_shape_prefix([images, labels], 2)
+    chex.assert_rank(images, 5)
     model = nnx.merge(graphdef, params, statistics, copy=True)
-
     answers = enhancements.averaged(lambda images: model(images, train=False)[0], enhance)
 
-    def batch_correct(batch):
-        images, labels = batch
-        scores = answers(images)
-        if groups is None:
-            return scores.argmax(-1) == labels
-        return groups[jnp.where(groups >= 0, scores, -jnp.inf).argmax(-1)] == labels
+    def of_batch(images):
+        scores = answers(images).astype(jnp.float32)
+        return jnp.log(jnp.maximum(scores, jnp.finfo(jnp.float32).tiny)) if enhance else scores
 
-    return jax.lax.map(batch_correct, (images, labels))
+    return jax.lax.map(of_batch, images)
+
+
+@jax.jit
+def _log_of_mean(logits):
+    """ln of the mean over networks of softmax(logits), from a list of [M, B, C]."""
+    return jax.nn.logsumexp(jax.nn.log_softmax(jnp.stack(logits)), axis=0) - np.float32(np.log(len(logits)))
+
+
+@functools.partial(jax.jit, static_argnames=("number",))
+def _encoded(logits, labels, temperatures, groups=None, number=0):
+    """Compares answers with labels [M, B] and encodes their confidence.
+
+    Args:
+      logits: [M, B, C].
+      labels: int32 [M, B], -1 where padded (never correct).
+      temperatures: float32 [S].
+      groups: int32 [C], the label that each class counts as; a class of -1 is never an answer. A label has the score of
+        its best class. None counts each class as itself.
+      number: of labels, with groups.
+
+    Returns:
+      (bool [M, B], fields of `confidence.STORED` [S, M, B]).
+    """
+    if groups is None:
+        predicted = logits.argmax(-1)
+    else:
+        predicted = groups[jnp.where(groups >= 0, logits, -jnp.inf).argmax(-1)]
+        place = jnp.where(groups >= 0, groups, number)
+        of_labels = jax.ops.segment_max(jnp.moveaxis(logits, -1, 0), place, num_segments=number + 1)
+        logits = jnp.moveaxis(of_labels[:number], 0, -1)
+    fields = jax.vmap(lambda temperature: confidence.encode(logits, labels, predicted, temperature))(temperatures)
+    return predicted == labels, fields
+
+
+def _flat(array):
+    """On the host, with batches [..., M, B] joined to [..., M * B]."""
+    host = distributed.fetch(array)
+    return host.reshape(*host.shape[:-2], -1)
 
 
 def place_batches(array: jax.Array, batch_size: int, fill: int, mesh: jax.sharding.Mesh) -> jax.Array:

@@ -12,13 +12,13 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis import answers
-from analysis.answers import Key, Record
+from analysis.answers import SCALED, Answered, Key, Record
 from corruptions import augment, cbar
 from corruptions.scoring.conditions import RANDOM, Condition
 from evaluation import correctness
-from evaluation.correctness import Model
+from evaluation.correctness import Ensemble, Model
 from evaluation.shown import Shown, ShownNatural, ShownStored
-from runtime import settings
+from runtime import artifacts, settings
 from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
@@ -37,18 +37,24 @@ class Store:
       workdir: directory.
       records: {condition: the origin of its answers}.
       models: {(model, seed): digest of its state}.
+      temperatures: {(model, seed): temperature that its answers are scaled with, too}.
     """
 
     def __init__(
-        self, workdir: str | os.PathLike, records: Mapping[Condition, Record], models: Mapping[Key, str] | None = None
+        self,
+        workdir: str | os.PathLike,
+        records: Mapping[Condition, Record],
+        models: Mapping[Key, str] | None = None,
+        temperatures: Mapping[Key, float] | None = None,
     ):
         self._workdir = Workdir(workdir).folder(answers.FOLDER)
-        self._records, self._models = records, models or {}
+        self._records, self._models, self._temperatures = records, models or {}, temperatures or {}
 
     def read(self) -> ByCondition:
         """Reads the answers to every condition; a condition that was not evaluated has none.
 
-        Answers of a model that was trained again since are left out with a warning.
+        Answers of a model that was trained again since are left out with a warning, and so are those that lack the
+        confidence at a temperature.
 
         Raises:
           WorkdirError: answers belong to other images than their record says; names the conditions and the differences.
@@ -61,11 +67,15 @@ class Store:
             if content is None:
                 known[condition] = {}
                 continue
-            by_model, before = answers.read_file(self._path(record), content=content)
+            by_model, before = answers.read_answered(self._path(record), content=content)
             asked = {**record.shown, "number": record.number}
             if lines := settings.differences({**before.shown, "number": before.number}, asked):
                 other.append(f"{record.stem}.npz: {'; '.join(lines)}")
-            known[condition] = {key: bits for key, bits in by_model.items() if not self._is_stale(key, before)}
+            known[condition] = {
+                key: answered.correct
+                for key, answered in by_model.items()
+                if not self._is_stale(key, before) and self._is_scaled(key, answered, before)
+            }
         if other:
             more = [f"... and {len(other) - _LISTED} more"] if len(other) > _LISTED else []
             raise WorkdirError(
@@ -80,13 +90,17 @@ class Store:
             )
         return known
 
-    def write(self, condition: Condition, by_model: Mapping[Key, np.ndarray]) -> None:
-        """Writes the answers {(model, seed): bool [N]} to a condition, all that are known."""
+    def write(self, condition: Condition, by_model: Mapping[Key, Answered]) -> None:
+        """Adds the answers {(model, seed): `Answered`} to a condition to those that are known and not stale."""
         if self._workdir.writes:
-            record = self._records[condition]
+            record, models, temperatures = self._records[condition], self._models, self._temperatures
             path = self._path(record)
-            before = answers.read_file(path)[1].models if path.exists() else {}
-            answers.write(self._workdir.path, by_model, record._replace(models={**before, **self._models}))
+            if path.exists():
+                known, before = answers.read_answered(path)
+                stale = [key for key in known if answers.is_stale(before.models.get(key), models.get(key))]
+                by_model = {key: known[key] for key in known if key not in stale} | dict(by_model)
+                models, temperatures = {**before.models, **models}, {**before.temperatures, **temperatures}
+            answers.write(self._workdir.path, by_model, record._replace(models=models, temperatures=temperatures))
 
     def _path(self, record):
         return self._workdir / f"{record.stem}.npz"
@@ -111,9 +125,13 @@ class Store:
             log.warning(text, self._path(before), *key)
         return stale
 
+    def _is_scaled(self, key, answered, before):
+        asked = self._temperatures.get(key)
+        return asked is None or (SCALED in answered.confidence and before.temperatures.get(key) == asked)
 
-Ask = Callable[[dict[Key, Any], Shown | ShownNatural | ShownStored], dict[Key, np.ndarray]]
-"""From models and images under a condition to {(name, seed): bool [N]}."""
+
+Ask = Callable[[dict[Key, Any], Shown | ShownNatural | ShownStored], dict[Key, Answered]]
+"""From models and images under a condition to {(name, seed): `Answered`}."""
 
 
 class Evaluation:
@@ -128,6 +146,7 @@ class Evaluation:
       workdir: directory that keeps the answers, each condition as soon as it is done.
       ask: asks some of the models; see `networks`.
       model_digests: {(name, seed): digest of the model}; None computes them.
+      temperatures: {(name, seed): temperature that its answers are scaled with, too}, which `ask` has.
 
     Raises:
       runtime.settings.WorkdirError: the workdir holds answers to other images.
@@ -142,10 +161,12 @@ class Evaluation:
         workdir: str | os.PathLike,
         ask: Ask,
         model_digests: Mapping[Key, str] | None = None,
+        temperatures: Mapping[Key, float] | None = None,
     ):
         self._models, self._shown, self._ask = models, shown, ask
         records = {condition: shown.under(condition).record for condition in conditions}
-        self._store = Store(workdir, records, digests(models) if model_digests is None else model_digests)
+        of_models = digests(models) if model_digests is None else model_digests
+        self._store = Store(workdir, records, of_models, temperatures)
         self._known = self._store.read()
 
     def run(self, progress: bool = True) -> ByCondition:
@@ -153,24 +174,63 @@ class Evaluation:
         for condition in bar("condition", self._known) if progress else self._known:
             known = self._known[condition]
             if missing := {key: model for key, model in self._models.items() if key not in known}:
-                known |= self._ask(missing, self._shown.under(condition))
-                self._store.write(condition, known)
+                found = self._ask(missing, self._shown.under(condition))
+                self._store.write(condition, found)
+                known |= {key: answered.correct for key, answered in found.items()}
         return {c: {key: known[key] for key in self._models} for c, known in self._known.items()}
 
 
-def networks(prepare: Callable[[Model, Shown], Model] | None = None, enhance: str = "") -> Ask:
-    """Makes the `ask` of an `Evaluation` of networks.
+Prepare = Callable[[Model, Shown], Model]
+"""Gives the model for a condition from its images, such as one adapted to them."""
+
+
+def networks(
+    prepare: Prepare | None = None,
+    enhance: str = "",
+    temperatures: Mapping[Key, float] | None = None,
+) -> Ask:
+    """Makes the `ask` of an `Evaluation` of networks and ensembles.
 
     Args:
-      prepare: gives the model for a condition from its images, such as one adapted to them.
+      prepare: for each network and condition; None leaves networks as they are.
       enhance: enhancement that the models work with (`corruptions.enhance`); their names tell which, see `marked`.
+      temperatures: {(name, seed): temperature that its answers are scaled with, too}.
     """
 
     def ask(models, shown):
-        prepared = {key: prepare(model, shown) for key, model in models.items()} if prepare else models
-        return correctness.of_models(prepared, shown, enhance)
+        return correctness.ask(prepared(models, shown, prepare), shown, enhance, temperatures)
 
     return ask
+
+
+def prepared(
+    models: Mapping[Key, Model | Ensemble], shown: Shown, prepare: Prepare | None
+) -> Mapping[Key, Model | Ensemble]:
+    """Prepares every network for images, once; see `networks`."""
+    if prepare is None:
+        return models
+    once: dict[int, Model] = {}
+
+    def of_one(model):
+        if isinstance(model, Ensemble):
+            return Ensemble(tuple(map(of_one, model.members)))
+        if id(model) not in once:
+            once[id(model)] = prepare(model, shown)
+        return once[id(model)]
+
+    return {key: of_one(model) for key, model in models.items()}
+
+
+def ensembles(models: Mapping[Key, Model]) -> dict[Key, Ensemble]:
+    """Makes an ensemble over the seeds of each training that has several: {(NAME+ensemble=0.1.2, 0): ensemble}."""
+    seeds: dict[str, list[int]] = {}
+    for name, seed in sorted(models):
+        seeds.setdefault(name, []).append(seed)
+    return {
+        (answers.ensemble_name(name, of_one), 0): Ensemble(tuple(models[name, seed] for seed in of_one))
+        for name, of_one in seeds.items()
+        if len(of_one) > 1
+    }
 
 
 def evaluate_models(
@@ -178,11 +238,12 @@ def evaluate_models(
     shown: Shown | ShownNatural | ShownStored,
     conditions: Iterable[Condition],
     workdir: str | os.PathLike,
-    prepare: Callable[[Model, Shown], Model] | None = None,
     enhance: str = "",
+    temperatures: Mapping[Key, float] | None = None,
 ) -> ByCondition:
     """Evaluates networks under conditions at once; see `Evaluation` and `networks`."""
-    return Evaluation(models, shown, conditions, workdir, networks(prepare, enhance)).run()
+    asked = networks(enhance=enhance, temperatures=temperatures)
+    return Evaluation(models, shown, conditions, workdir, asked, temperatures=temperatures).run()
 
 
 def check_answers(
@@ -202,8 +263,17 @@ def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
 
 
 def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
-    """Computes the digest of the state of each model, as in final.json: {(name, seed): digest}."""
-    return {key: digest(state) for key, (_, state) in models.items()}
+    """Computes the digest of the state of each model, as in final.json, and of each ensemble: {(name, seed): digest}."""
+    once: dict[int, str] = {}
+
+    def of_one(model):
+        if isinstance(model, Ensemble):
+            return artifacts.digest([of_one(member) for member in model.members])
+        if id(model) not in once:
+            once[id(model)] = digest(model[1])
+        return once[id(model)]
+
+    return {key: of_one(model) for key, model in models.items()}
 
 
 # Warnings about conditions.

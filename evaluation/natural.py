@@ -8,30 +8,33 @@ serves.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis.answers import Key
 from analysis.tables import CLEAN, NATURAL, OF_CLASSES
 from corruptions.scoring.conditions import Condition
 from data import Dataset, Split
 from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
-from evaluation.correctness import Model
 from evaluation.evaluate import Ask, Evaluation
 from evaluation.shown import Shown, ShownNatural
 from training import stream
 
 
 def open_evaluations(
-    models: Mapping[Key, Model], config: ConfigDict, dataset: Dataset, shown: Shown, workdir: os.PathLike, ask: Ask
+    open_one: Callable[..., Evaluation],
+    config: ConfigDict,
+    dataset: Dataset,
+    shown: Shown,
+    workdir: os.PathLike,
+    ask: Ask,
 ) -> list[Evaluation]:
     """Opens the evaluation of every model on the sets of config.eval.natural; see `Evaluation`.
 
     Args:
-      models: {(name, seed): (graphdef, state)}.
+      open_one: `Evaluation` of the models.
       config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of the models.
       dataset: that the models were trained for; its class names tell which logits count.
       shown: its test images.
@@ -46,7 +49,7 @@ def open_evaluations(
     folder = config.eval.natural_dir or None
     opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
     return [
-        Evaluation(models, natural, [condition], workdir, ask)
+        open_one(natural, [condition], workdir, ask)
         for images in opened
         for condition, natural in _conditions(
             images, images.classes.of_model(dataset.class_names, images.name), dataset, shown

@@ -171,7 +171,7 @@ class ShownNatural:
 
     Attributes:
       split: images, with labels as `groups` counts them.
-      groups: int32 [classes of the model], see `evaluation.correctness.correct_answers`; None where labels are the
+      groups: int32 [classes of the model], see `evaluation.correctness.ask`; None where labels are the
         model's classes.
       mesh: devices that classify.
       batch_size: images that are classified at once.

@@ -212,6 +212,8 @@ class EvalSettings(Section):
     enhance: str = setting("", "enhancement of every test image (eval.py)", _ENHANCEMENT)
     adapt: str = setting("", "test: BatchNorm statistics of each corrupted test set (eval.py)", choice("", "test"))
     pseudo_count: float = setting(0.0, "weight of the statistics from training, in test images (eval.adapt)", number(0))
+    temperature: int = setting(0, "held-out training images for temperature scaling (eval.py, overlap.py)", whole())
+    ensemble: bool = setting(False, "ensembles over the seeds of each training, too (eval.py, overlap.py)", SWITCH)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,7 +20,7 @@ from training import augmentation
 from training.sections import TrainSettings
 from training.states import TrainState
 
-PROGRAMS = ("train_models_block", "correct_answers")
+PROGRAMS = ("train_models_block", "network_logits")
 """The compiled programs that all models of a study share."""
 STABILITY_IN_STUDIES = (0.05, 0.05)
 """Weight and noise of `train=stability` in a study of enhancements: the middle of the draft's nine settings."""

@@ -56,8 +56,9 @@ JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
 STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
     *(*FREE, "seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
-    *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "calibrate", "msd", "search"),
-    *("eval.images", "adain", "adapt", *(f"model.{key}" for key in IMPORT_OPTIONS)),
+    *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "eval.temperature"),
+    *("eval.ensemble", "eval.images", "calibrate", "msd", "search", "adain", "adapt"),
+    *(f"model.{key}" for key in IMPORT_OPTIONS),
 )
 
 

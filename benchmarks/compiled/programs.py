@@ -17,7 +17,7 @@ from benchmarks.compiled import hlo
 from benchmarks.compiled.chips import Target
 from configs import default
 from corruptions import augment
-from evaluation.correctness import correct_answers
+from evaluation.correctness import network_logits
 from runtime import meshes
 from training import rows, states, steps
 
@@ -138,13 +138,13 @@ def first_state(network: nnx.Module, optimizer: optax.GradientTransformation) ->
 
 
 def _evaluation(network, images, mesh):
-    """Computes, on each chip, whether a network classifies each image [K, B, ...] correctly."""
+    """Computes, on each chip, the logits of images [K, B, ...]."""
     graphdef, params, statistics = nnx.split(network, nnx.Param, ...)
     count, batch, *image = images.shape
     shape = count, mesh.devices.size * batch
-    shown = _array((*shape, *image), images.dtype), _array(shape, np.int32)
-    args = *_on(meshes.replicated(mesh), (params, statistics)), *_on(meshes.batch_sharding(mesh, axis=1), shown)
-    return Program(correct_answers, (graphdef, *args), batch, count)
+    shown = _array((*shape, *image), images.dtype)
+    args = *_on(meshes.replicated(mesh), (params, statistics)), _on(meshes.batch_sharding(mesh, axis=1), shown)
+    return Program(network_logits, (graphdef, *args), batch, count)
 
 
 def _on(sharding, tree):

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,19 +16,21 @@ from corruptions import checks, registry
 from corruptions.batch import corrupt, to_float
 from corruptions.checks import image_shape
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
+from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, list_conditions
 from corruptions.scoring.folder import Count, Folder
 from corruptions.write import files
 from corruptions.write import progress as bars
 
 DTYPES = ("float32", "uint8")
+OUTPUTS = ("logits", "probabilities")
 Predict = Callable[[jax.Array], Any]
-"""From images [batch_size, H, W, 3] to logits [batch_size, classes]."""
+"""From images [batch_size, H, W, 3] to logits, or probabilities, [batch_size, classes]."""
 _to_float = jax.jit(to_float)
 
 
 def checked(
-    images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int
+    images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str = "logits"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is
     0 .. N - 1.
@@ -52,6 +54,8 @@ def checked(
         raise ValueError(f"expected labels from 0 up, found {labels.min()}")
     if dtype not in DTYPES:
         raise ValueError(f"expected dtype among {', '.join(DTYPES)}, found {dtype!r}")
+    if outputs not in OUTPUTS:
+        raise ValueError(f"expected outputs among {', '.join(OUTPUTS)}, found {outputs!r}")
     if batch_size < 1:
         raise ValueError(f"expected batch_size of at least 1, found {batch_size}")
     image_index(index, number)  # refuses a wrong index
@@ -69,10 +73,12 @@ class _Part:
     size: int
 
 
-def _parts(images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int) -> Callable[[], Any]:
+def _parts(
+    images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str
+) -> Callable[[], Any]:
     """Checks the test set of `evaluate`; returns a function that yields its parts, once for each condition."""
     if labels is not None:
-        of_all = _Part(images, *checked(images, labels, index, seed, dtype, batch_size), batch_size)
+        of_all = _Part(images, *checked(images, labels, index, seed, dtype, batch_size, outputs), batch_size)
         return lambda: iter([of_all])
     if isinstance(images, Iterator) or not isinstance(images, Iterable) or hasattr(images, "dtype"):
         kind = f"{type(images).__name__} without labels"
@@ -91,7 +97,7 @@ def _parts(images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_si
             pixels, of_batch = (np.asarray(array) for array in batch)
             places = np.arange(start, start + len(of_batch))
             size = size or len(of_batch)
-            yield _Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size), size)
+            yield _Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size, outputs), size)
             start += len(of_batch)
         if not start:
             raise ValueError("expected at least one batch, found none")
@@ -99,14 +105,27 @@ def _parts(images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_si
     return read
 
 
-def correct(
+class Answer(NamedTuple):
+    """The answers to N images.
+
+    Attributes:
+      correct: bool [N], which are right.
+      confidence: `confidence.STORED` [N].
+    """
+
+    correct: np.ndarray
+    confidence: np.ndarray
+
+
+def answer(
     predict: Predict,
     show: Callable[[np.ndarray], Any],
     labels: np.ndarray,
     batch_size: int,
     dtype: str,
+    outputs: str = "logits",
     update: Callable[[int], object] = lambda count: None,
-) -> np.ndarray:
+) -> Answer:
     """Asks a classifier about all images under one condition.
 
     Args:
@@ -115,37 +134,48 @@ def correct(
       labels: integers [N].
       batch_size: images for `predict`; every batch has as many.
       dtype: of the images for `predict`.
+      outputs: what `predict` returns, `logits` or `probabilities`.
       update: called with the number of images of each batch, for a progress bar.
 
-    Returns:
-      bool [N], which images are answered correctly.
+    Raises:
+      ValueError: `predict` gave something else; names it.
     """
-    right = []
+    parts = []
     for start in range(0, len(labels), batch_size):
         # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
         rows = np.minimum(np.arange(start, start + batch_size), len(labels) - 1)
-        images = show(rows)
+        images, targets = show(rows), labels[rows].astype(np.int32)
         images = _to_float(images) if dtype == "float32" else jnp.asarray(images)
-        logits = _logits(predict(images), batch_size, int(labels[rows].max()))
+        scores = _scores(predict(images), batch_size, int(targets.max()), outputs)
+        predicted = scores.argmax(-1).astype(np.int32)
+        if outputs == "logits":
+            fields = confidence.encode(scores, targets, predicted, np.float32(1))
+        else:
+            confidence.check_probabilities(scores)
+            fields = confidence.encode_probabilities(scores, targets, predicted)
         number = min(batch_size, len(labels) - start)
-        right.append((logits.argmax(-1) == labels[rows])[:number])
+        parts.append(((predicted == targets)[:number], confidence.pack(fields)[:number]))
         update(number)
-    return np.concatenate(right)
+    return Answer(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _logits(answer: Any, number: int, largest: int) -> np.ndarray:
+def _scores(answer: Any, number: int, largest: int, outputs: str) -> np.ndarray:
     """Converts the answer of `predict` to a NumPy array [number, classes]; refuses anything else."""
     foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
-    logits = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
-    if logits.ndim != 2 or logits.shape[0] != number or logits.dtype.kind not in "fV":
+    scores = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
+    if scores.ndim != 2 or scores.shape[0] != number or scores.dtype.kind not in "fV":
         raise ValueError(
-            f"expected real logits [{number}, classes] from predict, found {logits.dtype}{list(logits.shape)}"
+            f"expected real {outputs} [{number}, classes] from predict, found {scores.dtype}{list(scores.shape)}"
         )
-    if logits.shape[1] <= largest:
-        raise ValueError(f"expected logits of at least {largest + 1} classes for these labels, found {logits.shape[1]}")
-    if np.isnan(logits).any():
-        raise ValueError("expected logits from predict, found NaN among them")
-    return logits
+    if scores.shape[1] <= largest:
+        raise ValueError(
+            f"expected {outputs} of at least {largest + 1} classes for these labels, found {scores.shape[1]}"
+        )
+    top = scores.max(-1)
+    if not (top < np.inf).all() or (top == -np.inf).any():
+        found = "NaN" if np.isnan(top).any() else "infinity"
+        raise ValueError(f"expected {outputs} from predict, found {found} among them")
+    return scores
 
 
 def evaluate(
@@ -157,6 +187,7 @@ def evaluate(
     severity: Severities = "levels",
     batch_size: int = 100,
     dtype: str = "float32",
+    outputs: str = "logits",
     seed: int = 0,
     index: Sequence[int] | np.ndarray | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -178,8 +209,8 @@ def evaluate(
     index=index)[i]`, with the qualified name, as `write_dataset` writes it.
 
     Args:
-      predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size,
-        classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities
+        [batch_size, classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the
         images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
@@ -191,12 +222,14 @@ def evaluate(
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
         not counted. Batches that are given have the size of the first.
       dtype: of the images for `predict`: `float32`, in [0, 1], or `uint8`.
+      outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1.
+        The confidence of the answers follows from it.
       seed: of the corrupted test sets.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches
         have none.
       options: corruption -> its static options, such as calibrated ranges.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
-        condition, so that the same call continues and another one adds corruptions, and gets
+        condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. None writes nothing.
       progress: a progress bar, or lines where tqdm is not installed: True, False, or None for a
         terminal alone.
@@ -211,7 +244,7 @@ def evaluate(
     """
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
-    parts = _parts(images, labels, index, seed, dtype, batch_size)
+    parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
     given = {}
     for corruption, of_one in ((registry.get(name), of_one) for name, of_one in (options or {}).items()):
         checks.options(corruption.qualified_name, corruption.options, of_one)
@@ -238,16 +271,17 @@ def evaluate(
         with bars.bar(total, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
-                answers[condition] = np.concatenate(
-                    [
-                        correct(
-                            predict, functools.partial(show, condition, part), part.labels, part.size, dtype, bar.update
-                        )
-                        for part in parts()
-                    ]
-                )
+                found = [
+                    answer(
+                        predict,
+                        functools.partial(show, condition, part),
+                        *(part.labels, part.size, dtype, outputs, bar.update),
+                    )
+                    for part in parts()
+                ]
+                answers[condition], of_condition = map(np.concatenate, zip(*found, strict=True))
                 if kept:
-                    kept.write(condition, answers[condition])
+                    kept.write(condition, answers[condition], of_condition)
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]

@@ -1,7 +1,8 @@
 """Counts of correct answers, mean errors, and the folder of one classifier: answers, so that a stopped evaluation
 continues, and the tables from them.
 
-answers.npz    by condition (`imagenet_c/fog 3`) which images were answered correctly, bool [N]
+answers.npz    by condition (`imagenet_c/fog 3`) which images were answered correctly, bool [N], and as
+               `imagenet_c/fog 3 confidence` how surely, `confidence.STORED` [N]
 counts.csv     a row for each condition
 errors.csv     a row for each corruption and benchmark: mean error and its standard error
 """
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions.scoring.conditions import CLEAN, Condition
+from corruptions.scoring.confidence import Confidence, decode
 from corruptions.write import files
 
 
@@ -65,6 +67,7 @@ def mean(values: Iterable[tuple[str, Any]]) -> Any:
 
 
 _ANSWERS = "answers.npz"
+_CONFIDENCE = " confidence"  # after the name of a condition
 _SETTINGS = "settings"
 _SEAL = "sha256"
 
@@ -83,7 +86,7 @@ class Folder:
     def __init__(self, path: str | os.PathLike, settings: Mapping[str, Any]):
         self._path = pathlib.Path(path) / _ANSWERS
         asked = json.loads(json.dumps(settings))  # tuples become the lists they are stored as
-        stored, self._known = self._read() if self._path.exists() else (asked, {})
+        stored, self._known = _read(self._path) if self._path.exists() else (asked, {})
         if differ := [name for name in asked if stored.get(name) != asked[name]]:
             raise ValueError(
                 f"{self._path} holds answers to other images: {', '.join(differ)} differ; use another folder or the "
@@ -91,24 +94,13 @@ class Folder:
             )
         self._settings = asked
 
-    def _read(self):
-        try:
-            with np.load(self._path) as archive:
-                arrays = dict(archive)
-            settings = dict(json.loads(str(arrays.pop(_SETTINGS))))
-            if settings.pop(_SEAL, None) != _digest(arrays, settings):
-                raise ValueError("it is not as `evaluate` wrote it")
-            return settings, arrays
-        except Exception as error:  # of a dozen types, by the byte that is wrong
-            raise ValueError(f"{self._path} cannot be read ({error}); remove it to evaluate again") from error
-
     def read(self, condition: Condition) -> np.ndarray | None:
         """Returns which images were answered correctly, bool [N], or None if the condition was not evaluated."""
         return self._known.get(str(condition))
 
-    def write(self, condition: Condition, correct: np.ndarray) -> None:
-        """Writes the answers to a condition."""
-        self._known[str(condition)] = correct
+    def write(self, condition: Condition, correct: np.ndarray, confidence: np.ndarray) -> None:
+        """Writes the answers to a condition and their confidence."""
+        self._known |= {str(condition): correct, f"{condition}{_CONFIDENCE}": confidence}
         content = io.BytesIO()
         sealed = self._settings | {_SEAL: _digest(self._known, self._settings)}
         arrays: dict[str, Any] = {**self._known, _SETTINGS: np.array(json.dumps(sealed, sort_keys=True))}
@@ -138,6 +130,42 @@ class Folder:
     def _write_rows(self, name, header, rows):
         text = "".join(",".join(map(str, row)) + "\n" for row in (header, *rows))
         files.replace(self._path.with_name(name), text.encode())
+
+
+def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence]:
+    """Reads the confidence of the answers in a folder of `evaluate`: {(corruption, severity): `Confidence`}.
+
+    Raises:
+      FileNotFoundError: it holds no answers.
+      ValueError: its file is damaged, or a condition was evaluated before confidence was kept.
+    """
+    path = pathlib.Path(path) / _ANSWERS
+    if not path.exists():
+        raise FileNotFoundError(f"expected a folder of corruptions.evaluate, found no {path}")
+    _, arrays = _read(path)
+    found = {}
+    for condition in (name for name in arrays if not name.endswith(_CONFIDENCE)):
+        if condition + _CONFIDENCE not in arrays:
+            raise ValueError(
+                f"{path}: expected answers with their confidence, found none for {condition}, which was evaluated before "
+                "confidence was kept; remove the file to evaluate again"
+            )
+        corruption, severity = condition.split()[:2]
+        found[corruption, severity] = decode(arrays[condition + _CONFIDENCE], arrays[condition])
+    return found
+
+
+def _read(path):
+    """Reads (settings, arrays) of a file of answers."""
+    try:
+        with np.load(path) as archive:
+            arrays = dict(archive)
+        settings = dict(json.loads(str(arrays.pop(_SETTINGS))))
+        if settings.pop(_SEAL, None) != _digest(arrays, settings):
+            raise ValueError("it is not as `evaluate` wrote it")
+        return settings, arrays
+    except Exception as error:  # of a dozen types, by the byte that is wrong
+        raise ValueError(f"{path} cannot be read ({error}); remove it to evaluate again") from error
 
 
 def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:

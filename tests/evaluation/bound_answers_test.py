@@ -133,7 +133,7 @@ def test_answers_of_other_models_stay_beside(trained, tmp_path, monkeypatch):
     answers.write(folder / "answers", {("other", 0): ~found["standard", 0]}, record._replace(models={}))
     after = run(folder, ("noc/border",))
     assert answers.read_file(path)[0].keys() == {("other", 0), ("standard", 0)}
-    monkeypatch.setattr(correctness, "of_model", lambda *args: pytest.fail("evaluated again"))
+    monkeypatch.setattr(correctness, "network_logits", lambda *args: pytest.fail("evaluated again"))
     assert run(folder, ("noc/border",)) == after
 
 

@@ -170,8 +170,8 @@ def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_p
     conditions = list_conditions(["noc/border"], "random")
     first = evaluate_models({("standard", 0): model}, shown, conditions, tmp_path)
     calls = []
-    original = correctness.of_model
-    monkeypatch.setattr(correctness, "of_model", lambda *a: calls.append(1) or original(*a))
+    original = correctness.network_logits
+    monkeypatch.setattr(correctness, "network_logits", lambda *a: calls.append(1) or original(*a))
     models = {("standard", 0): model, ("noc/border", 0): model}
     second = evaluate_models(models, shown, conditions, tmp_path)
     assert len(calls) == 2  # the new model, clean and corrupted
@@ -186,8 +186,8 @@ def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_p
 def test_one_program_serves_every_condition(model, shown, monkeypatch):
     """Clean images, levels and random severities have one shape: the network is compiled once."""
     chex.clear_trace_counter()
-    counted = chex.assert_max_traces(correctness.correct_answers.__wrapped__, n=1)
-    monkeypatch.setattr(correctness, "correct_answers", jax.jit(counted, static_argnames=("graphdef", "enhance")))
+    counted = chex.assert_max_traces(correctness.network_logits.__wrapped__, n=1)
+    monkeypatch.setattr(correctness, "network_logits", jax.jit(counted, static_argnames=("graphdef", "enhance")))
     conditions = list_conditions(["imagenet_c/brightness"], "1,3") + list_conditions(["noc/border"], "random")[1:]
     assert len(conditions) == 4
     for condition in conditions:

@@ -3,6 +3,7 @@ counts.csv.
 """
 
 import dataclasses
+import functools
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +15,7 @@ import data
 import eval as evaluation_script
 from data import Dataset, Split
 from data.natural import sets
-from evaluation.evaluate import networks
+from evaluation.evaluate import Evaluation, networks
 from evaluation.natural import open_evaluations
 from evaluation.shown import Shown
 from projects.natural_shift.sources import read_workdirs
@@ -69,7 +70,7 @@ def situation(names, place=False):
 def evaluate(names, sets, folder, workdir, place=False):
     config = ConfigDict({"dataset": {}, "eval": {"natural": sets, "natural_dir": str(folder), "enhance": ""}})
     models, dataset, shown = situation(names, place)
-    opened = open_evaluations(models, config, dataset, shown, workdir, networks())
+    opened = open_evaluations(functools.partial(Evaluation, models), config, dataset, shown, workdir, networks())
     found = {c: by_model for evaluation in opened for c, by_model in evaluation.run(progress=False).items()}
     logits = np.asarray(models["standard", 0][1].params["table"][...])
     bits = {condition.corruption: by_model["standard", 0] for condition, by_model in found.items()}
@@ -146,7 +147,7 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     assert table["natural/cifar10_1"] == pytest.approx([100 * counts[1].correct / 70])
     assert table["clean/cifar10_1"] == table["clean"] and not table.synthetic
 
-    monkeypatch.setattr("evaluation.correctness.of_models", None)  # nothing is evaluated again
+    monkeypatch.setattr("evaluation.correctness.ask", None)  # nothing is evaluated again
     assert evaluation_script.run(config, workdir) == counts
     config.eval.natural = ""
     assert evaluation_script.run(config, workdir) == counts  # and no row is lost

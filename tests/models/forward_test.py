@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 import models
-from evaluation.correctness import correct_answers
+from evaluation.correctness import network_logits
 from models.norms import GroupNorm
 from models.resnet import Bottleneck, ResNet
 from models.vit import ViT
@@ -81,8 +81,8 @@ def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch)
 def test_a_network_answers_a_loop_of_batches(name, monkeypatch):
     side = tiny.NETWORKS[name][1]
     graphdef, params, rest = nnx.split(tiny.build(monkeypatch, name), nnx.Param, ...)
-    images, labels = jax.ShapeDtypeStruct((2, 3, side, side, 3), np.uint8), jax.ShapeDtypeStruct((2, 3), np.int32)
-    assert jax.eval_shape(partial(correct_answers, graphdef), params, rest, images, labels).shape == (2, 3)
+    images = jax.ShapeDtypeStruct((2, 3, side, side, 3), np.uint8)
+    assert jax.eval_shape(partial(network_logits, graphdef), params, rest, images).shape[:2] == (2, 3)
 
 
 @pytest.mark.slow

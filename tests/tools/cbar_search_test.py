@@ -117,6 +117,6 @@ def test_the_smoke_search_killed_at_each_stage_ends_in_the_ten_of_an_undisturbed
         kill_when(work, pattern, number)
     again = cbar.search(config, work)
     assert again["ranking"] == content["ranking"] and again["members"] == content["members"]
-    monkeypatch.setattr(evaluate.correctness, "of_models", lambda *given: pytest.fail("evaluated again"))
+    monkeypatch.setattr(evaluate.correctness, "ask", lambda *given: pytest.fail("evaluated again"))
     monkeypatch.setattr(cbar.sampling, "mean_feature", lambda *given: pytest.fail("measured again"))
     assert cbar.search(config, work)["ranking"] == content["ranking"]

@@ -39,7 +39,7 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
         models = study.Trainings(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh).train()
         evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)
     assert len(models) == 6
-    assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "correct_answers": 1}
+    assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "network_logits": 1}
 
 
 def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):

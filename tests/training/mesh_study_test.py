@@ -81,7 +81,7 @@ def run(tmp_path, settings, killed_at):
     end(start(one, settings, 1, 1))
     assert json.loads((eight / "provenance.json").read_text())["device"].startswith("8 x")
     for workdir in (eight, one):
-        assert json.loads((workdir / "compiles.json").read_text()) == {"train_models_block": 1, "correct_answers": 1}
+        assert json.loads((workdir / "compiles.json").read_text()) == {"train_models_block": 1, "network_logits": 1}
     compare(eight, one)
 
 

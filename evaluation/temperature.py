@@ -1,0 +1,132 @@
+"""Temperatures of trained models and ensembles, fitted on training images that none of them was trained on.
+
+The settings of the training, config.dataset.train_limit = L, leave images over: the L that models train on are a prefix of
+the class-balanced order of `data.balanced_prefix`, and the next config.eval.temperature ones are held out. WORKDIR/
+temperatures.json keeps the temperatures, bound to the models and to these images.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+from analysis.answers import Key
+from analysis.confidence import temperature
+from data import Split, balanced_prefix
+from data.dataset import describe
+from evaluation import correctness
+from evaluation.correctness import Ensemble, Model
+from evaluation.evaluate import Prepare, digests, ensembles, prepared
+from evaluation.shown import Shown
+from runtime import artifacts, distributed
+from runtime.log import log
+from runtime.settings import SettingsError
+from runtime.workdirs import Workdir
+from training import study
+
+FILE = "temperatures.json"
+_REMEDY = "remove it to fit the temperatures again"
+
+
+def asked_for(
+    models: Mapping[Key, Model], config: ConfigDict, workdir: Workdir, mesh: Mesh, prepare: Prepare | None = None
+) -> tuple[dict[Key, Model | Ensemble], dict[Key, float]]:
+    """Adds what config.eval.ensemble and config.eval.temperature ask for.
+
+    Args:
+      models: {(name, seed): network}.
+      config: of the models and of the evaluation.
+      workdir: keeps the temperatures.
+      mesh: devices that classify.
+      prepare: see `evaluation.evaluate.networks`.
+
+    Returns:
+      (the models, with the ensembles over seeds if they are asked for; the temperature of each if it is asked for).
+
+    Raises:
+      SettingsError: the training left no images over.
+      DamagedFileError: the file of temperatures is damaged or was edited.
+    """
+    every = dict(models) | (ensembles(models) if config.eval.ensemble else {})
+    if not config.eval.temperature:
+        return every, {}
+    return every, _fitted(every, held_out(config, mesh), workdir, config.eval.enhance, prepare)
+
+
+def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
+    """Shows the clean training images that follow those that the models of `config` were trained on.
+
+    Raises:
+      SettingsError: there are too few, or it is not known which images the models saw.
+    """
+    limit, number = config.dataset.train_limit, config.eval.temperature
+    if "imported" in config:
+        raise SettingsError(
+            "config.eval.temperature: expected models that were trained here, found imported weights, whose training "
+            "images are not known"
+        )
+    if not limit:
+        raise SettingsError(
+            f"config.eval.temperature: expected models trained with config.dataset.train_limit, which leaves {number} "
+            "training images over, found models that were trained on all of them"
+        )
+    larger = ConfigDict(config.to_dict())
+    larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
+    train = study.load_dataset(larger).train
+    if len(train) < limit + number:
+        raise SettingsError(
+            f"config.eval.temperature: expected {number} training images beyond the {limit} of config.dataset.train_limit, "
+            f"found {len(train) - limit}"
+        )
+    rest = np.setdiff1d(np.arange(len(train)), balanced_prefix(train.labels, limit))
+    images, side = np.asarray(train.images[rest]), config.dataset.image_size
+    start = (images.shape[1] - side) // 2 if config.dataset.train_size else 0  # larger for crops: the centre
+    if start:
+        images = np.ascontiguousarray(images[:, start : start + side, start : start + side])
+    split = Split(images, np.asarray(train.labels)[rest], np.asarray(train.index)[rest])
+    return Shown(split, mesh, config.eval.batch_size, digests=describe(split)["sha256"])
+
+
+def _fitted(models, shown, workdir, enhance, prepare):
+    """Fits the temperatures that the workdir does not hold, and keeps them there: {(name, seed): T}."""
+    before = _read(workdir, shown)
+    now, fits = digests(models), {}
+    for key, digest in now.items():
+        entry = before.get(_name(key))
+        if entry and entry["model"] == digest:
+            fits[key] = entry
+    missing = {key: model for key, model in models.items() if key not in fits}
+    if missing:
+        scores: dict[Key, list[np.ndarray]] = {key: [] for key in missing}
+        for key, logits, _, number in correctness.logits_of(prepared(missing, shown, prepare), shown, enhance):
+            scores[key].append(distributed.fetch(logits).reshape(-1, logits.shape[-1])[:number])
+        for key, parts in scores.items():
+            found = temperature.fit(np.concatenate(parts), np.asarray(shown.split.labels))
+            if found.at_bound:
+                log.warning(
+                    "%s, seed %d: no finite temperature is best; %g is the end of the range.", *key, found.value
+                )
+            fits[key] = {"model": now[key], **found._asdict()}
+        if workdir.writes:
+            record = {"images": dict(shown.digests), "models": before | {_name(key): fits[key] for key in missing}}
+            artifacts.write_record(workdir / FILE, record)
+    return {key: fits[key]["value"] for key in models}
+
+
+def _read(workdir, shown) -> dict[str, Any]:
+    """What the workdir holds of the same images: {model|seed: entry}."""
+    if not workdir.exists(FILE):
+        return {}
+    record = workdir.for_all(_read_record, workdir / FILE)
+    return record["models"] if record["images"] == dict(shown.digests) else {}
+
+
+def _read_record(path):
+    entry = {"model": str, "value": float, "at_bound": bool, "before": float, "after": float}
+    return artifacts.read_record(path, _REMEDY, shape={"images": {str: str}, "models": {str: entry}})
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}|{key[1]}"

@@ -1,0 +1,215 @@
+"""Answers hold their confidence: of a network, after temperature scaling, and of ensembles, against float64."""
+
+import dataclasses
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from scipy.special import log_softmax, logsumexp
+
+import data
+import eval as evaluation
+from analysis import answers
+from analysis.answers import PLAIN, SCALED
+from corruptions.scoring.conditions import Condition
+from corruptions.scoring.confidence import decode
+from evaluation import correctness, temperature
+from evaluation.evaluate import ensembles
+from evaluation.shown import Shown, ShownNatural
+from runtime import artifacts, meshes
+from runtime.files import DamagedFileError
+from runtime.settings import SettingsError
+from tests.training import tiny
+from training import states, study
+
+NUMBER, CLASSES = 23, 6
+GENERATOR = np.random.default_rng(4)
+
+
+class Table(nnx.Module):
+    """Logits that its table has for the first pixel of an image."""
+
+    def __init__(self, seed):
+        logits = 3 * np.random.default_rng(seed).normal(size=(NUMBER, CLASSES))
+        self.table = nnx.Param(jnp.asarray(logits, jnp.float32))
+
+    def __call__(self, images, train):
+        return self.table[...][images[:, 0, 0, 0].astype(jnp.int32)], {}
+
+
+def network(seed):
+    graphdef, params, statistics = nnx.split(Table(seed), nnx.Param, ...)
+    return graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+
+
+@pytest.fixture(scope="module")
+def three():
+    """({key: network}, their logits [3, N, C], the images, which the last batch does not fill)."""
+    models = {("standard", seed): network(seed) for seed in range(3)}
+    logits = np.stack([state.params["table"][...] for _, state in models.values()]).astype(np.float64)
+    images = np.zeros((NUMBER, 4, 4, 3), np.uint8)
+    images[:, 0, 0, 0] = np.arange(NUMBER)
+    labels = GENERATOR.integers(0, CLASSES, NUMBER).astype(np.int32)
+    split = data.Split(jnp.asarray(images), jnp.asarray(labels), np.arange(NUMBER))
+    return models, logits, Shown(split, meshes.data_mesh(), 10)
+
+
+def check(stored, correct, logs, labels):
+    """Compares stored confidence with ln p [N, C]."""
+    found, p = decode(stored, correct), np.exp(logs)
+    np.testing.assert_array_equal(found.predicted, logs.argmax(1))
+    np.testing.assert_array_equal(correct, logs.argmax(1) == labels)
+    np.testing.assert_allclose(found.loss, -logs[np.arange(len(labels)), labels], atol=5e-4)
+    np.testing.assert_allclose(found.rest, np.sort(p, 1)[:, :-1].sum(1), rtol=2e-5)
+    np.testing.assert_allclose(found.squares, (p**2).sum(1), atol=1e-5)
+
+
+def test_networks_ensembles_and_temperatures_are_asked_at_once(three, monkeypatch):
+    models, logits, shown = three
+    calls, original = [], correctness.network_logits
+    monkeypatch.setattr(correctness, "network_logits", lambda *given: calls.append(1) or original(*given))
+    mixed = ensembles(models)
+    (key,) = mixed
+    assert key == ("standard+ensemble=0.1.2", 0)
+    found = correctness.ask({**models, **mixed}, shown, temperatures={("standard", 1): 2.5, key: 0.5})
+    assert len(calls) == 3  # each network once
+    labels = np.asarray(shown.split.labels)
+    for seed in range(3):
+        answered = found["standard", seed]
+        check(answered.confidence[PLAIN], answered.correct, log_softmax(logits[seed], 1), labels)
+        assert answered.confidence.keys() == ({PLAIN, SCALED} if seed == 1 else {PLAIN})
+    check(
+        found["standard", 1].confidence[SCALED], found["standard", 1].correct, log_softmax(logits[1] / 2.5, 1), labels
+    )
+    mean = logsumexp(log_softmax(logits, 2), axis=0) - np.log(3)
+    check(found[key].confidence[PLAIN], found[key].correct, mean, labels)
+    check(found[key].confidence[SCALED], found[key].correct, log_softmax(mean / 0.5, 1), labels)
+    losses = [decode(of.confidence[PLAIN], of.correct).loss.mean() for of in found.values()]
+    assert losses[3] < np.mean(losses[:3])
+
+
+def test_classes_that_count_as_one_label_have_the_score_of_the_best(three):
+    models, logits, shown = three
+    groups = np.array([2, 0, -1, 2, 1, 0], np.int32)
+    labels = GENERATOR.integers(0, 3, NUMBER).astype(np.int32)
+    split = dataclasses.replace(shown.split, labels=jnp.asarray(labels))
+    natural = ShownNatural(split, groups, shown.mesh, 10, {}, Condition("natural/some", "0"))
+    answered = correctness.ask({"": models["standard", 0]}, natural)[""]
+    of_labels = np.stack([logits[0][:, groups == label].max(1) for label in range(3)], 1)
+    check(answered.confidence[PLAIN], answered.correct, log_softmax(of_labels, 1), labels)
+
+
+def test_outputs_that_are_not_finite_are_refused_by_condition(three):
+    models, _, shown = three
+    graphdef, state = models["standard", 0]
+    broken = state._replace(params=jax.tree.map(lambda leaf: leaf.at[3, 0].set(jnp.nan), state.params))
+    with pytest.raises(ValueError, match="expected finite outputs for images under clean, found NaN"):
+        correctness.ask({"": (graphdef, broken)}, shown)
+
+
+# In a workdir.
+
+
+@pytest.fixture(scope="module")
+def study_of_two(tmp_path_factory):
+    """A study of two seeds that trained on 160 images, of networks that saw none."""
+    folder, given = tmp_path_factory.mktemp("confidence") / "work", tiny.config()
+    for seed in (0, 1):
+        given.seed = seed
+        tiny.untrained_workdir(study.model_dir(folder, "standard", seed), given)
+        tiny.finish(study.model_dir(folder, "standard", seed), given, seed)
+    given.seed = 0
+    artifacts.write_record(folder / "config.json", given.to_dict())
+    return folder
+
+
+def run(folder, corruptions=(), **changed):
+    config = tiny.config()
+    config.eval.update({"corruptions": corruptions, "severity": "1"} | changed)
+    return {row.key: row for row in evaluation.run(config, folder)}
+
+
+def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_path, monkeypatch):
+    folder = shutil.copytree(study_of_two, tmp_path / "work")
+    config = tiny.config()
+    config.eval.temperature = 40
+    shown = temperature.held_out(config, meshes.data_mesh())
+    whole = data.load("shapes", train_limit=200, test_limit=1).train
+    np.testing.assert_array_equal(np.sort(shown.split.index), np.arange(160, 200))
+    np.testing.assert_array_equal(shown.split.images, whole.images[shown.split.index])
+
+    counts = run(folder, ("noc/hue",), severity="0.5", temperature=40, ensemble=True)
+    key = ("standard+ensemble=0.1", 0)
+    assert {cell[:2] for cell in counts} == {("standard", 0), ("standard", 1), key}
+    fits = artifacts.read_record(folder / temperature.FILE)["models"]
+    assert fits.keys() == {"standard|0", "standard|1", "standard+ensemble=0.1|0"}
+    for fit in fits.values():
+        assert fit["after"] <= fit["before"]
+    by_model, record = answers.read_answered(folder / "answers" / "noc.hue-0.5.npz")
+    assert record.temperatures == {("standard", seed): fits[f"standard|{seed}"]["value"] for seed in (0, 1)} | {
+        key: fits["standard+ensemble=0.1|0"]["value"]
+    }
+    assert all(answered.confidence.keys() == {PLAIN, SCALED} for answered in by_model.values())
+    assert answers.trained_digest(folder, *key) == record.models[key] != record.models["standard", 0]
+    found = answers.read(folder).confidence("noc/hue", 0.5)
+    assert set(found) == {(*model, name) for model in by_model for name in (PLAIN, SCALED)}
+    assert found["standard", 0, PLAIN].correct.sum() == counts["standard", 0, "noc/hue", 0.5].correct
+
+    monkeypatch.setattr(correctness, "network_logits", lambda *args: pytest.fail("evaluated again"))
+    assert run(folder, ("noc/hue",), severity="0.5", temperature=40, ensemble=True) == counts
+    assert run(folder, ("noc/hue",), severity="0.5").keys() == counts.keys()
+
+
+def test_a_member_that_was_trained_again_makes_its_ensemble_stale(study_of_two, tmp_path):
+    folder = shutil.copytree(study_of_two, tmp_path / "work")
+    run(folder, ensemble=True)
+    tiny.train_again(study.model_dir(folder, "standard", 0), tiny.config())
+    assert {count.model for count in answers.read(folder).counts} == {"standard"}
+
+
+def test_answers_of_before_are_read_and_evaluated_again_where_temperatures_are_asked_for(study_of_two, tmp_path):
+    folder = shutil.copytree(study_of_two, tmp_path / "work")
+    before = run(folder)
+    path = folder / "answers" / "clean-0.npz"
+    bits, record = answers.read_file(path)
+    answers.write(path.parent, bits, record)
+    archive, made_from = artifacts.read(path)
+    del made_from["temperatures"]
+    artifacts.write(path, archive, made_from)
+    assert run(folder) == before and not answers.read_answered(path)[0]["standard", 0].confidence
+    with pytest.raises(
+        ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of standard"
+    ):
+        answers.read(folder).confidence("clean", 0)
+    assert run(folder, temperature=40) == before
+    assert answers.read_answered(path)[0]["standard", 0].confidence.keys() == {PLAIN, SCALED}
+
+
+@pytest.mark.parametrize(
+    "limit, number, imported, message",
+    [
+        (0, 5, False, "with config.dataset.train_limit, which leaves 5 training images over, found models that were"),
+        (7990, 11, False, "expected 11 training images beyond the 7990 of config.dataset.train_limit, found 10"),
+        (100, 5, True, "found imported weights, whose training images are not known"),
+    ],
+)
+def test_trainings_that_leave_no_images_are_refused(limit, number, imported, message, monkeypatch):
+    config = tiny.config()
+    config.dataset.train_limit, config.eval.temperature = limit, number
+    if imported:
+        config.imported = {"file": "some.pth"}
+    tiny_set = data.load("shapes", train_limit=10, test_limit=1)
+    many = dataclasses.replace(tiny_set.train, images=np.zeros((8000, 1, 1, 3), np.uint8), labels=np.zeros(8000, int))
+    monkeypatch.setattr(study, "load_dataset", lambda config: dataclasses.replace(tiny_set, train=many))
+    with pytest.raises(SettingsError, match=message):
+        temperature.held_out(config, meshes.data_mesh())
+
+
+def test_edited_temperatures_are_refused(study_of_two, tmp_path):
+    folder = shutil.copytree(study_of_two, tmp_path / "work")
+    (folder / temperature.FILE).write_text('{"images": {}, "models": {}, "sha256": "0"}')
+    with pytest.raises(DamagedFileError, match=r"temperatures\.json.*; remove it to fit the temperatures again"):
+        run(folder, temperature=40)
