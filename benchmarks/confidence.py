@@ -7,7 +7,6 @@ prints the median over nine pairs of the ratio of CPU times, of showing 2,000 im
 
 from runtime import command  # isort: skip
 
-import argparse
 import statistics
 import time
 
@@ -53,12 +52,8 @@ def _correct(logits, labels):
 
 
 def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="small_resnet", help="name of the network")
-    parser.add_argument("--images", type=int, default=2000, help="number of images")
-    given = parser.parse_args(argv[1:])
-    ratios = measure(given.model, given.images)
-    print(f"{given.model}, {given.images} images: {statistics.median(ratios):.4f} ({min(ratios):.4f}..{max(ratios):.4f})")
+    ratios = measure()
+    print(f"ratio of CPU times: median {statistics.median(ratios):.4f}, {min(ratios):.4f} to {max(ratios):.4f}")
 
 
 if __name__ == "__main__":

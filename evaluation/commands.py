@@ -32,7 +32,7 @@ from training import study
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     """Evaluates every finished model of `workdir` under config.eval.
 
-    Everything is opened and checked before the first image is shown: models, datasets, earlier answers, the reference.
+    Everything is opened and checked before the first test image is shown: models, datasets, earlier answers, the reference.
 
     Returns:
       The rows of counts.csv in process 0, None in others.
