@@ -1,4 +1,4 @@
-"""The standing attack, `make torture`: kills, damages, hostile inputs, fuzz, rivals and full disks.
+"""The standing attack, `make torture`: kills, Ctrl-C, damages, closed outputs, hostile inputs, rivals, full disks.
 
 Each attack is a module with a function that runs one case, chosen by a seed alone. `cases` draws
 the seeds and keeps the log; `scenarios` says which commands are attacked, `places` where,

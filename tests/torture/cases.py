@@ -15,7 +15,7 @@ import numpy as np
 
 from runtime.artifacts import git_revision
 from runtime.files import locked
-from tests.torture import commands, damages, disks, fuzz, hostile, kills, outcomes, rivals
+from tests.torture import commands, damages, disks, fuzz, hostile, interrupts, kills, outcomes, rivals, streams, views
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place
 from tests.torture.workers import Worker
@@ -26,12 +26,18 @@ _ON_FILES = {
     "rivals": rivals.case,
     "disks": disks.case,
     "settings": hostile.settings,
+    "interrupts": interrupts.case,
+    "streams": streams.case,
 }
 _IN_WORKER = {"fuzz": fuzz.case, "images": hostile.images, "calls": hostile.calls}
-_UNITS = {"kills": "kills", "damages": "damages", "fuzz": "pictures", "calls": "calls", "images": "files"}
+_IN_WORKER |= {"clips": views.clips, "each": views.each}
+_UNITS = {
+    **{"kills": "kills", "damages": "damages", "interrupts": "signals", "fuzz": "pictures", "clips": "frames"},
+    **{"each": "images", "calls": "calls", "images": "files"},
+}
 _SHARES = {  # of the time
-    **{"kills": 45, "damages": 22, "fuzz": 18, "disks": 5},
-    **{"images": 3, "rivals": 3, "settings": 2, "calls": 1},
+    **{"kills": 26, "damages": 18, "interrupts": 15, "streams": 7, "disks": 5, "rivals": 4},
+    **{"fuzz": 10, "clips": 5, "each": 5, "images": 2, "settings": 2, "calls": 1},
 }
 ATTACKS = tuple(_SHARES)
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tests import processes
 from tests.processes import ROOT
 
-LIMIT = 240.0  # seconds after which a command counts as hanging
+LIMIT = 240.0  # CPU seconds of a command that hangs, or seconds in which it takes none
 
 
 class Clock:
@@ -34,16 +35,47 @@ class Clock:
 CLOCK = Clock()
 
 
+class Watch:
+    """Whether a process hangs: it takes many CPU seconds, or none at all for minutes. A busy machine makes it slow, not
+    hanging.
+
+    Attributes:
+      seconds: CPU seconds from the beginning of the watch to the last look.
+      hung: whether `hangs` was ever true.
+    """
+
+    def __init__(self, pid: int):
+        self._pid, self._began, self._looked, self._moved = pid, _cpu_seconds(pid), -1.0, CLOCK.tick()
+        self.seconds, self.hung = 0.0, False
+
+    def look(self) -> float:
+        """Returns the CPU seconds of the process, and of those that it started, since the beginning."""
+        now = _cpu_seconds(self._pid) - self._began
+        if now > self.seconds:
+            self.seconds, self._moved = now, CLOCK.tick()
+        return self.seconds
+
+    def hangs(self) -> bool:
+        """Looks every tenth of a second."""
+        now = CLOCK.tick()
+        if now - self._looked > 0.1:
+            self._looked = now
+            self.hung = self.hung or self.look() > LIMIT or now - self._moved > LIMIT
+        return self.hung
+
+
 @dataclasses.dataclass(frozen=True)
 class Ending:
-    """How a process ended: exit status (negative: the signal), what it printed, seconds, and
-    whether a signal was sent while it ran."""
+    """How a process ended: exit status (negative: the signal), what it printed, seconds, whether a
+    signal was sent while it ran, and the CPU seconds that it took before and after that."""
 
     status: int
     output: str
     seconds: float
     disturbed: bool = False
     hung: bool = False
+    before: float = 0.0
+    after: float = 0.0
 
     @property
     def traceback(self) -> bool:
@@ -63,6 +95,7 @@ class Process:
       environment: variables that are set besides this process's own.
       anew: start a Python that imports everything by itself, in place of a fork.
       file_size: no file may grow beyond so many bytes, as on a full disk.
+      streams: a shell's words behind the command, such as `>&-` or `| true`; it starts anew then.
     """
 
     def __init__(
@@ -72,12 +105,16 @@ class Process:
         environment: Mapping[str, str] | None = None,
         anew: bool = False,
         file_size: int | None = None,
+        streams: str = "",
     ):
         command, own, self._began = [sys.executable, *argv], os.environ | dict(environment or {}), CLOCK.tick()
+        anew = anew or bool(streams)
         self._file = tempfile.TemporaryFile() if anew else None  # noqa: SIM115
+        if streams:
+            command = ["bash", "-c", f'set -o pipefail; "$0" "$@" {streams}', *command]
         if anew:
-            streams = {"stdout": self._file, "stderr": subprocess.STDOUT}
-            self._process = subprocess.Popen(command, cwd=ROOT, env=own, start_new_session=True, **streams)
+            outputs = {"stdout": self._file, "stderr": subprocess.STDOUT}
+            self._process = subprocess.Popen(command, cwd=ROOT, env=own, start_new_session=True, **outputs)
         else:
             self._process = processes.Process(command, env=own, together=True)
         if file_size is not None:
@@ -92,28 +129,64 @@ class Process:
         return False
 
     def send(self, number: int) -> None:
-        """Sends a signal to the process."""
+        """Sends a signal to the process; SIGKILL to the commands that it started, too."""
+        started = _children(self._process.pid) if number == signal.SIGKILL else []
         self._process.send_signal(number)
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
-    def wait(self, kill: int | None = None, due: Callable[[float], bool] = lambda seconds: False) -> Ending:
-        """Waits for the end, and sends the signal `kill` once when `due(seconds since the start)` says so."""
-        disturbed = hung = False
+    def wait(
+        self,
+        kill: int | None = None,
+        due: Callable[[float], bool] = lambda seconds: False,
+        again: float | None = None,
+    ) -> Ending:
+        """Waits for the end, and sends the signal `kill` when `due(seconds since the start)` says so, and once more
+        `again` seconds later."""
+        watch = Watch(self._process.pid)
+        sent, before = None, 0.0
         while self.running():
             seconds = CLOCK.tick() - self._began
-            if not disturbed and kill is not None and due(seconds):
+            if sent is None and kill is not None and due(seconds):
+                before = watch.look()
                 self.send(kill)
-                disturbed = True
-            if seconds > LIMIT:
+                sent = seconds
+            if sent is not None and again is not None and seconds > sent + again:
+                self.send(kill)
+                again = None
+            if watch.hangs():
                 self.send(signal.SIGKILL)
-                hung = True
-            time.sleep(0.004)
-        return Ending(self._process.returncode, self._output(), CLOCK.tick() - self._began, disturbed, hung)
+            time.sleep(0.01)
+        after = 0.0 if sent is None else max(0.0, watch.seconds - before)
+        seconds = CLOCK.tick() - self._began
+        return Ending(self._process.returncode, self._output(), seconds, sent is not None, watch.hung, before, after)
 
     def _output(self):
         if self._file is None:
             return self._process.communicate()[0]
         self._file.seek(0)
         return self._file.read().decode(errors="replace")
+
+
+def _children(pid):
+    """Processes that a process started and that run, at any depth."""
+    found = []
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                found += [child, *_children(child)]
+    return found
+
+
+def _cpu_seconds(pid):
+    """CPU seconds so far of a process, and of the processes that it started."""
+    found = 0
+    for one in (pid, *_children(pid)):
+        with contextlib.suppress(OSError):
+            words = pathlib.Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            found += sum(map(int, words[11:15]))
+    return found / os.sysconf("SC_CLK_TCK")
 
 
 _LIVE: set[Process] = set()

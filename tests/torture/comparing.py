@@ -6,8 +6,13 @@ import pathlib
 import re
 from collections.abc import Mapping
 
+from runtime import artifacts
+from runtime.files import DamagedFileError
+from training import checkpoint
+
 _OF_THE_RUN = re.compile(  # who ran when and how fast
     r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
+    r"|(^|/)[\w.]+=[\w.]+\.log$"
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
 _MINUTE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of the report, and of files it tells of
@@ -53,6 +58,12 @@ def _content(path):
     content = path.read_bytes()
     if path.name == "metrics.jsonl":
         return re.sub(rb'"images_per_second": [\d.e+-]+', b"", content)
+    if path.name == "style.npz":  # its record says when it was written
+        try:
+            arrays, record = artifacts.read(path)
+        except (DamagedFileError, OSError):
+            return content
+        return repr((checkpoint.digest(arrays), {k: v for k, v in record.items() if k != "provenance"})).encode()
     if path.suffix == ".html":
         return _MINUTE.sub(b"", content)
     if path.name in _REMOVED:

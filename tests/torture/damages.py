@@ -19,7 +19,9 @@ _MEETS = {
     "train": ("train", "eval", "adapt"),
     "eval": ("eval",),
     "overlap": ("overlap", "calibrate", "msd", "select", "report"),
+    "decoder": ("decoder", "styles"),
     **{name: (name,) for name in ("calibrate", "msd", "write_npy", "write_folders", "stored", "folder", "select")},
+    **{name: (name,) for name in ("sweep", "schemes", "features", "styles")},
 }
 _NUMBER = re.compile(rb"(?<![\w.-])\d+(\.\d+)?(?![\w-])")
 

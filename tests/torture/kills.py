@@ -12,6 +12,7 @@ from tests.torture.places import Place
 _WEIGHTS = {  # small for those that take long
     **{"train": 3, "eval": 3, "overlap": 2, "judge": 2, "stream": 1, "write_npy": 5, "write_folders": 4},
     **{"calibrate": 1, "msd": 1, "adapt": 2, "select": 1, "report": 1, "folder": 2, "stored": 2},
+    **{"sweep": 1, "schemes": 1, "features": 1, "decoder": 2, "styles": 3},
 }
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _STATUS = {  # signal -> exit statuses of a process it ended
@@ -41,7 +42,7 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
         if ending.hung:
             return Outcome("lost", f"{what}: hangs\n{ending.tail()}", kills)
         if ending.disturbed and ending.status in _STATUS[number]:
-            if ending.traceback and ending.seconds > 1:
+            if ending.traceback and ending.before > 0.3:
                 complaint = f"a traceback after {story[-1]}\n{ending.tail(1500)}"
         elif ending.status:
             return Outcome("lost", f"{what}: status {ending.status}\n{ending.tail()}", kills)

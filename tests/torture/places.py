@@ -113,7 +113,18 @@ def _make_material(folder):
 
 def _code():
     """Digest of the code that is attacked: with other code the references are made anew."""
-    folders = ("analysis", "configs", "corruptions", "data", "evaluation", "models", "runtime", "tools", "training")
+    folders = (
+        "analysis",
+        "configs",
+        "corruptions",
+        "data",
+        "evaluation",
+        "models",
+        "projects",
+        "runtime",
+        "tools",
+        "training",
+    )
     paths = [path for folder in folders for path in (commands.ROOT / folder).rglob("*.py")]
     paths += [*commands.ROOT.glob("*.py"), pathlib.Path(scenarios.__file__)]
     digest = hashlib.sha256()

@@ -10,6 +10,7 @@ from tests.torture.outcomes import Outcome
 from tests.torture.places import Place
 
 _NAMES = ("train", "eval", "overlap", "judge", "write_npy", "write_folders", "calibrate", "msd", "adapt", "folder")
+_NAMES += ("sweep", "schemes", "features", "decoder", "styles")
 
 
 def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:

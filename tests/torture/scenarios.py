@@ -54,6 +54,28 @@ _ADAPT = (
     *("-m", "tools.adapt", "--source={case}/work", "--workdir={case}/adapted", "--config.adapt.scheme="),
     *("--config.adapt.images=64", "--config.adapt.batch_size=32"),
 )
+_ONE_EPOCH = (*_SMALL, "--config.train.epochs=1")
+_SWEEP = (
+    *("-m", "tools.sweep", "--config=configs/aug.py:noc/border", *_ONE_EPOCH, _WORKDIR),
+    *("--sweep", "train.label_smoothing=0.0,0.1"),
+)
+_SCHEMES = (
+    *("-m", "tools.scheme_study", "--config=configs/scheme_study.py:smoke", *_ONE_EPOCH, _WORKDIR),
+    *("--config.study.schemes=('standard','patch_gaussian')", "--config.study.seeds=(0,)"),
+    "--config.eval.corruptions=('noc/hue',)",
+)
+_FEATURES = (
+    *("-m", "tools.msd", "--experiment=subsets", "--config=configs/msd.py:smoke", _WORKDIR),
+    *(f"--config.msd.corruptions={_PAIR}", "--config.msd.severity=1"),
+)
+_DECODER = (
+    *("-m", "projects.structural.train_style_decoder", "--config=projects/structural/configs/style_decoder.py:smoke"),
+    *("--config.adain.widths=(4,4,8,8)", "--config.adain.batch_size=4", "--config.adain.steps=120", _WORKDIR),
+)
+_STYLES = (
+    *("-m", "projects.structural.stylize", "--style={case}/work/style.npz", "--source={material}/tree", "--limit=40"),
+    *("--preprocess=resize", "--size=32", "--severities=2,5", "--out={case}/out"),
+)
 _FOLDER = (
     *("train.py", "--config=configs/default.py", *_SMALL, "--config.train.epochs=1", _WORKDIR),
     *("--config.dataset.name=image_folder", "--config.dataset.data_dir={material}/tree"),
@@ -72,5 +94,11 @@ SCENARIOS = {
     "adapt": Scenario(_ADAPT, start=("train",)),
     "select": Scenario(("select_noc.py", "--overlap={case}/work/overlap.csv", "--sweep"), start=("overlap",)),
     "report": Scenario(("-m", "tools.report", _WORKDIR, "--nosamples"), start=("overlap",)),
+    "samples": Scenario(("-m", "tools.report", _WORKDIR), start=("overlap",)),
+    "sweep": Scenario(_SWEEP),
+    "schemes": Scenario(_SCHEMES),
+    "features": Scenario(_FEATURES, start=("overlap",)),
+    "decoder": Scenario(_DECODER),
+    "styles": Scenario(_STYLES, start=("decoder",)),
     "folder": Scenario(_FOLDER, environment={"JAXC_CACHE_DIR": "{case}/cache"}),
 }

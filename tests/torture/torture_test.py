@@ -7,7 +7,7 @@ import pytest
 
 from analysis import answers
 from runtime.files import DamagedFileError
-from tests.torture import cases, commands, comparing, damages, fuzz, given_draws, hostile, outcomes
+from tests.torture import cases, commands, comparing, damages, fuzz, given_draws, hostile, outcomes, views
 from tests.torture.outcomes import FAILURES, Outcome
 
 
@@ -39,6 +39,36 @@ def test_fuzz_sees_a_corruption_that_is_not_its_reference(monkeypatch):
     assert given_draws.compare(rng, "noc/contrast", (16, 16)) == []
     monkeypatch.setattr(given_draws.noc, "contrast", lambda image, params: image)
     assert given_draws.compare(rng, "noc/contrast", (16, 16))
+
+
+@pytest.mark.parametrize("attack", ["clips", "each"])
+def test_a_slice_of_clips_and_of_many_sizes_and_that_they_see_other_draws(attack, monkeypatch):
+    monkeypatch.setattr(views, "NAMES", ("noc/border",))
+    monkeypatch.setattr(views, "_CLIP_SHAPES", ((16, 16),))
+    outcome = getattr(views, attack)(cases.generator(attack, 1, 0))
+    assert outcome.kind == "same", outcome
+    corrupt, each = views.corruptions.corrupt, views.corruptions.corrupt_each
+
+    def corrupt_others(key, images, name, severity, axis=None, **given):
+        return corrupt(key, images[::-1] if axis else images, name, severity, axis=axis, **given)
+
+    def each_others(key, images, name, severity, **given):
+        return each(key, images, name, severity if given else severity / 2, **given)
+
+    monkeypatch.setattr(views.corruptions, "corrupt", corrupt_others)
+    monkeypatch.setattr(views.corruptions, "corrupt_each", each_others)
+    outcome = getattr(views, attack)(cases.generator(attack, 1, 0))
+    assert outcome.kind == "wrong", outcome
+
+
+def test_a_process_that_takes_no_time_hangs_and_one_whose_output_nobody_reads_ends(monkeypatch):
+    done = commands.Process(["-c", "print('x' * 300_000)"], streams="| true").wait()
+    assert done.status != 0 and not done.hung
+    monkeypatch.setattr(commands, "LIMIT", 0.6)
+    hanging = commands.Process(["-c", "import time; time.sleep(60)"], anew=True).wait()
+    assert hanging.hung and hanging.status == -9 and hanging.seconds < 30
+    busy = commands.Process(["-c", "while True: pass"], anew=True).wait()
+    assert busy.hung and busy.status == -9
 
 
 @pytest.mark.parametrize("number", range(2))
