@@ -74,6 +74,7 @@ def heatmap(
     scale: Scale = OVERLAP,
     title: str = "Corruption overlap",
     provenance: str = "",
+    notes: Sequence[str] = (),
 ) -> Figure:
     """Draws overlaps, or directed transfers from the row to the column.
 
@@ -89,7 +90,7 @@ def heatmap(
       tree: order by `cluster_order` and draw the tree at the right: two branches join at the mean overlap of their
         members.
       scale: `OVERLAP` or `TRANSFER`.
-      title, provenance: see `analysis.figures.set_titles`.
+      title, provenance, notes: see `analysis.figures.set_titles`.
 
     Raises:
       ValueError: shapes that do not fit, or an unknown flag.
@@ -124,7 +125,7 @@ def heatmap(
     if directed:
         axes.set_ylabel("trained with", fontsize=8)
         axes.set_xlabel("tested on", fontsize=8)
-    notes = [text for flag, text in _LEGEND.items() if flag in flags]
+    notes = [*notes, *(text for flag, text in _LEGEND.items() if flag in flags)]
     notes += [f"hatched colour: standard error above {UNCERTAIN}"] if (unsure & ~np.isnan(values) & off).any() else []
     set_titles(axes, title, provenance, notes)
     if tree and n > 2:

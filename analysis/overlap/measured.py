@@ -1,7 +1,8 @@
 """Measured overlaps as a selection or a comparison takes them: computed from a workdir, or read from somebody's files.
 
 overlap.csv        corruption,<name>,<name>,...: the matrix, O clipped at 0, diagonal 1, `nan` where it is undefined
-overlap_long.csv   i,j,O,se,T_ij,T_ji,flags: a row for each pair, with standard error and directed transfers
+overlap_long.csv   i,j,O,se,T_ij,T_ji,flags,se_holds: a row for each pair, with standard error, directed transfers, and
+                   the noise that the error holds (files from outside may lack the last column)
 """
 
 import itertools
@@ -14,8 +15,9 @@ import pandas as pd
 
 from analysis import frames
 from analysis.overlap.score import Overlap
+from analysis.overlap.uncertainty import held_noise
 
-_PAIRS = ("i", "j", "O", "se", "T_ij", "T_ji", "flags")
+_PAIRS = ("i", "j", "O", "se", "T_ij", "T_ji", "flags", "se_holds")
 _SYMMETRY = 1e-9
 
 
@@ -58,9 +60,10 @@ def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
       se: standard errors of the unclipped overlap, [n, n].
     """
     rows, values = [], (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
+    held = held_noise(overlap.seeds)
     for i, j in itertools.combinations(range(len(overlap.names)), 2):
         flags = [f"{f}:{s}" for f, s in ((overlap.flags[i], "i"), (overlap.flags[j], "j")) if f]
-        rows.append((overlap.names[i], overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-"))
+        rows.append((overlap.names[i], overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-", held))
     return frames.of_rows(rows, _PAIRS)
 
 
@@ -96,12 +99,12 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
 def _read_pairs(path, names, overlap):
     """(unclipped overlap, its standard errors) of overlap_long.csv, which must be of the matrix beside it."""
     header, rows = _read(path)
-    if tuple(header) != _PAIRS:
+    if tuple(header) not in (_PAIRS, _PAIRS[:-1]):
         raise ValueError(f"{path}: expected the header {','.join(_PAIRS)}, found {','.join(header)}")
     index = {name: k for k, name in enumerate(names)}
     unclipped, se = np.eye(len(names)), np.full((len(names), len(names)), np.nan)
     missing = set(itertools.combinations(range(len(names)), 2))
-    for i, j, *texts, _ in rows:
+    for i, j, *texts in (row[:6] for row in rows):
         value, error, *transfer = (_number(path, text) for text in texts)
         if i not in index or j not in index:
             continue

@@ -16,7 +16,7 @@ import pandas as pd
 from analysis import answers, figures, frames, heatmaps
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
-from analysis.overlap.uncertainty import Errors, standard_errors
+from analysis.overlap.uncertainty import Errors, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
 from analysis.selection.benchmark import select_benchmark, stability_text
@@ -157,6 +157,7 @@ def write_results(
         se=se,
         title=f"Overlap of {len(names)} corruptions on {dataset}",
         provenance=origin,
+        notes=[f"standard errors: {held_noise(overlap.seeds)}"],
         tree=True,
     )
     figures.save(heatmap, path / "overlap")
@@ -281,7 +282,7 @@ def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
             f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
             *models,
             "",
-            f"overlap (median standard error {median}, from resampling test images):",
+            f"overlap (median standard error {median}, of {held_noise(overlap.seeds)}):",
             f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
             *rows,
             *(f"warning: {sentence}" for sentence in overlap.warnings),

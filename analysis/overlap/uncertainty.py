@@ -1,8 +1,9 @@
 """The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
-Two variances add: noise of the test images, which are resampled, and, with several seeds, the jackknife over seeds (as
-in `analysis.overlap.score`). All models answer the same images, and hard images are hard for all of them. Resampling the
-images accounts for this: errors of differences between models are smaller than under independent answers.
+All errors come from resamples of the accuracies. A resample draws the test images anew. All models answer the same
+images, and hard images are hard for all of them: so errors of differences between models are smaller than under
+independent answers. With several seeds, a resample draws the noise of training, too (`training_noise`); with one seed it
+cannot be known, and every table says "test images only".
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.overlap.score import compute, jackknife_variance, leave_one_out
+from analysis.overlap.score import compute
 
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
@@ -28,6 +29,7 @@ class Errors(NamedTuple):
       transfer: of T, [n, n].
       mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
       unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
+      seeds: number of trainings.
     """
 
     clean: np.ndarray
@@ -40,6 +42,12 @@ class Errors(NamedTuple):
     outgoing: np.ndarray
     incoming: np.ndarray
     unclipped_samples: np.ndarray
+    seeds: int
+
+
+def held_noise(seeds: int) -> str:
+    """Names the noise that standard errors of so many trainings hold."""
+    return "test images only" if seeds == 1 else f"test images and {seeds} trainings"
 
 
 def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Errors:
@@ -53,15 +61,67 @@ def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0)
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator.
     """
-    accuracy, drawn = bits.mean(axis=-1), resample_accuracies(bits, resamples, seed)
+    drawn = resample_accuracies(bits, resamples, seed)
+    if len(bits) > 1:
+        noise = training_noise(bits, resamples, seed)
+        drawn = 1 / (1 + np.exp(-(_logit(drawn, bits.shape[-1]) + noise)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
         samples = _derived(drawn)
         errors = {name: _half_width(values) for name, values in samples.items()}
         errors["overlap"] = _deviation(samples["overlap"])
-        if len(accuracy) > 1:
-            for name, values in _derived(leave_one_out(accuracy)).items():
-                errors[name] = np.hypot(errors[name], np.sqrt(jackknife_variance(values)))
-    return Errors(**errors, unclipped_samples=samples["overlap"])
+    return Errors(**errors, unclipped_samples=samples["overlap"], seeds=len(bits))
+
+
+def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarray:
+    """Draws the noise that the mean of S trainings leaves in the logits of the accuracies, pooled over all models.
+
+    With L[s,m,c] the logit of the accuracy of seed s, model m, condition c, and its mean L[.,m,c] over seeds:
+
+        d[s,m,c] = sqrt(S / (S - 1)) (L[s,m,c] - L[.,m,c])     the deviation of a training; E d^2 is its variance
+        h        = 1 - mean_mc(F[m,c]) / mean_mc(V[m,c])       the share of its variance V that other images would show
+        noise[m] = sqrt(max(0, h) / S) z d[s', m']             z normal; seed s' and model m' drawn for each m
+
+    F is the part of V from images that change between right and wrong from seed to seed: the variance over seeds of the
+    answer to an image, averaged over the N images, over N and over (a (1 - a))^2 of the accuracy a. Resampled images
+    hold that part already. A drawn deviation keeps the covariance of its conditions, and the condition that m' was trained
+    with takes the place of the condition that m was trained with. Models of one seed count as independent. This is the
+    two-way random-effects model of images and trainings, with the variance of trainings pooled over the candidates: two seeds
+    give one degree of freedom for each model, but 1 + n in all.
+
+    Args:
+      bits: correctness [S >= 2, 1 + n, 1 + n, N], standard model and clean images first.
+      resamples: number of draws B.
+      seed: seed of the NumPy generator.
+
+    Returns:
+      Additions to logits, float64 [B, 1 + n, 1 + n].
+    """
+    seeds, models, _, number = bits.shape
+    accuracy = bits.mean(axis=-1)
+    logits = _logit(accuracy, number)
+    mean = accuracy.mean(axis=0)
+    # The variance over seeds of 0 and 1 whose mean over seeds is p is p (1 - p) S / (S - 1).
+    share = bits.mean(axis=0)
+    flips = (share * (1 - share)).mean(axis=-1) * seeds / (seeds - 1) / number
+    flips = flips / np.maximum(mean * (1 - mean), 0.5 / number) ** 2
+    total = logits.var(axis=0, ddof=1).mean()
+    held = max(0.0, 1 - flips.mean() / total) if total > 0 else 0.0
+    deviations = np.sqrt(seeds / (seeds - 1)) * (logits - logits.mean(axis=0))
+    rng = np.random.default_rng([seed, 1])
+    donors = rng.integers(models, size=(resamples, models))
+    rows = deviations[rng.integers(seeds, size=donors.shape), donors]  # [B, model, condition]
+    # The standard model (0) was trained with no condition: nothing changes places with its own.
+    receivers = np.broadcast_to(np.arange(models), donors.shape)
+    draw, model = np.nonzero((donors > 0) & (receivers > 0))
+    ours, theirs = (draw, model, model), (draw, model, donors[draw, model])
+    rows[ours], rows[theirs] = rows[theirs], rows[ours]
+    return np.sqrt(held / seeds) * rng.normal(size=(resamples, models, 1)) * rows
+
+
+def _logit(accuracy, number):
+    """log(a / (1 - a)); accuracies of 0 and 1 count as half an image away from them."""
+    accuracy = np.clip(accuracy, 0.5 / number, 1 - 0.5 / number)
+    return np.log(accuracy / (1 - accuracy))
 
 
 def _derived(full):
@@ -107,7 +167,7 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
 
     All models and corruptions are shown the same resampled images. Counts of correct answers under all resamples are
     one matrix product of the bits with the images' multinomial multiplicities. With several seeds of training the
-    accuracies are averaged over them; noise between trainings is not in the result.
+    accuracies are averaged over them; the noise of training is not in the result.
 
     Args:
       bits: correctness of each answer, bool or 0/1, [1 + n, 1 + n, N] or [S, 1 + n, 1 + n, N]: models (standard first)

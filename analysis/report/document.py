@@ -13,6 +13,7 @@ import markupsafe
 import numpy as np
 
 from analysis import figures, heatmaps
+from analysis.overlap.uncertainty import held_noise
 from analysis.report import further
 from analysis.report.charts import Chart
 from analysis.report.inputs import Study
@@ -72,6 +73,7 @@ def document(
             command=_wrapped(study.provenance.get("command", "not recorded")),
             models=_models(study),
             pairs=_clear_pairs(study),
+            held=held_noise(study.errors.seeds),
             central=_central(study),
             sweep=_sweep(study, selections),
             cards=[_card(study, name) for name in study.selection.members] if study.selection else [],
@@ -220,7 +222,7 @@ def _clear_pairs(study):
 
 def _central(study):
     number = f"{len(study.errors.unclipped_samples):,}"
-    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {number} resamples of the test images."
+    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {number} resamples ({held_noise(study.errors.seeds)})."
 
 
 def _sweep(study, selections):

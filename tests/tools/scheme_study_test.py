@@ -5,7 +5,6 @@ import pytest
 
 import configs.msd
 import configs.scheme_study
-from analysis.errors import summary
 from runtime.workdirs import WorkdirError
 from tests.analysis.made_up import read_counts
 from tests.training import tiny
@@ -68,7 +67,8 @@ def test_the_smoke_study_gives_every_table_and_with_distances_the_correlations(t
     asked = configs.scheme_study.get_config("smoke")
     names = scheme_study.run(asked, tmp_path)
     assert names == ["standard", "augmix=rotate", "augmix=posterize", "augmix", "patch_gaussian", "augmix+jsd"]
-    measures = {(one.benchmark, one.measure) for one in summary.read(tmp_path / "errors_summary.csv")}
+    table = pd.read_csv(tmp_path / "errors_summary.csv")
+    measures = set(zip(table.benchmark, table.measure, strict=True))
     assert {("clean", "mean_error"), ("imagenet_c", "mean_error"), ("cifar10_c_bar", "gap")} <= measures
     assert msd.distances(asked, tmp_path)
     before = finished(tmp_path)

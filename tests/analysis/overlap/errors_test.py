@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from analysis.overlap import overlap_matrix, uncertainty
 from analysis.overlap import study as overlap_study
-from analysis.overlap.measured import read_overlap
+from analysis.overlap.measured import pairs_frame, read_overlap
+from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies, standard_errors
 from tests.tools import report_studies
 
@@ -54,21 +56,68 @@ def test_common_images_make_errors_smaller_than_independent_ones(study):
     assert np.all(standard_errors(one).overlap[off] < independent[off])
 
 
-def test_overlap_errors_are_deviations_over_resamples_and_grow_by_what_seeds_differ(study):
+def test_errors_of_one_seed_are_deviations_over_resampled_images_and_say_so(study):
     _, bits = study
+    overlaps = [
+        overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits[:1], uncertainty.RESAMPLES, seed=0)
+    ]
+    found = standard_errors(bits[:1])
+    np.testing.assert_allclose(found.overlap, np.std(overlaps, axis=0), rtol=1e-12, atol=1e-12)
+    for seeds, text in ((1, "test images only"), (len(SEEDS), "test images and 3 trainings")):
+        overlap = overlap_matrix(bits[:seeds].mean(axis=-1), names=NAMES, number=bits.shape[-1])
+        assert set(pairs_frame(overlap, found.overlap)["se_holds"]) == {text}
+        assert f", of {text}):" in overlap_study.overlap_text(overlap, found.overlap)
 
-    def of_images(bits):
-        overlaps = [
-            overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits, uncertainty.RESAMPLES, seed=0)
-        ]
-        return np.std(overlaps, axis=0)
 
-    single = standard_errors(bits[:1])
-    np.testing.assert_allclose(single.overlap, of_images(bits[:1]), rtol=1e-12, atol=1e-12)
-    several = standard_errors(bits)
-    seeds = overlap_matrix(bits.mean(axis=-1), names=NAMES, number=None)
-    np.testing.assert_allclose(several.overlap, np.hypot(of_images(bits), seeds.se), rtol=1e-9, atol=1e-12)
-    assert np.all(several.gain > seeds.gain_se)
+# Accuracies of synthetic studies: a probit model in which images, images under a condition, trainings, trainings under a
+# condition, and single answers add normal noise, so that the expected accuracies are known exactly.
+IMAGES, IMAGES_UNDER, ANSWERS = 1.2, 0.7, 0.5
+
+
+def synthetic(rng, seeds, training, under, number, candidates=6):
+    """(unclipped overlap without noise [n, n], answers [seeds, 1 + n, 1 + n, number])."""
+    diagonal = np.arange(1, candidates + 1)
+    mean = np.full((candidates + 1, candidates + 1), 1.6)
+    mean[:, 1:] += rng.uniform(-2.1, -0.4, candidates)
+    gains = rng.uniform(0.5, 1.2, candidates)
+    alike = rng.uniform(0, 0.6, (candidates, candidates))
+    baseline = mean[0].copy()
+    mean[1:, 1:] += (alike + alike.T) / 2 * gains
+    mean[diagonal, diagonal] = baseline[1:] + gains
+    total = np.sqrt(IMAGES**2 + IMAGES_UNDER**2 + training**2 + under**2 + ANSWERS**2)
+    *_, truth = compute(scipy.stats.norm.cdf(mean / total))
+    models = candidates + 1
+    latent = mean[..., None] + IMAGES * rng.normal(size=number) + IMAGES_UNDER * rng.normal(size=(models, number))
+    latent = (
+        latent + training * rng.normal(size=(seeds, models, 1, 1)) + under * rng.normal(size=(seeds, models, models, 1))
+    )
+    return truth, latent + ANSWERS * rng.normal(size=(seeds, models, models, number)) > 0
+
+
+def coverage(seeds, training, under, studies, number, resamples):
+    """Shares of the true overlaps within 1.96 errors: errors of images alone, errors of images and trainings."""
+    rng, within, pairs = np.random.default_rng(0), [], np.triu_indices(6, 1)
+    for study in range(studies):
+        truth, bits = synthetic(rng, seeds, training, under, number=number)
+        *_, found = compute(bits.mean(axis=(0, -1)))
+        *_, drawn = compute(resample_accuracies(bits, resamples, study))
+        errors = np.std(drawn, axis=0), standard_errors(bits, resamples, study).overlap
+        within.append([np.mean((np.abs(found - truth) < 1.96 * error)[pairs]) for error in errors])
+    return np.mean(within, axis=0)
+
+
+def test_training_noise_widens_the_intervals_to_what_they_promise():
+    shares = coverage(2, 0.06, 0.06, studies=16, number=500, resamples=100)
+    assert shares[0] < 0.85 and 0.9 < shares[1] <= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize(("training", "under"), [(0, 0), (0.04, 0.04), (0.1, 0.1)])
+def test_nominal_95_percent_intervals_hold_92_to_98_percent_of_the_overlaps(seeds, training, under):
+    alone, held = coverage(seeds, training, under, studies=60, number=1000, resamples=200)
+    assert 0.92 <= held <= 0.98
+    assert not training or alone < 0.9
 
 
 @pytest.mark.parametrize("seeds", [(0,), SEEDS])

@@ -44,7 +44,7 @@ def test_the_pairs_beside_a_matrix_hold_its_details(tmp_path):
     with pytest.raises(ValueError, match="every pair of two names once"):
         read_overlap(tmp_path / "overlap.csv")
     path.write_text(text.replace("T_ij", "T"))
-    with pytest.raises(ValueError, match=r"expected the header i,j,O,se,T_ij,T_ji,flags, found"):
+    with pytest.raises(ValueError, match=r"expected the header i,j,O,se,T_ij,T_ji,flags,se_holds, found"):
         read_overlap(tmp_path / "overlap.csv")
 
 
