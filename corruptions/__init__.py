@@ -9,8 +9,8 @@ counts = corruptions.evaluate(predict, images, labels)  # any classifier, from i
 from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics
 from corruptions.batch import corrupt
 from corruptions.choice import compose, random_choice
+from corruptions.contract import Fraction, Levels
 from corruptions.labels import coordinates, move_boxes, move_masks
-from corruptions.levels import Fraction, Levels
 from corruptions.one_image import corrupt_each, corrupt_image
 from corruptions.record import Corruption, Parameter
 from corruptions.registry import (
@@ -65,5 +65,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Lists the public names; modules such as `corruptions.levels` are imported by name."""
+    """Lists the public names; modules such as `corruptions.contract` are imported by name."""
     return __all__

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, devices, keys, registry, views
-from corruptions.record import Array, Corruption, apply_checked, sample_checked, seen_shape, split_key
+from corruptions import contract, devices, keys, registry, views
+from corruptions.record import Array, Corruption
 
 # Values worked on at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
@@ -19,8 +19,6 @@ _CHUNK = 2**27
 # Tolerance before truncation, in levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the
 # original; with 0, .5 % of defocus_blur's differ between two programs.
 _SLACK = 2.0**-15
-
-_MADE_OF_OTHERS = ("choice", "composition")
 
 
 def corrupt(
@@ -86,45 +84,43 @@ def corrupt(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
-    checks.key(key)
-    corruption = registry.get(name).with_gradient(gradient)
-
-    def again(images: Array, value_range: tuple[float, float] | None = None) -> jax.Array:
-        given: dict[str, Any] = {"index": index, "validate": validate, "axis": axis, "fresh_noise": fresh_noise}
-        return corrupt(key, images, corruption, severity, value_range=value_range, **given, **options)
-
-    if where is not None:
-        return views.inside(where, images, again(images, value_range))
-    if value_range is not None:
+    contract.key(key)
+    corruption = (isinstance(name, str) and registry.NAMED.get(name)) or registry.get(name)
+    if gradient is not None:
+        corruption = corruption.with_gradient(gradient)
+    if where is not None or value_range is not None:
+        same: dict[str, Any] = {
+            "index": index,
+            "validate": validate,
+            "axis": axis,
+            "fresh_noise": fresh_noise,
+            **options,
+        }
+        if where is not None:
+            corrupted = corrupt(key, images, corruption, severity, value_range=value_range, **same)
+            return views.inside(where, images, corrupted)
+        again = lambda unit: corrupt(key, unit, corruption, severity, **same)  # noqa: E731
         return views.in_unit_range(again, images, value_range, validate)
-    time, cameras = views.axes(axis, fresh_noise)
-    rigs = views.cameras(key, images, time) if cameras else [(key, images)]
-    rigs = [(own_key, views.frames(rig) if time else rig) for own_key, rig in rigs]
-    for _, frames in rigs:
-        checks.image_batch(frames, validate, any_kind=True)
-    corruption.check_request(images.shape[-1], options)
-    options = corruption.options_for(images.shape[-3:], options)
+    parts = [(key, images)]
+    if axis is not None or fresh_noise:
+        parts = views.parts(key, images, axis, fresh_noise)
+    for _, frames in parts:
+        contract.image_batch(frames, validate, any_kind=True)
+    if options or images.shape[-1] > 4:
+        corruption.check_request(images.shape[-1], options)
+    if corruption.fixed:
+        options = corruption.options_for(images.shape[-3:], options)
     levels, index = levels_and_index(corruption, images.shape[0], severity, index, validate, options)
-    if cameras and levels is None:
-        levels = _drawn_levels(key, corruption, index, options)
-    static = checks.static_options(options)
-    call = functools.partial(_corrupt, corruption=corruption, options=static)
-    corrupted = []
-    for own_key, frames in rigs:
-        rows = levels, index
-        if time:
-            rows = _repeat_for_frames(own_key, corruption, images.shape[1], levels, index, fresh_noise, options)
-        if any(map(checks.is_traced, (own_key, frames, *rows))):
-            corrupted.append(call(own_key, jnp.asarray(frames), *rows))
-        else:
-            corrupted.append(devices.dispatched(call, own_key, (frames, *rows), (corruption, static)))
-    if cameras:
-        shape = (*images.shape[:-4], *images.shape[-3:])
-        return jnp.stack([rig.reshape(shape) for rig in corrupted], axis=-4)
-    return corrupted[0].reshape(images.shape) if time else corrupted[0]
+    static = corruption, contract.static_options(options)
+    call = functools.partial(_corrupt, corruption=static[0], options=static[1])
+    run = functools.partial(devices.dispatched, call, static)
+    if axis is None:
+        return run(key, images, levels, index)
+    draw = functools.partial(_drawn_levels, corruption, options)
+    return views.joined(run, draw, corruption, key, parts, images.shape, axis, fresh_noise, levels, index)
 
 
-@functools.partial(jax.jit, static_argnames=("corruption", "options"))
+@functools.partial(devices.jitted, static=("corruption", "options"))
 def _corrupt(
     key: jax.Array,
     images: jax.Array,
@@ -136,33 +132,25 @@ def _corrupt(
     # Inside another program the compiler would fold constants into this one and fuse its end with the code that
     # follows, which rounds differently.
     key, images, severity, index = jax.lax.optimization_barrier((key, images, severity, index))
-    shape, drawn = seen_shape(images.shape[1:]), severity is None
+    shape, drawn = contract.seen_shape(images.shape[1:]), severity is None
 
     def corrupt_image(key: jax.Array, image: jax.Array, position: jax.Array, level: jax.Array) -> jax.Array:
-        own_key = image_key(key, position)
-        params = sample_checked(own_key, None if drawn else level, corruption, shape, options)
-        return from_float(apply_checked(to_float(image), params, corruption), image.dtype, corruption.rounding)
+        params = contract.sample(image_key(key, position), None if drawn else level, corruption, shape, options)
+        return from_float(contract.apply(to_float(image), params, corruption), image.dtype, corruption.rounding)
 
     levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
-    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape[1:]), images)(key, images, index, levels)
+    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape, 3), images)(key, images, index, levels)
     return jax.lax.optimization_barrier(corrupted)
 
 
-devices.drop_with(_corrupt.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
-
-
-def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int]) -> Callable[..., jax.Array]:
-    """Makes `(key, *rows)`, which maps `function(key, *row)` of one image over many images of a shape at once, but not so
-    many that the temporaries have no bound.
+def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int], rows: int) -> Callable[..., jax.Array]:
+    """Makes `(key, *rows)`, which maps `function(key, *row)` of one image over the images [N, H, W, C] of a shape at once,
+    but not over so many that the temporaries have no bound.
     """
-
-    def mapped(key: jax.Array, *rows: Any) -> jax.Array:
-        number, size, one = rows[0].shape[0], max(1, _CHUNK // math.prod(shape)), functools.partial(function, key)
-        if jax.export.is_symbolic_dim(number) or number <= size:
-            return jax.vmap(one)(*rows)
-        return jax.lax.map(lambda row: one(*row), rows, batch_size=size)
-
-    return mapped
+    number, size = shape[0], max(1, _CHUNK // math.prod(shape[1:]))
+    if jax.export.is_symbolic_dim(number) or number <= size:
+        return jax.vmap(function, (None, *(0,) * rows))
+    return lambda key, *rows: jax.lax.map(lambda row: function(key, *row), rows, batch_size=size)
 
 
 def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
@@ -231,41 +219,11 @@ def levels_and_index(
     return np.broadcast_to(levels, (number,)) if concrete else jnp.broadcast_to(levels, (number,)), index
 
 
-def _repeat_for_frames(
-    key: jax.Array,
-    corruption: Corruption,
-    time: int,
-    levels: Array | None,
-    index: Array,
-    fresh_noise: bool,
-    options: Mapping[str, Any],
-) -> tuple[Array | None, Array]:
-    """Repeats the severities and identities of N clips for their N T frames.
-
-    With fresh noise, frame t of clip i gets the index i + 2^32 t and the severity of its clip.
-
-    Raises:
-      ValueError: fresh noise for a corruption made of others, or for an index of more than 31 bits.
-    """
-
-    repeated = lambda row: jnp.repeat(jnp.asarray(row), time, axis=0)  # noqa: E731
-    if fresh_noise and corruption.family in _MADE_OF_OTHERS:
-        raise ValueError(f"expected fresh_noise=False for {corruption.qualified_name}, whose parts draw together")
-    if not (fresh_noise and corruption.family == "noise"):
-        return None if levels is None else repeated(levels), repeated(index)
-    if index.ndim > 1:
-        raise ValueError("expected an index below 2**31 with fresh_noise=True, found more bits")
-    if levels is None:
-        levels = jax.vmap(lambda i: corruption.scale.draw(split_key(image_key(key, i))[0], options))(index)
-    frame = jnp.tile(jnp.arange(time, dtype=jnp.uint32), index.shape[0])
-    return repeated(levels), jnp.stack([repeated(index).astype(jnp.uint32), frame], axis=1)
-
-
-def _drawn_levels(key: jax.Array, corruption: Corruption, index: Array, options: Mapping[str, Any]) -> jax.Array:
+def _drawn_levels(corruption: Corruption, options: Mapping[str, Any], key: jax.Array, index: Array) -> jax.Array:
     """Draws the severities that images of an index have with `severity=None`, float32 [N]."""
 
     def drawn(position: Any) -> jax.Array:
-        severity_key, _ = split_key(image_key(key, position))
+        severity_key, _ = contract.split_key(image_key(key, position))
         return corruption.scale.draw(severity_key, options)
 
     return jax.vmap(drawn)(jnp.asarray(index))

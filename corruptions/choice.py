@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, registry
-from corruptions.levels import Fraction, Levels
+from corruptions import contract, registry
+from corruptions.contract import Fraction, Levels
 from corruptions.record import STRAIGHT_THROUGH, Corruption, Parameter, Params
 
 # A branch corrupts one image: (key, severity, image) -> image.
@@ -201,7 +201,7 @@ def _branch(
     def own_severity(severity: jax.Array) -> jax.Array:
         if isinstance(scale, Fraction) and steps:
             severity = jnp.clip(jnp.floor(severity * steps) + 1, 1, steps)
-        return levels.lookup(selected, severity) if selected else severity
+        return contract.lookup(selected, severity) if selected else severity
 
     def branch(key: jax.Array, severity: jax.Array, image: jax.Array) -> jax.Array:
         options: dict[str, Any] = {"interpolate": True} if count else {}

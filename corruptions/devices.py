@@ -1,5 +1,5 @@
-"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, how many programs
-a process keeps, and forked children in which JAX cannot compute.
+"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, what a compiler
+computes once, how many programs a process keeps, and forked children in which JAX cannot compute.
 
 On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption.
 Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler dies of a segmentation fault: after
@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
+from jax.typing import DTypeLike
 
 Array = jax.Array | np.ndarray
 
@@ -46,28 +47,48 @@ _jax_had_started = False
 _forked = False
 
 
+def is_traced(x: Any) -> bool:
+    """Whether `x` has no value yet, inside a jit."""
+    return isinstance(x, jax.core.Tracer)
+
+
+def any_traced(tree: Any) -> bool:
+    """Whether any leaf of a tree of arrays is traced."""
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
+
+
+def jitted(function: Callable[..., Any], static: Sequence[str] = (), **settings: Any) -> Any:
+    """Makes `jax.jit` of a function with static arguments, whose programs `bound_programs` drops."""
+    compiled: Any = jax.jit(function, static_argnames=static, **settings)
+    _clear_caches.append(compiled.clear_cache)
+    return compiled
+
+
 def dispatched(
-    call: Callable[..., jax.Array], key: jax.Array | None, arrays: Sequence[Array | None], program: Hashable
+    call: Callable[..., jax.Array], program: Hashable, key: jax.Array | None, images: Array, *rows: Array | None
 ) -> jax.Array:
-    """Calls a compiled function of a batch: on the devices of its images, and on a CPU in pieces.
+    """Calls a compiled function of a batch: on the devices of its images, and on a CPU in pieces; inside another
+    program as a part of it.
 
     Args:
-      call: `(key, *arrays)` to an array [N, ...]; also takes the same rows of each array.
-      key: a typed key, or None where the function draws nothing.
-      arrays: [N, ...] each, none traced, the images first; a None is passed on as it is.
+      call: `(key, images, *rows)` to an array [N, ...]; also takes the same rows of each array.
       program: identifies the compiled program but for its arrays; its first call runs alone.
+      key: a typed key, or None where the function draws nothing.
+      images: [N, ...].
+      *rows: [N, ...] each; a None is passed on as it is.
 
     Returns:
       An array [N, ...]; if the images are split over devices, split as they are.
     """
+    if any_traced((key, images, rows)):
+        return call(key, jnp.asarray(images), *rows)
     bound_programs()
     if key is not None:
-        key, *arrays = together(key, *arrays)
-    images = arrays[0]
-    assert images is not None
+        key, images, *moved = together(key, images, *rows)
+        rows = tuple(moved)
     if is_split(images):
-        return jax.device_put(call(key, *arrays), images.sharding)
-    number, piece = images.shape[0], cpu_piece(images.shape)
+        return jax.device_put(call(key, images, *rows), images.sharding)
+    arrays, number, piece = (images, *rows), images.shape[0], cpu_piece(images.shape)
     program = program, images.shape[1:], str(images.dtype), tuple(x is None for x in arrays)
     if number <= piece or platform(key, images) != "cpu":
         with first_call((program, number)):
@@ -81,18 +102,6 @@ def dispatched(
             return jax.block_until_ready(call(key, *part)[start - begin :])
 
     return jnp.concatenate(list(threads().map(run, range(0, number, piece))))
-
-
-@functools.cache
-def compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether the compiler of the CPU knows options, which other versions of it may lack."""
-    try:
-        cpu = jax.local_devices(backend="cpu")[0]
-        with jax.default_device(cpu):
-            jax.jit(jnp.negative, compiler_options=dict(options)).lower(0.0).compile()
-    except Exception:  # noqa: BLE001 - backends disagree on the type
-        return False
-    return True
 
 
 @contextlib.contextmanager
@@ -224,6 +233,63 @@ def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[.
     return run
 
 
+def stage(x: jax.Array) -> jax.Array:
+    """Computes `x` once and keeps it in memory.
+
+    XLA fuses an array into every array that reads it and then computes it again for each element read: many times
+    over for a stencil after a stencil, or for a plane shared by three channels. TPUs and GPUs respect an optimization
+    barrier. CPUs drop it before they fuse, but fuse nothing across the border of a loop: hence two rounds that change
+    nothing, which the compiler cannot know.
+    """
+
+    def rounds(x: jax.Array) -> jax.Array:
+        return jax.lax.fori_loop(0, 2, lambda round_number, x: jnp.where(round_number > 1, jnp.zeros_like(x), x), x)
+
+    return jax.lax.platform_dependent(x, cpu=rounds, default=jax.lax.optimization_barrier)
+
+
+def stage_on_cpu(x: jax.Array) -> jax.Array:
+    """Does what `stage` does on a CPU, and nothing elsewhere."""
+    return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
+
+
+def stage_on_tpu(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Computes all arrays before their readers on a TPU, and changes nothing elsewhere."""
+    return jax.lax.platform_dependent(*arrays, tpu=lambda *x: jax.lax.optimization_barrier(x), default=lambda *x: x)
+
+
+def varying_zeros(shape: Sequence[int], like: jax.Array, dtype: DTypeLike = jnp.float32) -> jax.Array:
+    """Makes zeros that differ between devices if `like` does, for the start of a loop.
+
+    `jax.shard_map` requires a loop carry that varies over devices from the first iteration.
+    """
+    return jax.lax.full_like(like, 0, dtype, tuple(shape))
+
+
+@jax.custom_batching.custom_vmap
+def largest(count: jax.Array) -> jax.Array:
+    """Returns a count, int32 >= 0; under `vmap` the largest of the batch, elementwise for arrays.
+
+    For bounds on work that changes nothing where an image needs less of it: a `lax.cond` or a loop on a bound shared
+    by the batch skips the work. On a bound per image it would always be done.
+    """
+    return count
+
+
+@largest.def_vmap
+def _largest_of_batch(number: int, batched: Any, count: jax.Array) -> tuple[jax.Array, bool]:
+    del number, batched
+    return largest(jnp.max(count, axis=0, initial=0)), False
+
+
+def look_up(table: jax.Array, index: jax.Array) -> jax.Array:
+    """Reads `table` [n] at each index, int32 [...] in 0..n-1: entries [...].
+
+    Indices are flattened: a TPU's compiler takes three times as long for two axes.
+    """
+    return jnp.take(table, index.ravel(), mode="clip").reshape(index.shape)
+
+
 def memory_maps() -> int | None:
     """Counts the memory maps of this process; None where the system does not tell."""
     if not _MAPS.exists():
@@ -235,11 +301,6 @@ def memory_maps() -> int | None:
 def most_maps() -> int:
     """Returns the number of memory maps at which programs are dropped: half the kernel's limit."""
     return int(_LIMIT.read_text()) // 2 if _LIMIT.exists() else 65530 // 2
-
-
-def drop_with(clear_cache: Callable[[], Any]) -> None:
-    """Registers `clear_cache()`, which drops compiled programs of this library, for `bound_programs`."""
-    _clear_caches.append(clear_cache)
 
 
 def bound_programs(most: int | None = None) -> bool:

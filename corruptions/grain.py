@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, devices, keys, one_image, registry
+from corruptions import batch, contract, devices, keys, one_image, registry
 from corruptions.record import Corruption
 
 try:
@@ -120,7 +120,7 @@ def _checked(
 ) -> tuple[Corruption, ArrayLike | None]:
     """Finds a corruption and checks its severity and options, without starting JAX."""
     corruption = registry.get(name)
-    checks.options(corruption.qualified_name, corruption.options, options)
+    contract.options(corruption.qualified_name, corruption.options, options)
     return corruption, None if severity is None else corruption.scale.check(severity, options)
 
 

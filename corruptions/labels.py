@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, devices, registry
-from corruptions.record import Array, Corruption, sample_checked, seen_shape
+from corruptions import batch, contract, devices, registry
+from corruptions.record import Array, Corruption
 
 
 def coordinates(
@@ -44,17 +44,17 @@ def coordinates(
         `corrupt`.
     """
     devices.refuse_forked()
-    checks.key(key)
+    contract.key(key)
     corruption = registry.get(name)
-    checks.image_batch(images, validate=False, any_kind=True)
+    contract.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[1:], options)
     levels, index = batch.levels_and_index(corruption, images.shape[0], severity, index, True, options)
     devices.bound_programs()
-    return _coordinates(key, levels, index, corruption, tuple(images.shape[1:]), checks.static_options(options))
+    return _coordinates(key, levels, index, corruption, tuple(images.shape[1:]), contract.static_options(options))
 
 
-@functools.partial(jax.jit, static_argnames=("corruption", "shape", "options"))
+@functools.partial(devices.jitted, static=("corruption", "shape", "options"))
 def _coordinates(
     key: jax.Array,
     severity: jax.Array | None,
@@ -65,13 +65,10 @@ def _coordinates(
 ) -> jax.Array:
     def of_image(key: jax.Array, position: Any, level: Any) -> jax.Array:
         own_key = batch.image_key(key, position)
-        params = sample_checked(own_key, level, corruption, seen_shape(shape), options)
+        params = contract.sample(own_key, level, corruption, contract.seen_shape(shape), options)
         return corruption.coordinates(shape, params)
 
-    return batch.in_chunks(of_image, shape)(key, index, severity)
-
-
-devices.drop_with(_coordinates.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
+    return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severity)
 
 
 def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Array:

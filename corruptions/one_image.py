@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, checks, devices, keys, padded, record, registry
+from corruptions import batch, contract, devices, keys, padded, registry
 from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
@@ -83,8 +84,7 @@ def corrupt_image(
         expected and the found value.
       MemoryError: the image, or the square that it is padded to, is too large.
     """
-    in_imagenet_c = f"imagenet_c/{name}"
-    corruption = registry.get(in_imagenet_c if in_imagenet_c in registry.names() else name)
+    corruption = registry.NAMED.get(f"imagenet_c/{name}") or registry.get(name)
     key = keys.seed_key(secrets.randbits(64) if seed is None else seed)
     task = _preparation(key, corruption, severity, sizes, options)(as_array(image), keys.image_index([0], 1))
     devices.bound_programs()
@@ -97,7 +97,7 @@ def as_array(image: Any) -> np.ndarray:
     Raises:
       ValueError, TypeError: they are wrong; the message names the expected and the found value.
     """
-    if checks.is_traced(image):
+    if devices.is_traced(image):
         raise TypeError("expected an image with values, found a traced one; inside a jit use corruptions.corrupt")
     if isinstance(image, list | tuple):
         array = _from_lists(image)
@@ -123,7 +123,7 @@ def as_array(image: Any) -> np.ndarray:
             "expected an image of shape (height, width) or (height, width, channels) with 1 to 4 channels, "
             f"found shape {array.shape}"
         )
-    if array.dtype != np.uint8 and array.dtype not in checks.FLOATS:
+    if array.dtype != np.uint8 and array.dtype not in contract.FLOATS:
         raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}")
     return array
 
@@ -134,16 +134,16 @@ def as_seen(image: np.ndarray) -> np.ndarray:
     Raises:
       ValueError: it is too small, or its values are outside [0, 1].
     """
-    pixels = record.seen(_with_channels(image))
+    pixels = contract.seen(_with_channels(image))
     pixels = pixels if image.dtype == np.uint8 else pixels.astype(np.float32)
-    checks.image_batch(pixels[None], True)
+    contract.image_batch(pixels[None], True)
     return pixels
 
 
 def _as_given(corrupted: Any, image: np.ndarray) -> np.ndarray:
     """Converts corrupted pixels of `as_seen(image)` to a new array of the image's shape and dtype."""
     pixels = np.asarray(corrupted).astype(image.dtype)
-    return record.restored(pixels, _with_channels(image)).reshape(image.shape)
+    return contract.restored(pixels, _with_channels(image)).reshape(image.shape)
 
 
 def _with_channels(image: np.ndarray) -> np.ndarray:
@@ -221,8 +221,8 @@ def _preparation(
 ) -> Callable[[np.ndarray, Array], _Task]:
     """Checks a request, and makes `(image, index) -> task`, which pads images where this is possible and asked for."""
     devices.refuse_forked()
-    checks.key(key)
-    checks.options(corruption.qualified_name, corruption.options, options)
+    contract.key(key)
+    contract.options(corruption.qualified_name, corruption.options, options)
     if sizes not in ("bucket", "exact"):
         raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
     if severity is not None:
@@ -346,14 +346,14 @@ def _padded(
     assert padding is not None
     side = side_of(pixels.shape, padding.reach)
     name, number = padding.table_of(pixels.shape, options.get("table"), side)
-    static = checks.static_options({**options, "table": name} if name else options)
+    static = contract.static_options({**options, "table": name} if name else options)
 
     program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
     quick = (
         padding.quick
         and side <= _QUICK_SIDE
         and devices.platform(key) == "cpu"
-        and devices.compiles_with(tuple(_QUICK.items()))
+        and _compiles_with(tuple(_QUICK.items()))
     )
     program_of = _quick_to_compile if quick else _quick_to_run
     height, width = pixels.shape[:2]
@@ -370,6 +370,18 @@ def _padded(
     return _Task(call, side * side * 3)
 
 
+@functools.cache
+def _compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether the compiler of the CPU knows options, which other versions of it may lack."""
+    try:
+        cpu = jax.local_devices(backend="cpu")[0]
+        with jax.default_device(cpu):
+            jax.jit(jnp.negative, compiler_options=dict(options)).lower(0.0).compile()
+    except Exception:  # noqa: BLE001 - backends disagree on the type
+        return False
+    return True
+
+
 def _corrupt_padded(
     key: jax.Array,
     image: jax.Array,
@@ -380,16 +392,13 @@ def _corrupt_padded(
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
     shape = padded.Shape(image.shape, (size[0], size[1], image.shape[2]), tables)
-    params = record.sample_checked(key, severity, corruption, shape, options)
+    params = contract.sample(key, severity, corruption, shape, options)
     params = padded.with_own_size(params, shape)
-    corrupted = record.apply_checked(batch.to_float(image), params, corruption)
+    corrupted = contract.apply(batch.to_float(image), params, corruption)
     return batch.from_float(corrupted, image.dtype, corruption.rounding)
 
 
-_compiled: Any = functools.partial(jax.jit, _corrupt_padded, static_argnames=("corruption", "options"))
+_compiled: Any = functools.partial(devices.jitted, _corrupt_padded, ("corruption", "options"))
 _quick_to_run, _quick_to_compile = _compiled(), _compiled(compiler_options=_QUICK)
-_own_key: Any = jax.jit(
-    batch.image_key
-)  # a program for all corruptions, which takes as long to compile as some of them
-for _program in (_quick_to_run, _quick_to_compile, _own_key):
-    devices.drop_with(_program.clear_cache)
+# A program for all corruptions, which takes as long to compile as some of them.
+_own_key = devices.jitted(batch.image_key)

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, devices, padded
-from corruptions.levels import Fraction, Levels
+from corruptions import contract, devices, padded
+from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
 
 Array = devices.Array
@@ -35,7 +35,6 @@ Applier = Callable[[Any, Any], jax.Array]
 Mapper = Callable[[Sequence[int], Any], Positions]
 
 STRAIGHT_THROUGH = "straight_through"
-_GREEN = slice(1, 2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +139,7 @@ class Corruption:
           {option: value}, JSON-ready: those passed or fixed by its benchmark that differ from their default, and those
           that the image size decides (the severity table, a range in pixels).
         """
-        used = self.options_for(shape, dict(checks.static_options(options or {})))
+        used = self.options_for(shape, dict(contract.static_options(options or {})))
         used = {option: value for option, value in used.items() if value != self._defaults.get(option)}
         if self.by_size is not None:
             used |= {o: value for o, value in self.by_size(shape, used).items() if o in self._defaults}
@@ -156,7 +155,7 @@ class Corruption:
             raise ValueError(
                 f"expected 1 to 4 channels for {self.qualified_name}, which {self.mixes}; found {channels}"
             )
-        checks.options(self.qualified_name, self.options, options)
+        contract.options(self.qualified_name, self.options, options)
 
     def with_gradient(self, gradient: str | None) -> "Corruption":
         """Returns the record that makes the same images and has the derivative `gradient`.
@@ -196,17 +195,13 @@ class Corruption:
           ValueError, TypeError: a key, shape, severity or option that is not as described.
         """
         devices.refuse_forked()
-        checks.key(key)
-        checks.image_shape(shape, any_kind=True)
+        contract.key(key)
+        contract.image_shape(shape, any_kind=True)
         self.check_request(shape[-1], options)
         options = self.options_for(shape, options)
         level = None if severity is None else self.scale.check(severity, options)
-        shape = seen_shape(shape if isinstance(shape, tuple) else tuple(shape))
-        static = self, shape, checks.static_options(options)
-        if checks.any_traced((key, level)):
-            return sample_checked(key, level, *static)
-        devices.bound_programs()
-        return _compiled_sample(key, level, *static)
+        seen = contract.seen_shape(shape if isinstance(shape, tuple) else tuple(shape))
+        return _sample(key, level, corruption=self, shape=seen, options=contract.static_options(options))
 
     def apply(self, image: Array, params: Params, *, gradient: str | None = None) -> jax.Array:
         """Applies drawn `params` to one image.
@@ -224,13 +219,9 @@ class Corruption:
           ValueError, TypeError: an image that is not as described.
         """
         devices.refuse_forked()
-        checks.one_image(image, any_kind=True)
+        contract.one_image(image, any_kind=True)
         self.check_request(image.shape[-1], ())
-        corruption = self.with_gradient(gradient)
-        if checks.any_traced((image, params)):
-            return apply_checked(image, params, corruption)
-        devices.bound_programs()
-        return _compiled_apply(image, params, corruption)
+        return _apply(image, params, corruption=self.with_gradient(gradient))
 
     def coordinates(self, shape: Sequence[int], params: Params) -> jax.Array:
         """Finds where in the image each pixel of the result comes from, for labels to follow.
@@ -253,11 +244,7 @@ class Corruption:
             raise ValueError(
                 f"expected a corruption with a map of coordinates, found {self.qualified_name}, which {self.moves}"
             )
-        sides = tuple(shape[:2])
-        if checks.any_traced(params):
-            return _coordinates(params, self, sides)
-        devices.bound_programs()
-        return _compiled_coordinates(params, self, sides)
+        return _find(params, corruption=self, sides=tuple(shape[:2]))
 
     def __call__(
         self,
@@ -276,8 +263,8 @@ class Corruption:
         Raises:
           ValueError, TypeError: as `sample` and `apply`.
         """
-        checks.key(key)
-        checks.one_image(image, any_kind=True)
+        contract.key(key)
+        contract.one_image(image, any_kind=True)
         return self.apply(image, self.sample(key, image.shape, severity, **options), gradient=gradient)
 
     def __repr__(self) -> str:
@@ -300,87 +287,27 @@ def straight_through_estimator(exact: Applier, unrounded: Applier) -> Applier:
     return apply
 
 
-def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Splits the key of `sample` into the severity's key and the key of all other draws."""
-    severity_key, rest = jax.random.split(key)
-    return severity_key, rest
-
-
-def sample_checked(
-    key: Any, severity: Any, corruption: Corruption, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]
-) -> Params:
-    """Draws as `Corruption.sample`, for checked arguments.
-
-    Args:
-      key, severity, corruption: as of `Corruption.sample`.
-      shape: a `seen_shape`.
-      options: pairs, from `Corruption.options_for`.
-    """
-    used, scale = dict(options), corruption.scale
-    severity_key, key = split_key(key)
-    if severity is None:
-        severity = scale.draw(severity_key, used)
-    if isinstance(scale, Levels):
-        used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
-    return corruption.sampler(key, shape, severity, **used)
-
-
-def apply_checked(image: Any, params: Params, corruption: Corruption) -> jax.Array:
-    """Applies as `Corruption.apply`, whose arguments are checked."""
-    image = jnp.asarray(image)
-    pixels = seen(image).astype(jnp.float32)
-    corrupted = corruption.applier(pixels, params)
-    if corrupted.shape != pixels.shape:
-        raise ValueError(
-            f"expected {corruption.qualified_name} to keep the shape {pixels.shape} of an image, found {corrupted.shape}"
-        )
-    return restored(corrupted.astype(image.dtype), image)
-
-
 def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...]) -> jax.Array:
     rows, columns = np.ogrid[: sides[0], : sides[1]] if corruption.mapper is None else corruption.mapper(sides, params)
     places = (jnp.broadcast_to(jnp.asarray(place, jnp.float32), sides) for place in (rows, columns))
     return jnp.stack(list(places), axis=-1)
 
 
-def _seen_unchanged(channels: int) -> bool:
-    """Whether a corruption sees an image of so many channels unchanged: neither grey nor with alpha."""
-    return channels == 3 or channels > 4
-
-
-def seen_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape (H, W, C) of `seen(image)`: C is 3 for grey and for images with alpha."""
-    return shape if _seen_unchanged(shape[-1]) else (*shape[:-1], 3)
-
-
-def seen(image: Any) -> Any:
-    """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without alpha, grey as three
-    equal channels; five and more as they are.
+def _program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
+    """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
+    arrays are traced.
     """
-    number = image.shape[-1]
-    if _seen_unchanged(number):
-        return image
-    if number == 4:
-        return image[..., :3]
-    return image.__array_namespace__().broadcast_to(image[..., :1], seen_shape(image.shape))
+    compiled = devices.jitted(function, static)
+
+    def call(*arrays: Any, **settings: Any) -> Any:
+        if devices.any_traced(arrays):
+            return function(*arrays, **settings)
+        devices.bound_programs()
+        return compiled(*arrays, **settings)
+
+    return call
 
 
-def restored(corrupted: Any, image: Any) -> Any:
-    """Converts a corrupted `seen(image)` back to the channels of the image: grey takes the green channel, alpha is copied
-    from the image.
-
-    Noise that is drawn per channel keeps its strength in one channel, not in a mean; of a tint, green is nearest to the
-    luminance.
-    """
-    number = image.shape[-1]
-    if _seen_unchanged(number):
-        return corrupted
-    kept = corrupted if number == 4 else corrupted[..., _GREEN]
-    return kept if number == 1 else kept.__array_namespace__().concatenate([kept, image[..., -1:]], -1)
-
-
-_compiled_sample: Any = jax.jit(sample_checked, static_argnames=("corruption", "shape", "options"))
-_compiled_apply: Any = jax.jit(apply_checked, static_argnames="corruption")
-_compiled_coordinates: Any = jax.jit(_coordinates, static_argnames=("corruption", "sides"))
-for _compiled in (_compiled_sample, _compiled_apply, _compiled_coordinates):
-    devices.drop_with(_compiled.clear_cache)
+_sample = _program(contract.sample, "corruption", "shape", "options")
+_apply = _program(contract.apply, "corruption")
+_find = _program(_coordinates, "corruption", "sides")

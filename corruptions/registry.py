@@ -5,13 +5,14 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from corruptions import checks
-from corruptions.levels import Fraction, Levels
+from corruptions import contract
+from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
 from corruptions.record import Applier, Corruption, Parameter, Sampler, straight_through_estimator
 
 _Decorator = Callable[[Applier], Corruption]
-_CORRUPTIONS: dict[str, Corruption] = {}
+# Every spelling of a corruption -> the corruption; None where several benchmarks use the spelling.
+NAMED: dict[str, Corruption | None] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _COPIES: set[str] = set()  # names of members with the options that a benchmark fixes
@@ -41,9 +42,13 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
             f"expected a Corruption, found {kind}; registrar('mine', Levels(5), 'nearest', source)(family, sampler, "
             f"units)({kind}) makes and registers one"
         )
-    if corruption.qualified_name in _CORRUPTIONS and not replace:
-        raise ValueError(f"corruption {corruption.qualified_name!r} is registered already; replace=True replaces it")
-    _CORRUPTIONS[corruption.qualified_name] = corruption
+    own = corruption.qualified_name
+    if own in NAMED and not replace:
+        raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
+    NAMED[own] = corruption
+    for spelling in () if own in _COPIES else _spellings(corruption):
+        other = NAMED.get(spelling, corruption)
+        NAMED[spelling] = corruption if other is not None and other.qualified_name == own else None
     return corruption
 
 
@@ -128,18 +133,18 @@ def register_benchmark(
       ValueError: a member that is not registered, or an option that no member has.
     """
     members = tuple(members)
-    missing = [m for m in members if m not in _CORRUPTIONS]
+    missing = [m for m in members if (found := NAMED.get(m)) is None or found.qualified_name != m]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
-    known = {option for member in members for option in _CORRUPTIONS[member].options}
-    checks.options(f"benchmark {name!r}", known, options or ())
+    known = {option for member in members for option in get(member).options}
+    contract.options(f"benchmark {name!r}", known, options or ())
     selected = {member: None if levels is None else tuple(levels[member]) for member in members}
     _BENCHMARKS[name] = {_with_options(member, name, options or {}, replace): own for member, own in selected.items()}
 
 
 def _with_options(member: str, benchmark: str, options: Mapping[str, Any], replace: bool) -> str:
     """Registers a member again with the options that a benchmark fixes; returns its qualified name."""
-    corruption = _CORRUPTIONS[member]
+    corruption = get(member)
     own = {option: value for option, value in options.items() if option in corruption.options}
     if not own:
         return member
@@ -164,7 +169,8 @@ def names(benchmark: str | None = None) -> tuple[str, ...]:
     """
     if benchmark is None:
         published = (member for members in _BENCHMARKS.values() for member in members)
-        return tuple(n for n in dict.fromkeys((*published, *_CORRUPTIONS)) if n not in _COPIES)
+        registered = (member.qualified_name for member in NAMED.values() if member is not None)
+        return tuple(n for n in dict.fromkeys((*published, *registered)) if n not in _COPIES)
     return tuple(_members(benchmark))
 
 
@@ -210,7 +216,7 @@ def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Map
 def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
     if benchmark not in _BENCHMARKS:
         raise ValueError(
-            f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, _BENCHMARKS)}; known: {', '.join(_BENCHMARKS)}"
+            f"unknown benchmark {benchmark!r}{contract.suggest(benchmark, _BENCHMARKS)}; known: {', '.join(_BENCHMARKS)}"
         )
     return _BENCHMARKS[benchmark]
 
@@ -233,21 +239,20 @@ def get(name: str | Corruption) -> Corruption:
             f"expected the name of a corruption, found {kind}; the order is corrupt(key, images, name, severity), "
             "corrupt_image(image, name, severity)"
         )
-    if name in _CORRUPTIONS:
-        return _CORRUPTIONS[name]
-    matches = [c for c in _CORRUPTIONS.values() if name in _spellings(c) and c.qualified_name not in _COPIES]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        choices = " or ".join(repr(c.qualified_name) for c in matches)
+    if (corruption := NAMED.get(name)) is not None:
+        return corruption
+    every = list(dict.fromkeys(corruption for corruption in NAMED.values() if corruption is not None))
+    if name in NAMED:
+        sharing = [c for c in every if name in _spellings(c) and c.qualified_name not in _COPIES]
+        choices = " or ".join(repr(c.qualified_name) for c in sharing)
         raise ValueError(f"corruption name {name!r} is used by several benchmarks; say {choices}")
     for qualified, needed in _ELSEWHERE.items():
         if name in (qualified, qualified.partition("/")[2]):
             raise ValueError(f"corruption {qualified!r} {needed}")
     if name in _BENCHMARKS:
         raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
-    known = [s for c in _CORRUPTIONS.values() for s in (c.qualified_name, c.name)]
-    raise ValueError(f"unknown corruption {name!r}{checks.suggest(name, known)}; see corruptions.names()")
+    known = [s for c in every for s in (c.qualified_name, c.name)]
+    raise ValueError(f"unknown corruption {name!r}{contract.suggest(name, known)}; see corruptions.names()")
 
 
 def _spellings(corruption: Corruption) -> tuple[str, ...]:

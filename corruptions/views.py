@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks
+from corruptions import devices
+from corruptions.record import Corruption
 
 _NEAR = 1e-3  # of a level of 8 bits
 
 
 def in_unit_range(
-    corrupt: Callable[[jax.Array], jax.Array], images: Any, value_range: Sequence[float], validate: bool
+    corrupt: Callable[[jax.Array], jax.Array], images: Any, value_range: Any, validate: bool
 ) -> jax.Array:
     """Corrupts floats in (low, high) as the images (x - low) / (high - low) in [0, 1], and maps the result back.
 
@@ -33,7 +34,7 @@ def in_unit_range(
     if not hasattr(images, "dtype") or not jnp.issubdtype(images.dtype, jnp.floating):
         found = getattr(images, "dtype", type(images).__name__)
         raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
-    if validate and not checks.is_traced(images) and images.size:
+    if validate and not devices.is_traced(images) and images.size:
         least, most = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
         if not (least >= low and most <= high):
             raise ValueError(
@@ -59,12 +60,84 @@ def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:
     return jnp.where(jnp.asarray(where)[..., None], corrupted, jnp.asarray(images, corrupted.dtype))
 
 
-def axes(axis: Any, fresh_noise: bool) -> tuple[bool, bool]:
-    """Reads the argument `axis` of `corrupt`: whether there is an axis of time, and one of cameras.
+def parts(key: jax.Array, images: Any, axis: Any, fresh_noise: bool) -> list[tuple[jax.Array, Any]]:
+    """Splits samples [N, (T,) (M,) H, W, C] by the argument `axis` of `corrupt` into batches [N (T), H, W, C] of images
+    and their keys: one batch, or one for each of M cameras.
 
     Raises:
-      ValueError: another axis, or `fresh_noise` without time.
+      ValueError: another axis, `fresh_noise` without time, or images of another rank or without cameras.
+      TypeError: no array.
     """
+    time, cameras = _axes(axis, fresh_noise)
+    if cameras:
+        expected = f"(number, {'time, ' if time else ''}cameras, height, width, channels)"
+        if _rank(images, "samples of cameras") != 5 + time or images.shape[-4] == 0:
+            raise ValueError(
+                f"expected samples of shape {expected} with at least one camera, found shape {tuple(images.shape)}"
+            )
+        rigs = [(jax.random.fold_in(key, m), images[..., m, :, :, :]) for m in range(images.shape[-4])]
+        return [(rig_key, rig.reshape(-1, *rig.shape[-3:]) if time else rig) for rig_key, rig in rigs]
+    if _rank(images, "clips") != 5:
+        raise ValueError(
+            f"expected clips of shape (number, time, height, width, channels), found shape {tuple(images.shape)}; "
+            "images alone go without axis"
+        )
+    return [(key, images.reshape(-1, *images.shape[-3:]))]
+
+
+def joined(
+    run: Callable[..., jax.Array],
+    draw: Callable[..., jax.Array],
+    corruption: Corruption,
+    key: jax.Array,
+    parts: Sequence[tuple[jax.Array, Any]],
+    shape: Sequence[int],
+    axis: Any,
+    fresh_noise: bool,
+    levels: Any,
+    index: Any,
+) -> jax.Array:
+    """Corrupts the batches of `parts` and joins the results in the shape of the samples.
+
+    Args:
+      run: `(key, images, levels, index)` to the corrupted images.
+      draw: `(key, index)` to the severities that images draw.
+      key, axis, fresh_noise: as of `corrupt`.
+      shape: of the samples.
+      levels, index: of the samples; levels is None where they are drawn.
+
+    Raises:
+      ValueError: fresh noise for a corruption made of others, or for an index of more than 31 bits.
+    """
+    time, cameras = _axes(axis, fresh_noise)
+    if fresh_noise and corruption.family in ("choice", "composition"):
+        raise ValueError(f"expected fresh_noise=False for {corruption.qualified_name}, whose parts draw together")
+    fresh = fresh_noise and corruption.family == "noise"
+    if fresh and index.ndim > 1:
+        raise ValueError("expected an index below 2**31 with fresh_noise=True, found more bits")
+    if cameras and levels is None:
+        levels = draw(key, index)
+
+    def rows(own_key: jax.Array) -> tuple[Any, Any]:
+        if not time:
+            return levels, index
+        number, frames = shape[:2]
+        own_levels = draw(own_key, index) if fresh and levels is None else levels
+        own_index = jnp.repeat(jnp.asarray(index), frames, axis=0)
+        own_levels = None if own_levels is None else jnp.repeat(jnp.asarray(own_levels), frames, axis=0)
+        if fresh:  # frame t of clip i has the index i + 2^32 t
+            frame = jnp.tile(jnp.arange(frames, dtype=jnp.uint32), number)
+            own_index = jnp.stack([own_index.astype(jnp.uint32), frame], axis=1)
+        return own_levels, own_index
+
+    corrupted = [run(own_key, images, *rows(own_key)) for own_key, images in parts]
+    if cameras:
+        return jnp.stack([rig.reshape(*shape[:-4], *shape[-3:]) for rig in corrupted], axis=-4)
+    return corrupted[0].reshape(shape)
+
+
+def _axes(axis: Any, fresh_noise: bool) -> tuple[bool, bool]:
+    """Reads the argument `axis` of `corrupt`: whether there is an axis of time, and one of cameras."""
     known = {None: (False, False), "time": (True, False), "camera": (False, True), ("time", "camera"): (True, True)}
     axis = tuple(axis) if isinstance(axis, list) else axis
     if not isinstance(axis, str | tuple | None) or axis not in known:
@@ -74,39 +147,7 @@ def axes(axis: Any, fresh_noise: bool) -> tuple[bool, bool]:
     return known[axis]
 
 
-def cameras(key: jax.Array, images: Any, time: bool) -> list[tuple[jax.Array, Any]]:
-    """Splits samples [N, (T,) M, H, W, C] into M pairs of a camera's key and its images [N, (T,) H, W, C].
-
-    Raises:
-      ValueError: images of another rank, or without cameras.
-      TypeError: no array.
-    """
-    expected = f"(number, {'time, ' if time else ''}cameras, height, width, channels)"
-    rank = _rank(images, "samples of cameras")
-    if rank != 5 + time or images.shape[-4] == 0:
-        raise ValueError(
-            f"expected samples of shape {expected} with at least one camera, found shape {tuple(images.shape)}"
-        )
-    return [(jax.random.fold_in(key, m), images[..., m, :, :, :]) for m in range(images.shape[-4])]
-
-
-def frames(clips: Any) -> Any:
-    """Reshapes clips [N, T, H, W, C] to images [N T, H, W, C].
-
-    Raises:
-      ValueError: an array of another rank.
-      TypeError: no array.
-    """
-    if _rank(clips, "clips") != 5:
-        raise ValueError(
-            f"expected clips of shape (number, time, height, width, channels), found shape {tuple(clips.shape)}; "
-            "images alone go without axis"
-        )
-    number, time, *shape = clips.shape
-    return clips.reshape(number * time, *shape)
-
-
-def _rank(images, what):
+def _rank(images: Any, what: str) -> int:
     if not hasattr(images, "shape"):
         raise TypeError(f"expected an array of {what}, found {type(images).__name__}")
     return len(images.shape)

@@ -56,8 +56,8 @@ def extending(tmp_path, monkeypatch):
     yield found
     for module in found.values():
         sys.modules.pop(module.__name__, None)
-    for name in ("mine/shade", "mine/both"):
-        corruptions.registry._CORRUPTIONS.pop(name)
+    for name in ("mine/shade", "mine/both", "shade", "both"):
+        corruptions.registry.NAMED.pop(name)
     corruptions.registry._BENCHMARKS.pop("my_benchmark")
     data._SOURCES.pop("my_dataset")
 
@@ -89,7 +89,7 @@ def written_module(folder, monkeypatch, name="my_corruptions_of_a_test"):
     """The page's first file, under another name, where Python finds it."""
     (folder / f"{name}.py").write_text(next(FENCE.finditer(PAGE.read_text()))["body"].replace('"mine', '"test_of_mine'))
     monkeypatch.syspath_prepend(str(folder))
-    for registered in ("_CORRUPTIONS", "_BENCHMARKS"):
+    for registered in ("NAMED", "_BENCHMARKS"):
         monkeypatch.setattr(corruptions.registry, registered, dict(getattr(corruptions.registry, registered)))
     return name
 

@@ -199,10 +199,13 @@ def check_corruption_options(options: Mapping[str, Any]) -> None:
         one = corruptions.get(name)
         if not isinstance(given, Mapping):
             raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
-        corruptions.checks.options(one.qualified_name, one.options, given)
+        corruptions.contract.options(one.qualified_name, one.options, given)
         scale = one.scale
         if isinstance(scale, corruptions.Levels):
-            for option, check in (("range", corruptions.levels.level_range), ("levels", corruptions.levels.selected)):
+            for option, check in (
+                ("range", corruptions.contract.level_range),
+                ("levels", corruptions.contract.selected),
+            ):
                 check(given.get(option), scale.count)
         elif (bounds := given.get("range")) is not None and not _is_pair(bounds):
             raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")

@@ -89,7 +89,7 @@ def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
             bounds = tuple(entry["range"])
             corruption = corruptions.get(name)
             if isinstance(corruption.scale, corruptions.Levels):
-                corruptions.levels.level_range(bounds, corruption.scale.count)
+                corruptions.contract.level_range(bounds, corruption.scale.count)
             else:
                 severities.resolve(corruption.name, tuple(content["image_shape"]), bounds)
         except (KeyError, TypeError):

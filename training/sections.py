@@ -16,7 +16,7 @@ import corruptions
 import data
 import models
 from corruptions import enhance as enhancements
-from corruptions.checks import suggest
+from corruptions.contract import suggest
 from data.natural.sets import listed as natural_sets
 from runtime.settings import (
     SWITCH,

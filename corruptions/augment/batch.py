@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import checks, devices, keys
+from corruptions import contract, devices, keys
 from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
 from corruptions.batch import from_float, image_key, to_float
@@ -54,10 +54,10 @@ def augment(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
-    checks.key(key)
+    contract.key(key)
     scheme = schemes.get(name)
-    checks.image_batch(images, validate)
-    checks.options(scheme.name, scheme.options, options)
+    contract.image_batch(images, validate)
+    contract.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
@@ -66,12 +66,10 @@ def augment(
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
     call = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731
-    if any(map(checks.is_traced, (key, images, index))):
-        return call(key, jnp.asarray(images), index)
-    return devices.dispatched(call, key, (images, index), static)
+    return devices.dispatched(call, static, key, images, index)
 
 
-@functools.partial(jax.jit, static_argnames=("sampler", "applier", "options", "dtype", "rounding"))
+@functools.partial(devices.jitted, static=("sampler", "applier", "options", "dtype", "rounding"))
 def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
     shape, at_once = images.shape[1:], max(1, _CHUNK // math.prod(images.shape[1:]))
 
@@ -96,6 +94,3 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         return from_float(applier(to_float(image), params), dtype, rounding)
 
     return devices.sharded(augment_share, images)((key, choices), images, index)
-
-
-devices.drop_with(_augment.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it

@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import checks, registry
+from corruptions import contract, registry
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE, CODES, IDENTITY
 
@@ -107,18 +107,18 @@ class Scheme:
         Raises:
           ValueError: a shape or option that is not as described.
         """
-        checks.image_shape(shape)
-        checks.options(self.name, self.options, options)
+        contract.image_shape(shape)
+        contract.options(self.name, self.options, options)
         return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
         """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""
-        checks.one_image(image)
+        contract.one_image(image)
         return self.applier(image, params)
 
     def __call__(self, key: jax.Array, image: jax.Array, **options: Any) -> jax.Array:
         """Augments one image, float32[H, W, 3] in [0, 1]: `sample`, then `apply`."""
-        checks.one_image(image)
+        contract.one_image(image)
         return self.apply(image, self.sample(key, image.shape, **options))
 
     def __repr__(self):
@@ -221,12 +221,12 @@ def _parse(name):
     if not equals or family not in _MIXED + _ALONE:
         forms = (*_WHOLE, *(f"{family}=" for family in (*_MIXED, *_ALONE)))
         raise ValueError(
-            f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"
+            f"unknown augmentation scheme {name!r}{contract.suggest(name, forms)}; known: {', '.join(forms)}"
         )
     operations = [part.strip() for part in listed.split("+")] if listed.strip() else []
     for operation in operations:
         if operation not in BASE:
-            suggestion = checks.suggest(operation, BASE)
+            suggestion = contract.suggest(operation, BASE)
             raise ValueError(f"unknown operation {operation!r} in {name!r}{suggestion}; known: {', '.join(BASE)}")
     if len(set(operations)) != len(operations):
         raise ValueError(f"expected every operation once, found {name!r}")

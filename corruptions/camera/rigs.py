@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import checks, keys
+from corruptions import contract, devices, keys
 from corruptions.batch import image_key
 from corruptions.record import Array
 
@@ -70,11 +70,11 @@ def frame_lost(key: jax.Array, images: Array, severity: ArrayLike, *, index: Arr
 
 
 def _check(key, images, severity):
-    checks.key(key)
+    contract.key(key)
     shape = np.shape(images)
     if len(shape) != 5 or shape[1] == 0:
         raise ValueError(
             f"expected images of shape (number, cameras, height, width, channels) with at least one camera, found shape {shape}"
         )
-    if not checks.is_traced(severity) and severity not in range(1, 6):
+    if not devices.is_traced(severity) and severity not in range(1, 6):
         raise ValueError(f"expected a severity level 1..5, found {severity!r}")

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded, registry
+from corruptions import contract, padded, registry
 from corruptions.primitives import color, filters, random, special, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 padding = padded.Padding(lambda shape, table, side: (None, np.int32(0)))
 member = registry.registrar(
-    "camera", levels.Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
+    "camera", contract.Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
 )
 
 _DARK = ((0.60, 600, 0.008), (0.50, 250, 0.012), (0.40, 120, 0.018), (0.30, 50, 0.026), (0.20, 30, 0.038))
@@ -46,7 +46,7 @@ def _smoothly_exposed(light: Image, params: Params) -> Image:
 
 def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up `scale` and `photons`; draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each."""
-    scale, photons, sigma = levels.lookup(_DARK, severity)
+    scale, photons, sigma = contract.lookup(_DARK, severity)
     return {"scale": scale, **_sensor(photons, sigma, key, shape)}
 
 
@@ -80,7 +80,7 @@ def dark(image: Image, params: Params) -> Image:
 
 def _sample_iso(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each; `photons` is 25."""
-    return _sensor(jnp.float32(_ISO_PHOTONS), levels.lookup(_ISO, severity), key, shape)
+    return _sensor(jnp.float32(_ISO_PHOTONS), contract.lookup(_ISO, severity), key, shape)
 
 
 @member("noise", _sample_iso, {"photons": "photons at white", "sigma": "intensity"}, straight_through=_smoothly_exposed)
@@ -94,7 +94,7 @@ def iso_noise(image: Image, params: Params) -> Image:
 
 def _sample_quant(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up `step` = 2^(8 - bits), bits 5 to 1; draws nothing."""
-    return {"step": levels.lookup(_STEPS, severity)}
+    return {"step": contract.lookup(_STEPS, severity)}
 
 
 @member("digital", _sample_quant, {"step": "grey levels"}, straight_through=lambda image, params: image)
@@ -113,7 +113,7 @@ def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
     Each is alpha G(U(-.005 H, .005 H)), G a Gaussian filter of standard deviation .01 H along rows and .01 W along
     columns, cut at 3, the border mirrored.
     """
-    alpha, sides = levels.lookup(_AMPLITUDES, severity), padded.tables(shape, None, _elastic_sides)["sides"]
+    alpha, sides = contract.lookup(_AMPLITUDES, severity), padded.tables(shape, None, _elastic_sides)["sides"]
     own = padded.own(shape) if isinstance(shape, padded.Shape) else (None, None)
     matrices = [
         filters.mirrored_matrix(side, sigma, int(_TRUNCATE * 0.01 * side + 0.5), _TRUNCATE, own_side)

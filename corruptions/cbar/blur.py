@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels as level_tables
+from corruptions import contract as level_tables
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, side
 from corruptions.primitives import color, random, spline

@@ -9,10 +9,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, padding, to_image
-from corruptions.primitives import color, random, staging
+from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _SEGMENTS = 4
@@ -125,7 +125,7 @@ def pseudocolor(image: Image, params: Params) -> Image:
     S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod 256.
     """
     levels = color.to_levels(image)
-    position = _SEGMENTS * staging.stage_on_cpu(_luma(levels))  # once for all channels
+    position = _SEGMENTS * devices.stage_on_cpu(_luma(levels))  # once for all channels
     segment = jnp.clip(jnp.floor(position), 0, _SEGMENTS - 1)
     t = position - segment
     curve = t * t * (3 - 2 * t)

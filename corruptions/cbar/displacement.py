@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, padding, side
 from corruptions.cbar.waves import caustic_draws
-from corruptions.primitives import filters, random, staging, textures, warps
+from corruptions.primitives import filters, random, textures, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 
@@ -33,7 +33,7 @@ def _map_ripple(shape: Shape, params: Params) -> Positions:
     def moved(axis):
         position = jnp.arange(shape[axis], dtype=jnp.float32)
         wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
-        return staging.stage(position + params["amplitude"] * wave)
+        return devices.stage(position + params["amplitude"] * wave)
 
     return moved(0)[:, None], moved(1)[None, :]
 
@@ -92,7 +92,7 @@ def scatter(image: Image, params: Params) -> Image:
     h is the hash of `_hashes`.
     """
     # The hash before the look-ups: by its compiler's model a v5e makes 12,272 images/s, and 9,198 with both at once.
-    image, rows, columns = staging.stage_on_tpu(image, *_map_scatter(image.shape, params))
+    image, rows, columns = devices.stage_on_tpu(image, *_map_scatter(image.shape, params))
     return jnp.clip(warps.zero_padded(image, rows, columns), 0, 1)
 
 
@@ -106,7 +106,7 @@ def _hashes(shape, seed):
     with jax.enable_x64(True):
         angle = jax.lax.convert_element_type(seed, np.float64) * np.arange(max(shape[:2]), dtype=np.float64)
         first, second = 12.9898 * jnp.sin(angle), 78.233 * jnp.cos(angle)
-        waves = staging.stage(jnp.stack([jnp.sin(first), jnp.cos(first), jnp.sin(second), jnp.cos(second)]))
+        waves = devices.stage(jnp.stack([jnp.sin(first), jnp.cos(first), jnp.sin(second), jnp.cos(second)]))
         (sin_y, cos_y, other_sin_y, other_cos_y) = waves[:, : shape[0], None]
         (sin_x, cos_x, other_sin_x, other_cos_x) = waves[:, None, : shape[1]]
 
@@ -133,7 +133,7 @@ def _sample_refraction(key: Key, shape: Shape, severity: Severity, *, table: str
 
 def _slopes(shape, params):
     """Computes the gradient of the surface, along rows and columns: float32 [H, W] each."""
-    surface = staging.stage(textures.caustic(shape, params["time"], params["scale"]))
+    surface = devices.stage(textures.caustic(shape, params["time"], params["scale"]))
     surface = jnp.pad(_smooth(_smooth(surface, 0), 1), 1)
     return surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
 
@@ -183,7 +183,7 @@ def _smooth(plane, axis):
     size = plane.shape[axis]
     padded = filters.extended(plane, _RADIUS, (axis,), "symmetric")
     shifted = (jax.lax.slice_in_dim(padded, i, i + size, axis=axis) for i in range(2 * _RADIUS + 1))
-    return staging.stage(sum(weight * plane for weight, plane in zip(_GAUSSIAN, shifted, strict=True)))
+    return devices.stage(sum(weight * plane for weight, plane in zip(_GAUSSIAN, shifted, strict=True)))
 
 
 def _to_thousandths(x):

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import devices
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, side
-from corruptions.primitives import random, staging, warps
+from corruptions.primitives import random, warps
 from corruptions.primitives.special import sine_cosine
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
@@ -88,7 +89,7 @@ def _map_fish_eye(shape: Shape, params: Params) -> Positions:
     """Looks at positions through the lenses as at an image: rows and columns [H, W]."""
     margin = _margin(shape)
     planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
-    planes = jnp.moveaxis(planes, 0, -1) + staging.varying_zeros((), like=params["index"])
+    planes = jnp.moveaxis(planes, 0, -1) + devices.varying_zeros((), like=params["index"])
     seen = _through_lenses(planes, params, shape)
     return seen[..., 0], seen[..., 1]
 

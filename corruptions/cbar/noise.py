@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import devices
 from corruptions.cbar import severities
 from corruptions.cbar.severities import add_grey, candidate, side, to_image
-from corruptions.primitives import color, fourier, random, staging
+from corruptions.primitives import color, fourier, random
 from corruptions.primitives.textures import turbulence, voronoi_distance
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -35,7 +36,7 @@ def voronoi_noise(image: Image, params: Params) -> Image:
     # A hundredth below the smallest scale, as a draw may be a rounding below it.
     least = 0.99 * _LEAST_CELL * side(image.shape)
     distance = params["contrast"] * voronoi_distance(image.shape, params["seed"], params["scale"], least)
-    return add_grey(image, staging.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
+    return add_grey(image, devices.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
 
 
 def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -66,7 +67,7 @@ def perlin_noise(image: Image, params: Params) -> Image:
     """
     cloud = turbulence(params["gradients"], params["permutation"], image.shape, 7 / side(image.shape))
     weight = params["weight"]
-    plane = staging.stage(255 * weight * jnp.minimum(0.5 * cloud + 0.5, 1.0))
+    plane = devices.stage(255 * weight * jnp.minimum(0.5 * cloud + 0.5, 1.0))
     return to_image((1 - weight) * color.to_levels(image) + plane[..., None])
 
 

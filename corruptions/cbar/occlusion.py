@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, padding, side
-from corruptions.primitives import color, fourier, random, staging
+from corruptions.primitives import color, fourier, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _GREY = 128
@@ -48,8 +48,8 @@ def checkerboard_cutout(image: Image, params: Params) -> Image:
     m, n = cosine * y + sine * x, cosine * x - sine * y
     even = (jnp.floor(m) + jnp.floor(n)).astype(jnp.int32) % 2 == 0
     row, column = (jnp.trunc(v).astype(jnp.int32) % _GRID for v in (m, n))
-    cut = even & staging.look_up(params["cut"].reshape(-1), row * _GRID + column)
-    return jnp.where(staging.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
+    cut = even & devices.look_up(params["cut"].reshape(-1), row * _GRID + column)
+    return jnp.where(devices.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
 
 
 def _sample_lines(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:

@@ -6,18 +6,19 @@ range that depends on the image size: level k means s_k = lo + (hi - lo) k / 10.
 that images stay readable.
 """
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded, registry
+from corruptions import contract, padded, registry
 from corruptions.primitives import color
 
-_SIDES = {"cifar": 32, "imagenet": 224}
-TABLES = tuple(_SIDES)
+# The sides of the images that the ranges were chosen for: sides up to 84 use `cifar`, larger ones `imagenet`.
+_TABLES = contract.Tables({"cifar": 32, "imagenet": 224})
+TABLES = tuple(_TABLES.sides)
+table_for = _TABLES.name_for
 STEPS = 10
 
 # name: (range at 32 pixels, range at 224 pixels)
@@ -86,18 +87,6 @@ SELECTED = {
 BENCHMARK_TABLE = {"imagenet_c_bar": "imagenet", "cifar10_c_bar": "cifar"}
 
 
-def table_for(shape: Sequence[int], table: str | None = None) -> str:
-    """Picks the ranges: `table` if not None, else by the image size.
-
-    They were made for sides 32 and 224; the side nearest in ratio to min(H, W) decides: sides up to 84 use `cifar`,
-    larger ones `imagenet`.
-
-    Raises:
-      ValueError: `table` is not one of the two names.
-    """
-    return levels.nearest_table(_SIDES, shape, table)
-
-
 def scan(name: str, table: str) -> np.ndarray:
     """Returns the ten strengths s_1..s_10 of a candidate, float64 [10]."""
     low, high = RANGES[table][name]
@@ -108,7 +97,7 @@ def scanned(name: str, level: jax.Array, shape: tuple[int, ...], table: str | No
     """Looks up the strength s of a candidate at a level 1..10 (float32 scalar, may be traced), linear between whole
     levels.
     """
-    return levels.lookup(scan(name, table_for(shape, table)), level)
+    return contract.lookup(scan(name, table_for(shape, table)), level)
 
 
 def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> float:
@@ -118,7 +107,7 @@ def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> flo
 
 candidate = registry.registrar(
     "cbar",
-    levels.Levels(STEPS),
+    contract.Levels(STEPS),
     "truncate",
     "Mintun, Kirillov & Xie (2021), released code",
     by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},

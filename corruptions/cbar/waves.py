@@ -5,10 +5,10 @@ inverse_sparkles.
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import add_grey, candidate, padding, side, to_image
-from corruptions.primitives import color, random, staging
+from corruptions.primitives import color, random
 from corruptions.primitives.special import arctangent2, sine_cosine
 from corruptions.primitives.textures import caustic, plasma, spark
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -89,7 +89,7 @@ def concentric_sine_waves(image: Image, params: Params) -> Image:
     y = (jnp.arange(height, dtype=jnp.float32) - params["centre"][1])[:, None]
     angle = params["turns"] * arctangent2(x, y)
     rings = (jnp.sqrt(x**2 + y**2) + params["ripple"] * sine_cosine(angle)[0]) / params["width"]
-    return add_grey(image, staging.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
+    return add_grey(image, devices.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
 
 
 def _sample_plasma(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -143,7 +143,7 @@ def caustic_noise(image: Image, params: Params) -> Image:
     [0, 1] (C-bar, caustic_noise). float32 arithmetic costs less than 0.03 levels.
     """
     plane = params["amplitude"] * caustic(image.shape, params["time"], params["scale"])
-    return add_grey(image, staging.stage(plane))
+    return add_grey(image, devices.stage(plane))
 
 
 _STARS = 5
@@ -215,5 +215,5 @@ def inverse_sparkles(image: Image, params: Params) -> Image:
     """Fades to white away from a star: 255 + w (x - 255) in grey levels, w the brightness of
     `primitives.textures.spark` (C-bar, inverse_sparkles).
     """
-    star = staging.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
+    star = devices.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
     return to_image(255 + star[..., None] * (color.to_levels(image) - 255))

@@ -28,9 +28,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks, devices
+from corruptions import contract, devices
 from corruptions.batch import from_float, to_float
-from corruptions.checks import suggest
 from corruptions.enhance import clahe, clahe_skimage, denoise
 
 TEN_CROP = "ten_crop"
@@ -70,13 +69,15 @@ def _settings(name: str) -> tuple[str, dict[str, Any]]:
     """Splits `NAME:setting=value,...` into the name and the settings."""
     own, _, listed = name.partition(":")
     if own not in names():
-        raise ValueError(f"expected an enhancement out of {', '.join(names())}, found {name!r}{suggest(own, names())}")
+        raise ValueError(
+            f"expected an enhancement out of {', '.join(names())}, found {name!r}{contract.suggest(own, names())}"
+        )
     parameters = inspect.signature(_OF_PIXELS[own]).parameters if own in _OF_PIXELS else {}
     known = {p.name: p.default for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
     settings: dict[str, Any] = {}
     for part in filter(None, listed.split(",")):
         setting, _, text = part.partition("=")
-        checks.options(own, known, [setting])
+        contract.options(own, known, [setting])
         kind = type(known[setting])
         try:
             value = tuple(map(int, text.split("x"))) if kind is tuple else kind(text)
@@ -119,13 +120,11 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     if _settings(name)[0] not in _OF_PIXELS:
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
     devices.refuse_forked()
-    checks.image_batch(images, validate)
-    if checks.is_traced(images):
-        return _enhance(jnp.asarray(images), name)
-    return devices.dispatched(lambda _, part: _enhance(part, name), None, (images,), name)
+    contract.image_batch(images, validate)
+    return devices.dispatched(lambda _, part: _enhance(part, name), name, None, images)
 
 
-@functools.partial(jax.jit, static_argnames=("name",))
+@functools.partial(devices.jitted, static=("name",))
 def _enhance(images, name):
     own, settings = _settings(name)
 
@@ -138,9 +137,6 @@ def _enhance(images, name):
         return lambda images: jax.lax.map(enhance_image, images, batch_size=size if size > 1 else None)
 
     return jax.lax.platform_dependent(images, cpu=in_chunks(_CPU_CHUNK), default=in_chunks(_CHUNK))
-
-
-devices.drop_with(_enhance.clear_cache)  # type: ignore[attr-defined]  # the stubs of jit lack it
 
 
 def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[[jax.Array], jax.Array]:

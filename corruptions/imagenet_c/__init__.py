@@ -11,7 +11,6 @@ from corruptions.imagenet_c.fog import fog
 from corruptions.imagenet_c.frost import (
     ORIGINAL_PHOTOGRAPHS,
     frost,
-    frost_from_folder,
     use_photographs,
     used_photographs,
 )
@@ -38,7 +37,7 @@ register_benchmark("imagenet_c_extra", [corruption.qualified_name for corruption
 
 __all__ = [
     "ORIGINAL_PHOTOGRAPHS", "TABLES", "brightness", "contrast", "defocus_blur", "elastic_transform", "fog", "frost",
-    "frost_from_folder", "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression",
+    "gaussian_blur", "gaussian_noise", "glass_blur", "impulse_noise", "jpeg_compression",
     "motion_blur", "pixelate", "saturate", "shot_noise", "snow", "spatter", "speckle_noise", "store", "table_for",
     "use_photographs", "used_photographs", "zoom_blur",
 ]  # fmt: skip

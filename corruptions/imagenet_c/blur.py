@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded
+from corruptions import contract, padded
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import filters, fourier, resizing
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -86,7 +86,7 @@ def _kernels_of_one_reach(shape, table):
 
 def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
-    return {"kernel": levels.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
+    return {"kernel": contract.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
 
 
 @member(
@@ -161,9 +161,9 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
     """
     offsets = padded.tables(shape, table, _zoom_tables)
     return {
-        "weights": levels.lookup(zoom_weights(_ZOOM[table_for(shape, table)]), severity),
-        "rows": levels.lookup(offsets["rows"], severity),
-        "columns": levels.lookup(offsets["columns"], severity),
+        "weights": contract.lookup(zoom_weights(_ZOOM[table_for(shape, table)]), severity),
+        "rows": contract.lookup(offsets["rows"], severity),
+        "columns": contract.lookup(offsets["columns"], severity),
     }
 
 

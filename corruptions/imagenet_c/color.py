@@ -8,8 +8,9 @@ come out one off.
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import color, staging
+from corruptions.primitives import color
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _ADDED = {
@@ -49,7 +50,7 @@ def brightness(image: Image, params: Params) -> Image:
     Black becomes the grey v'. Source: ImageNet-C, brightness.
     """
     x = color.to_levels(image)
-    value = staging.stage_on_cpu(color.value_and_chroma(x)[0])
+    value = devices.stage_on_cpu(color.value_and_chroma(x)[0])
     lighter = jnp.clip(value + 255 * params["added"], 0, 255)
     # The largest channel takes v' itself, not v (v'/v), which may fall just below a whole level.
     return color.from_levels(jnp.where(x == value, lighter, lighter * (x / _nonzero(value))))

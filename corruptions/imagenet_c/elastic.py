@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.imagenet_c.tables import lookup, member, table_for
-from corruptions.primitives import filters, random, staging, warps
+from corruptions.primitives import filters, random, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 # (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
@@ -53,7 +53,7 @@ def anchors(shape: Sequence[Any]) -> jax.Array:
 def _map(shape: Shape, params: Params) -> Positions:
     """Warps the positions of pixels as an image: rows and columns [H, W]."""
     planes = jnp.moveaxis(jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32), 0, -1)
-    warped = _warped(planes + staging.varying_zeros((), like=params["dx"]), params)
+    warped = _warped(planes + devices.varying_zeros((), like=params["dx"]), params)
     return warped[..., 0], warped[..., 1]
 
 
@@ -77,5 +77,5 @@ def _warped(image, params):
     y, x = warps.affine_coordinates(params["points"], anchors(sides), image.shape)
     down, right = ((v & 31).astype(jnp.float32) * np.float32(1 / 32) for v in (y, x))
     # Staged: the second warp would compute the first again in each of its four look-ups.
-    warped = staging.stage(warps.mirrored(image, y >> 5, x >> 5, down, right, sides, "reflect"))
+    warped = devices.stage(warps.mirrored(image, y >> 5, x >> 5, down, right, sides, "reflect"))
     return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, "symmetric")

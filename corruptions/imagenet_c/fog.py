@@ -1,9 +1,14 @@
 """ImageNet-C fog: a plasma fractal laid over the image."""
 
+import functools
+import math
+
+import jax
 import jax.numpy as jnp
 
+from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import random, staging, textures
+from corruptions.primitives import random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (strength, decay)
@@ -20,12 +25,12 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     """Draws the fractal thickness of the fog: `displacements`, U[-1, 1).
 
     One per point of a square fractal map but its corner; per octave centres, top and left points (see
-    `textures.diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`, `tiny`, `imagenet`,
+    `diamond_square`). The map's side is 32, 64, 256 or 512 by table (`cifar`, `tiny`, `imagenet`,
     `inception`), or the next power of two for a larger image.
     """
     strength, decay = lookup(_LEVELS, shape, table, severity)
     side = max(_MAP_SIDE[table_for(shape, table)], 1 << (max(shape[:2]) - 1).bit_length())
-    displacements = random.uniform(key, (textures.draws_needed(side),), -1.0, 1.0)
+    displacements = random.uniform(key, (draws_needed(side),), -1.0, 1.0)
     return {"strength": strength, "decay": decay, "displacements": displacements}
 
 
@@ -44,9 +49,61 @@ def fog(image: Image, params: Params) -> Image:
     extremes and cropped to the image's size at the top left. A black image stays black. Source: ImageNet-C, fog.
     """
     height, width, _ = image.shape
-    fractal = staging.stage(textures.diamond_square(params["displacements"], params["decay"]))
+    fractal = devices.stage(diamond_square(params["displacements"], params["decay"]))
     low, high = jnp.min(fractal), jnp.max(fractal)
     thickness = (fractal[:height, :width] - low) / (high - low)
     brightest, strength = jnp.max(image), params["strength"]
     scale = brightest / (brightest + strength)
     return jnp.clip((image + strength * thickness[..., None]) * scale, 0, 1)
+
+
+def draws_needed(side: int) -> int:
+    """Counts the uniforms of a plasma fractal of side 2^K: one for each point but the corner."""
+    return side * side - 1
+
+
+def diamond_square(uniforms: jax.Array, decay: jax.Array) -> jax.Array:
+    """Builds a plasma fractal, a height map of side m = 2^K on a torus, from its random displacements.
+
+    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of amplitude decay^(-2k).
+    All shifts are circular, U are that octave's draws:
+
+        centres  Q = (C[i,j] + C[i+1,j] + C[i,j+1] + C[i+1,j+1]) / 4 + amplitude U
+        top      T = (Q + Q[i-1,j] + C + C[i,j+1]) / 4 + amplitude U
+        left     L = (Q + Q[i,j-1] + C + C[i+1,j]) / 4 + amplitude U
+
+    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original (ImageNet-C, fog) starts
+    at 100^2; and as it multiplies the displacements by their own amplitude, they fall by decay^2 per octave.
+
+    Args:
+      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x n by rows.
+      decay: scalar, may be traced.
+
+    Returns:
+      float32 [m, m], 0 at the corner.
+
+    Raises:
+      ValueError: the number of uniforms fits no side.
+    """
+    side = math.isqrt(uniforms.shape[0] + 1)
+    if uniforms.ndim != 1 or side & (side - 1) or draws_needed(side) != uniforms.shape[0]:
+        raise ValueError(f"expected 4^K - 1 uniforms in one dimension, found shape {tuple(uniforms.shape)}")
+    grid = jnp.zeros((1, 1), jnp.float32)
+    amplitude, used = jnp.float32(1), 0
+    for octave in range(side.bit_length() - 1):
+        n = 2**octave
+        displaced = uniforms[used : used + 3 * n * n].reshape(3, n, n) * amplitude
+        grid = _refine(grid, *displaced)
+        used += 3 * n * n
+        amplitude = amplitude / decay**2
+    return grid
+
+
+def _refine(grid, centre, top, left):
+    n, following, preceding = grid.shape[0], functools.partial(jnp.roll, shift=-1), functools.partial(jnp.roll, shift=1)
+    right = following(grid, axis=1)
+    centre = (grid + right + following(grid + right, axis=0)) / 4 + centre
+    top = (centre + preceding(centre, axis=0) + grid + right) / 4 + top
+    left = (centre + preceding(centre, axis=1) + grid + following(grid, axis=0)) / 4 + left
+    rows = [jnp.stack(pair, axis=-1).reshape(n, 2 * n) for pair in ((grid, top), (left, centre))]
+    return jnp.stack(rows, axis=1).reshape(2 * n, 2 * n)

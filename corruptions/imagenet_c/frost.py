@@ -4,7 +4,6 @@ The option `photographs` is "original", for the photographs that the package ima
 photographs that `use_photographs` read. Records hold the digest: results stay bound to the pictures, wherever they lie.
 """
 
-import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -21,7 +20,7 @@ import numpy as np
 from corruptions import padded
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, frost_texture
-from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
+from corruptions.record import Image, Key, Parameter, Params, Severity, Shape
 
 # (weight of the image, weight of the frost)
 _LEVELS = {
@@ -130,36 +129,6 @@ def _texture(key, look, shape, scale):
     return jnp.round(x)
 
 
-def frost_from_folder(path: str | os.PathLike[str]) -> Corruption:
-    """Makes `imagenet_c/frost` with the texture images in a folder.
-
-    Every image file is drawn equally often, so the original benchmark takes exactly the five files
-    it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg, frost5.jpg). The result is not in
-    the registry; pass it where a name is expected:
-    `corruptions.corrupt(key, images, frost_from_folder(path), severity=3)`. Where only names are
-    taken, `use_photographs` gives the same as an option. Needs Pillow.
-
-    Args:
-      path: folder of images (png, jpg, bmp, webp), read now, in the order of their names.
-
-    Returns:
-      A `Corruption` whose draws also hold `origin`, int32 [3]: file, first row and first column of the crop.
-
-    Raises:
-      FileNotFoundError: no such folder, or no image file in it.
-    """
-    photographs = Photographs(path)
-
-    def sample(key, shape, severity, *, table=None):
-        """Draws a photograph and the place of its crop, see `Photographs.crop`."""
-        table = table_for(shape, table)
-        return {**_weights(shape, severity, table), **photographs.crop(key, shape, table)}
-
-    image_weight, frost_weight, _ = frost.parameters
-    texture = Parameter("texture", "RGB levels 0..255", f"photographs in {photographs.folder}")
-    return dataclasses.replace(frost, sampler=sample, parameters=(image_weight, frost_weight, texture))
-
-
 class Photographs:
     """The image files of a folder as textures, in the order of their names.
 
@@ -196,7 +165,7 @@ class Photographs:
         the package imagecorruptions: by 1.1 max(H / h, W / w), bicubic.
 
         Returns:
-          `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, row and column.
+          `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, first row and first column.
         """
         scaled = self._resized(TEXTURE_SCALE[table], tuple(shape[:2]))
         places = np.array([[max(t.shape[axis] - shape[axis], 1) for axis in (0, 1)] for t in scaled])

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded
+from corruptions import contract, devices, padded
 from corruptions.imagenet_c.tables import member, padding, table_for
-from corruptions.primitives import color, staging
+from corruptions.primitives import color
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _SCALE = {
@@ -31,7 +31,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
         return _padded_blocks(shape, table, severity)
     params: dict[str, jax.Array] = {}
     for sizes, blocks in _axes(shape, table):
-        size = jnp.floor(levels.lookup(sizes, severity)).astype(jnp.int32)
+        size = jnp.floor(contract.lookup(sizes, severity)).astype(jnp.int32)
         params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in blocks.items()}
     return params
 
@@ -110,19 +110,19 @@ def _by_shifts(means, x, params):
     height, width, channels = x.shape
     starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
     lengths = jnp.zeros(width, jnp.int32).at[starts].add(stops - starts)  # 0 without a block
-    lengths = staging.stage(jnp.repeat(lengths, channels))[None]
-    x = staging.stage(x.reshape(-1))
+    lengths = devices.stage(jnp.repeat(lengths, channels))[None]
+    x = devices.stage(x.reshape(-1))
     further = jnp.concatenate([x, x[: (_LONGEST - 1) * channels]])  # no block reaches beyond its row
     shifted = (further[k * channels :][: x.size].reshape(height, -1) for k in range(_LONGEST))
-    x = staging.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
+    x = devices.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
 
     first, last, row_shown = (params[f"row_{key}"] for key in ("starts", "stops", "shown"))
     counts = (last - first)[:, None]
     shifted = (jnp.take(x, first + k, axis=0, mode="clip") for k in range(_LONGEST))
-    x = staging.stage(means(_sum(shifted, counts), jnp.maximum(counts, 1)))
+    x = devices.stage(means(_sum(shifted, counts), jnp.maximum(counts, 1)))
 
     pixels = np.arange(0, first.size * width, width, np.int32)[:, None] + starts[shown][None]
-    x = staging.stage(jnp.take(x.reshape(-1, channels), pixels.reshape(-1), axis=0, mode="clip"))
+    x = devices.stage(jnp.take(x.reshape(-1, channels), pixels.reshape(-1), axis=0, mode="clip"))
     return jnp.take(x.reshape(first.size, -1), row_shown, axis=0, mode="clip").reshape(height, width, channels)
 
 

@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import filters, random, staging
+from corruptions.primitives import filters, random
 from corruptions.primitives.edges import canny, chamfer_distance, equalize
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -86,7 +87,7 @@ def spatter(image: Image, params: Params) -> Image:
     none = jnp.zeros_like(layer)
     # A batch with mud only, or without mud, runs one branch. The branches are jitted because vmap within `shard_map`
     # counts the constants of a plain branch as split twice.
-    is_wet, is_dirty = (staging.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
+    is_wet, is_dirty = (devices.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
     water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
     dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
     water, dirt = water[..., None], dirt[..., None]
@@ -101,7 +102,7 @@ def _blur(x, sigma, max_radius):
 
 def _water(layer, gain):
     drops = drop_levels(layer)
-    mask = staging.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
+    mask = devices.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
     return mask * (gain / jnp.maximum(jnp.max(mask), 1))
 
 
@@ -127,7 +128,7 @@ def relief(drops: jax.Array) -> jax.Array:
 
 def _staged(levels):
     """Stages levels 0..255, int32, as bytes."""
-    return staging.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
+    return devices.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
 
 
 def floor_of_mean(distance: jax.Array) -> jax.Array:

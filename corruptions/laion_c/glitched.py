@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded
+from corruptions import contract, padded
 from corruptions.laion_c import member as common
 from corruptions.laion_c.member import member
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -36,9 +36,9 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, mode: str = "release"
     if mode == "release":
         return common.rows(shape, _released, severity)
     height, width, channels = shape
-    glitch = levels.lookup(_GLITCH, severity)
+    glitch = contract.lookup(_GLITCH, severity)
     number = jnp.floor(2 * glitch).astype(jnp.int32)
-    most = jnp.floor(levels.lookup([_largest(g, width) for g in _GLITCH], severity)).astype(jnp.int32)
+    most = jnp.floor(contract.lookup([_largest(g, width) for g in _GLITCH], severity)).astype(jnp.int32)
     keys = jax.random.split(key, 5)
     roll = jax.random.randint(keys[0], (_MOST,), -most, most + 1)
     start = jax.random.randint(keys[1], (_MOST,), 0, height + 1)

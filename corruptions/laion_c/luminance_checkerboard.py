@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded
+from corruptions import contract, padded
 from corruptions.laion_c import member as common
 from corruptions.laion_c.member import member, scale
 from corruptions.primitives import random
@@ -27,7 +27,7 @@ def _sample(key: Key, shape: Shape, severity: Severity) -> Params:
         board: tuple[int, ...] = padded.Shape(tuple(shape[:2]), (height, width))
     else:
         board = int(height), int(width)
-    low, high = levels.lookup(_AMPLITUDES, severity)
+    low, high = contract.lookup(_AMPLITUDES, severity)
     return {"amplitude": random.uniform(key, board, low, high), "block": jnp.asarray(block, jnp.int32)}
 
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import levels, padded, registry
+from corruptions import contract, padded, registry
 
 PUBLISHED_SIDE = 224
 SEVERITIES = 5
 _SOURCE = "Li et al., LAION-C (ICML 2025), released code"
 
-member = registry.registrar("laion_c", levels.Levels(SEVERITIES), "truncate", _SOURCE)
+member = registry.registrar("laion_c", contract.Levels(SEVERITIES), "truncate", _SOURCE)
 
 
 def scale(shape: Sequence[int]) -> float:
@@ -42,7 +42,7 @@ def largest_count(counts: Sequence[int], shape: Sequence[int]) -> int:
 
 def count(counts: Sequence[int], shape: Sequence[int], severity: ArrayLike) -> jax.Array:
     """Reads how many things are painted, int32: `counts` on a square, and in proportion to the area on other images."""
-    return jnp.round(levels.lookup([c * _squares(shape) for c in counts], severity)).astype(jnp.int32)
+    return jnp.round(contract.lookup([c * _squares(shape) for c in counts], severity)).astype(jnp.int32)
 
 
 def _squares(shape):

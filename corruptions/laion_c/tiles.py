@@ -1,34 +1,25 @@
 """LAION-C mosaic and stickers: the image as tiles of a bank, and tiles of a bank on the image."""
 
 import functools
-from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels
+from corruptions import contract, devices
 from corruptions.laion_c import banks
 from corruptions.laion_c.member import SEVERITIES, count, largest_count, member, scale
-from corruptions.primitives import color, staging
+from corruptions.primitives import color
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 # Tiles to a side: 56, 37 1/3, 28, 14, 8 of 4, 6, 8, 16, 28 pixels at 224. At 32 such tiles would be pixels.
 _GRIDS = {"cifar": (16, 11, 8, 5, 3), "imagenet": (56, 112 / 3, 28, 14, 8)}
-_SIDES = {"cifar": 32, "imagenet": 224}
-TABLES = tuple(_SIDES)
+_TABLES = contract.Tables({"cifar": 32, "imagenet": 224})  # sides up to 84 use `cifar`, larger ones `imagenet`
+TABLES = tuple(_TABLES.sides)
+table_for = _TABLES.name_for
 _STICKERS = (100, 200, 400, 600, 1200)
 _STICKER = 16
 _AT_ONCE = 16
-
-
-def table_for(shape: Sequence[int], table: str | None = None) -> str:
-    """Picks the table of grids: `table` if not None, else `cifar` for sides up to 84, `imagenet` above.
-
-    Raises:
-      ValueError: `table` is neither.
-    """
-    return levels.nearest_table(_SIDES, shape, table)
 
 
 def _sides(shape, table):
@@ -108,7 +99,7 @@ def _averaged(image, params, rounded):
     """Reduces an image of levels to cells [rows, columns, 3]."""
     exact = jax.lax.Precision.HIGHEST
     x = jnp.einsum("jw,hwc->hjc", params["columns"], color.to_levels(image), precision=exact)
-    x = staging.stage(rounded(x)) if rounded is not _as_it_is else x
+    x = devices.stage(rounded(x)) if rounded is not _as_it_is else x
     return rounded(jnp.einsum("ih,hjc->ijc", params["rows"], x, precision=exact))
 
 
@@ -147,12 +138,12 @@ def mosaic(image: Image, params: Params) -> Image:
     A cell's colour is that of the image reduced by Pillow's BICUBIC to a pixel a cell. The grid lies in the middle of the image,
     and its outer tiles are cut off. Of equally near tiles the first is taken. Source: LAION-C, mosaic.
     """
-    cells = staging.stage(_averaged(image, params, _to_8_bits))
+    cells = devices.stage(_averaged(image, params, _to_8_bits))
     number = _nearest(cells.reshape(-1, 3), params["colors"], params["level"]).reshape(cells.shape[:2])
     side = params["side"]
     (row, down), (column, across) = (_places(size, side) for size in image.shape[:2])
     cell = row[:, None] * cells.shape[1] + column[None]
-    tile = staging.look_up(number.ravel(), cell)
+    tile = devices.look_up(number.ravel(), cell)
     pixel = params["first"] + (tile * side + down[:, None]) * side + across[None]
     shown = jnp.take(params["tiles"], pixel.ravel(), axis=0, mode="clip").reshape(image.shape)
     return color.from_levels(shown.astype(jnp.float32))
@@ -233,7 +224,7 @@ def stickers(image: Image, params: Params) -> Image:
     # The pixel of its tile that a pixel shows is linear in the pixel's row and column.
     base = (params["tile"] * side - params["row"]) * side - params["column"]
     row, column = np.ogrid[:height, :width]
-    pixel = staging.look_up(base, jnp.maximum(last - 1, 0)) + row * side + column
+    pixel = devices.look_up(base, jnp.maximum(last - 1, 0)) + row * side + column
     shown = jnp.take(params["tiles"], pixel.ravel(), axis=0, mode="clip").reshape(image.shape)
     return jnp.where((last > 0)[..., None], color.from_levels(shown.astype(jnp.float32)), image)
 

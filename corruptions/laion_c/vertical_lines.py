@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions import devices, padded
 from corruptions.laion_c import member as common
 from corruptions.laion_c.member import PUBLISHED_SIDE, member
-from corruptions.primitives import color, staging
+from corruptions.primitives import color
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 # At a width of 224 pixels: number of lines, rows between two points of a line, pixels to the left where it is black.
@@ -96,7 +96,7 @@ def _drawn(image, params, rounded):
     start, columns, (step, number) = params["start"], params["columns"], params["counts"][:2]
     colors, lumas = _means(image, step, start, columns, own_height, rounded)
     luma = jnp.clip(lumas, 0, 255).astype(jnp.int32)
-    points = staging.stage(
+    points = devices.stage(
         jnp.take(params["point"].ravel(), (luma * width + jnp.arange(width)[None]).ravel(), mode="clip").reshape(
             luma.shape
         )
@@ -121,7 +121,7 @@ def _means(image, step, start, columns, height, rounded):
     for k in range(most_rows):
         inside = (k < step) & (first + k < height)
         sums += jnp.where(inside[:, None], jnp.take(flat, first + k, axis=0, mode="clip"), 0.0)
-    sums, flat = jnp.zeros_like(planes), staging.stage(sums).reshape(planes.shape)
+    sums, flat = jnp.zeros_like(planes), devices.stage(sums).reshape(planes.shape)
     for k in range(most_columns):
         sums += jnp.where((k < columns)[None, :, None], jnp.take(flat, start + k, axis=1, mode="clip"), 0.0)
     pixels = jnp.clip(height - first, 0, step)[:, None] * columns[None]
@@ -150,7 +150,7 @@ def _last(points, start, step, number, height):
     real = lines < number
     ends = ends[0], jnp.where(real & (after == 0) & (rows < height), ends[1], -1)
     goes = goes[0], jnp.where(real & ((before + 1) * step < height), goes[1], -1)
-    strokes = [staging.stage(jnp.clip(side, -1, lines.size).astype(jnp.int16)) for side in (*ends, *goes)]
+    strokes = [devices.stage(jnp.clip(side, -1, lines.size).astype(jnp.int16)) for side in (*ends, *goes)]
     x = lines.astype(jnp.int16)
 
     def paint(k, top):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import registry
-from corruptions.levels import Fraction
+from corruptions.contract import Fraction
 from corruptions.noc import severities
 from corruptions.padded import Padding
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import levels, padded, registry
+from corruptions import contract, padded, registry
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
 from corruptions.primitives import fourier
@@ -119,7 +119,7 @@ def _sample(key: Key, table: Any, severity: Severity, shape: Shape, kernel: int 
     choice = jax.random.randint(key, (), 0, number) if kernel is None else kernel
     chosen = jnp.asarray(table, jnp.float32)[:, choice]
     black = jnp.bool_(border == "zeros")
-    return padded.with_own_size({"kernel": levels.lookup(chosen, severity), "black": black}, shape)
+    return padded.with_own_size({"kernel": contract.lookup(chosen, severity), "black": black}, shape)
 
 
 def _filter(image: Image, params: Params) -> Image:
@@ -138,13 +138,13 @@ _OF_ANY_TABLE = padded.Padding(lambda shape, table, side: (None, np.int32(0)), r
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
     "optics",
-    levels.Levels(5),
+    contract.Levels(5),
     "nearest",
     "after OpticsBench, arXiv:2308.15499; severities of ImageNet-C",
     by_size=_by_size,
 )
 _released = registry.registrar(
-    "optics_release", levels.Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"
+    "optics_release", contract.Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"
 )
 
 
@@ -238,7 +238,7 @@ def lens(
 
     mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
     parameters = tuple(Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
-    scale = levels.Levels(len(table))
+    scale = contract.Levels(len(table))
     return Corruption(
         name, "lens", "blur", sample, _filter, scale, "nearest", parameters, mixes=mixes, padding=_OF_ANY_TABLE
     )

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
-from corruptions.primitives import staging
+from corruptions import devices, padded
 
 _LUMA_TABLE = np.array(
     [
@@ -120,7 +119,7 @@ def _rgb_to_ycc(levels):
     """BT.601 full range in 16-bit fixed point: [H, W, 3] to uint8 planes [3, H, W]."""
     # Whole numbers below 2^24: exact in a float32 product, and fastest by far on a CPU.
     ycc = jnp.einsum("hwc,dc->dhw", levels.astype(jnp.float32), _TO_YCC, precision=jax.lax.Precision.HIGHEST)
-    return staging.stage_on_cpu(((ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16).astype(jnp.uint8))
+    return devices.stage_on_cpu(((ycc.astype(jnp.int32) + _TO_YCC_OFFSET[:, None, None]) >> 16).astype(jnp.uint8))
 
 
 def _ycc_to_rgb(luma, blue, red):
@@ -183,7 +182,7 @@ def _to_blocks(planes):
     """Cuts [n, H, W] into [8, 8, blocks]; staged, as a CPU is slow to compute a block's place from its number."""
     number, height, width = planes.shape
     blocks = planes.reshape(number, height // 8, 8, width // 8, 8).transpose(2, 4, 0, 1, 3)
-    return staging.stage_on_cpu(blocks).reshape(8, 8, -1)
+    return devices.stage_on_cpu(blocks).reshape(8, 8, -1)
 
 
 def _from_blocks(blocks, shapes):

@@ -1,4 +1,4 @@
-"""Textures: plasma fractals, caustics, plasmas, sparks, Voronoi cells and Perlin's turbulence."""
+"""Textures: caustics, plasmas, sparks, Voronoi cells and Perlin's turbulence."""
 
 import functools
 import math
@@ -7,70 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.primitives import filters, staging
+from corruptions import devices
+from corruptions.primitives import filters
 from corruptions.primitives.special import arctangent2, sine_cosine
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
-
-
-def draws_needed(side: int) -> int:
-    """Counts the uniforms of a plasma fractal of side 2^K: one for each point but the corner."""
-    return side * side - 1
-
-
-def diamond_square(uniforms: jax.Array, decay: jax.Array) -> jax.Array:
-    """Builds a plasma fractal, a height map of side m = 2^K on a torus, from its random displacements.
-
-    Octave k = 0, ..., K - 1 refines a grid C of n x n points, n = 2^k, with displacements of amplitude decay^(-2k).
-    All shifts are circular, U are that octave's draws:
-
-        centres  Q = (C[i,j] + C[i+1,j] + C[i,j+1] + C[i+1,j+1]) / 4 + amplitude U
-        top      T = (Q + Q[i-1,j] + C + C[i,j+1]) / 4 + amplitude U
-        left     L = (Q + Q[i,j-1] + C + C[i+1,j]) / 4 + amplitude U
-
-    and interleaves them, C T over L Q. The amplitude of the whole is arbitrary. The original (ImageNet-C, fog) starts
-    at 100^2; and as it multiplies the displacements by their own amplitude, they fall by decay^2 per octave.
-
-    Args:
-      uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x n by rows.
-      decay: scalar, may be traced.
-
-    Returns:
-      float32 [m, m], 0 at the corner.
-
-    Raises:
-      ValueError: the number of uniforms fits no side.
-    """
-    side = math.isqrt(uniforms.shape[0] + 1)
-    if uniforms.ndim != 1 or side & (side - 1) or draws_needed(side) != uniforms.shape[0]:
-        raise ValueError(f"expected 4^K - 1 uniforms in one dimension, found shape {tuple(uniforms.shape)}")
-    grid = jnp.zeros((1, 1), jnp.float32)
-    amplitude, used = jnp.float32(1), 0
-    for octave in range(side.bit_length() - 1):
-        n = 2**octave
-        displaced = uniforms[used : used + 3 * n * n].reshape(3, n, n) * amplitude
-        grid = _refine(grid, *displaced)
-        used += 3 * n * n
-        amplitude = amplitude / decay**2
-    return grid
-
-
-def _refine(grid, centre, top, left):
-    n = grid.shape[0]
-    right = _next(grid, 1)
-    centre = (grid + right + _next(grid + right, 0)) / 4 + centre
-    top = (centre + _previous(centre, 0) + grid + right) / 4 + top
-    left = (centre + _previous(centre, 1) + grid + _next(grid, 0)) / 4 + left
-    rows = [jnp.stack(pair, axis=-1).reshape(n, 2 * n) for pair in ((grid, top), (left, centre))]
-    return jnp.stack(rows, axis=1).reshape(2 * n, 2 * n)
-
-
-def _next(x, axis):
-    return jnp.roll(x, -1, axis)
-
-
-def _previous(x, axis):
-    return jnp.roll(x, 1, axis)
 
 
 _ROUNDS = 5
@@ -150,7 +91,7 @@ def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: ja
         x, y = x + p - 0.3 * q, y + q + 0.3 * p
         divisor *= 2.25 - decay
     # One complex plane: XLA would compute each of two planes from the start.
-    staged = staging.stage(jax.lax.complex(x, y))
+    staged = devices.stage(jax.lax.complex(x, y))
     x, y = staged.real, staged.imag
     weights = jnp.array(_CHANNELS)
     phases = jnp.stack([-time, jnp.sin(time) / 2, time])
@@ -180,14 +121,14 @@ def spark(
     y = (jnp.arange(shape[0], dtype=jnp.float32) - centre[0])[:, None]
     x = (jnp.arange(shape[1], dtype=jnp.float32) - centre[1])[None, :]
     rays = jnp.asarray(number, jnp.float32)
-    position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * rays)
+    position = devices.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * rays)
     ray = jnp.minimum(jnp.floor(position), rays - 1)
     fraction = position - ray
     # Two look-ups in one stored array: XLA would compute pairs or differences again for each pixel.
-    lengths = staging.stage(lengths)
+    lengths = devices.stage(lengths)
     first = ray.astype(jnp.int32)
     second = jnp.where(first >= number - 1, 0, first + 1)  # at the seam the first ray follows the last
-    start, end = (staging.look_up(lengths, index) for index in (first, second))
+    start, end = (devices.look_up(lengths, index) for index in (first, second))
     length = start + fraction * (end - start)
     falloff = length**2 / (x**2 + y**2 + 1e-4)
     if exponent is not None:
@@ -278,8 +219,8 @@ def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, .
     # ten seconds for a look-up in two axes.
     corners = [np.stack(np.meshgrid(rows[0], columns[0])).reshape(2, -1) for rows, columns in axes]
     i, j = np.concatenate(corners, axis=1) % _PERIOD
-    hashed = (staging.look_up(permutation, jnp.asarray(i)) + j) % _PERIOD
-    found = [staging.look_up(staging.look_up(part, permutation), hashed) for part in gradients.T]
+    hashed = (devices.look_up(permutation, jnp.asarray(i)) + j) % _PERIOD
+    found = [devices.look_up(devices.look_up(part, permutation), hashed) for part in gradients.T]
     ends = np.cumsum([points.shape[1] for points in corners])[:-1]
     total = jnp.float32(0)
     for octave, (rows, columns), *parts in zip(OCTAVES, axes, *(jnp.split(part, ends) for part in found), strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import staging
+from corruptions import devices
 
 MODES = ("symmetric", "reflect")
 
@@ -44,7 +44,7 @@ def _interpolated(padded, y, x, margin):
     # rearrange the pixels of each look-up by positions in two axes.
     y, x = jnp.broadcast_arrays(y, x)
     shape = *y.shape, padded.shape[2]
-    position = staging.stage(jax.lax.complex(y.ravel(), x.ravel()))
+    position = devices.stage(jax.lax.complex(y.ravel(), x.ravel()))
     y, x = position.real, position.imag
     top, left = jnp.floor(y), jnp.floor(x)
     stride = padded.shape[1]

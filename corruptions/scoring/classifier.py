@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import checks, registry
+from corruptions import contract, registry
 from corruptions.batch import corrupt, to_float
-from corruptions.checks import image_shape
+from corruptions.contract import image_shape
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, list_conditions
@@ -240,14 +240,15 @@ def evaluate(
     Raises:
       ValueError, TypeError: an argument, what `predict` gave or what `path` holds is not as
         described.
-      corruptions.write.WriteError: the folder is not writable, or in use by another process.
+      corruptions.write.WriteError: the folder is an address such as gs://bucket, not writable, or in use by another
+        process.
     """
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
     parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
     given = {}
     for corruption, of_one in ((registry.get(name), of_one) for name, of_one in (options or {}).items()):
-        checks.options(corruption.qualified_name, corruption.options, of_one)
+        contract.options(corruption.qualified_name, corruption.options, of_one)
         given[corruption.qualified_name] = dict(of_one)
 
     def show(condition: Condition, part: _Part, rows: np.ndarray) -> Any:

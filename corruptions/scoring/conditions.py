@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 
 from corruptions import registry
-from corruptions.levels import Levels
+from corruptions.contract import Levels
 
 CLEAN = "clean"
 RANDOM = "random"

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions import registry
-from corruptions.levels import Levels
+from corruptions.contract import Levels
 from corruptions.noc.stamps import scale
 from corruptions.primitives import color
 

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -15,6 +16,19 @@ _PIECES, _PIECE = 1024, 2**14  # pieces of such a sample, and bytes in each
 
 class WriteError(RuntimeError):
     """The dataset cannot be written with these settings, or not now; finished files stay on disk."""
+
+
+def local(path: str | os.PathLike) -> pathlib.Path:
+    """Returns the path of a file or folder of this machine.
+
+    Raises:
+      WriteError: an address such as gs://bucket/folder.
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+:/", os.fspath(path)):  # pathlib makes gs:/bucket of gs://bucket
+        raise WriteError(
+            f"expected a path of this machine, found the address {path}; mount the bucket (gcsfuse, mount-s3)"
+        )
+    return pathlib.Path(path)
 
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:
@@ -81,7 +95,7 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
     """
     import fcntl  # not on Windows, where the rest of the package works
 
-    folder = pathlib.Path(folder)
+    folder = local(folder)
     if folder.exists() and not folder.is_dir():
         raise WriteError(f"expected a folder to write to, found a file: {folder}")
     try:

@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from corruptions import cbar, checks, registry
+from corruptions import cbar, contract, registry
 from corruptions.write import files
 from corruptions.write.files import WriteError
 from corruptions.write.sources import safe_name
@@ -189,7 +189,7 @@ def entries(
         ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark selects levels of its own table
         if ranges is not None and "table" in corruption.options:
             own = {"table": ranges, **own}
-        checks.options(name, corruption.options, own)
+        contract.options(name, corruption.options, own)
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
         listed = _severities(corruption, listed, own, selected)
         planned[name] = {

@@ -62,9 +62,9 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
 
     Raises:
       FileNotFoundError: there is no manifest.
-      WriteError: the manifest is damaged.
+      WriteError: the manifest is damaged, or the folder an address.
     """
-    folder = pathlib.Path(folder)
+    folder = files.local(folder)
     manifest = manifests.load(folder)
     if manifest is None:
         raise FileNotFoundError(f"expected a dataset of corruptions.write, with {manifests.NAME}, in {folder}")

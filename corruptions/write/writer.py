@@ -2,11 +2,12 @@
 
 import contextlib
 import errno
-import hashlib
 import itertools
+import math
 import os
 import pathlib
 import shutil
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import checks, devices
+from corruptions import contract, devices
 from corruptions.batch import corrupt
 from corruptions.keys import named_key, prng, seed_key
 from corruptions.one_image import corrupt_each
@@ -81,7 +82,7 @@ def write_dataset(
       The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
 
     Raises:
-      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
+      WriteError: the folder is an address such as gs://bucket, not writable, in use, full, holds foreign files or a dataset with other settings.
       ValueError, TypeError: an argument is not as described.
     """
     devices.refuse_forked()
@@ -92,12 +93,13 @@ def write_dataset(
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     seed_key(seed)  # refuses a value that is no seed
+    files.local(out)  # before images are read
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
         raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
     shape = None if source.many_sizes else source.read(range(1)).shape[1:]
     if shape:
-        checks.image_shape(shape)
+        contract.image_shape(shape)
     identity = {
         "layout": layout,
         "seed": int(seed),
@@ -134,25 +136,17 @@ def _open(folder, requested):
 
 
 def _materialised(folder, source, shape, progress):
-    """Returns the images as one array; decodes encoded ones once, into a file that is removed at the end."""
+    """Returns the images as one array; decodes encoded ones once, into a file without a name, which ends with the process."""
     if not source.encoded:
         return source.read(range(len(source)))
-    description = hashlib.sha256(repr(sorted(source.description.items())).encode()).hexdigest()[:16]
-    path = folder / f".images-{description}.npy"
-    if not path.exists():
-        part = path.with_suffix(".part")
-        part.unlink(missing_ok=True)  # it may be a link
-        images = np.lib.format.open_memmap(part, "w+", np.uint8, (len(source), *shape))
-        with open(part, "r+b") as file:
-            files.reserve(file, os.fstat(file.fileno()).st_size)
-        with bar(len(source), "decoding", progress) as counter:
-            for start in range(0, len(source), 512):
-                positions = range(start, min(start + 512, len(source)))
-                images[start : positions.stop] = source.read(positions)
-                counter.update(len(positions))
-        images.flush()
-        os.replace(part, path)
-    return np.load(path, mmap_mode="r")
+    with tempfile.TemporaryFile(dir=folder) as file, bar(len(source), "decoding", progress) as counter:
+        files.reserve(file, len(source) * math.prod(shape))
+        images = np.memmap(file, np.uint8, "r+", shape=(len(source), *shape))
+        for start in range(0, len(source), 512):
+            positions = range(start, min(start + 512, len(source)))
+            images[start : positions.stop] = source.read(positions)
+            counter.update(len(positions))
+    return images
 
 
 def _write(layout, images, names, batch_size, progress, verify):
@@ -191,8 +185,6 @@ def _write(layout, images, names, batch_size, progress, verify):
     manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
     manifests.save(layout.folder, manifest)
     layout.close()
-    for path in layout.folder.glob(".images-*"):
-        path.unlink()
 
 
 def _corrupted(images, name, entry, severity, seed, size):

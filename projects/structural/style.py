@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import corruptions
-from corruptions import levels
+from corruptions import contract
 from projects.structural import adain, weights
 from training import study
 
@@ -24,7 +24,7 @@ def _sample(key, shape, severity, *, style=None, alphas=ALPHAS):
     used = weights.in_use(style)
     number = jax.random.randint(key, (), 0, len(used.mean))
     moments = {"mean": jnp.asarray(used.mean)[number], "deviation": jnp.asarray(used.deviation)[number]}
-    return {"alpha": levels.lookup(alphas, severity)} | moments
+    return {"alpha": contract.lookup(alphas, severity)} | moments
 
 
 _UNITS = {

@@ -1,6 +1,9 @@
 """The door of the library: names, conversions, severities and clear errors."""
 
 import dataclasses
+import pathlib
+import sys
+import traceback
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +11,8 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import batch, devices
-from corruptions.levels import Levels
+from corruptions import batch, contract, devices
+from corruptions.contract import Levels
 
 KEY = jax.random.key(0)
 IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
@@ -167,7 +170,7 @@ def mine(scale, rounding, **given):
 
 
 def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(monkeypatch):
-    monkeypatch.setattr(corruptions.registry, "_CORRUPTIONS", dict(corruptions.registry._CORRUPTIONS))
+    monkeypatch.setattr(corruptions.registry, "NAMED", dict(corruptions.registry.NAMED))
     monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
     for replace in (False, True):
         darker = mine(Levels(5), "nearest", replace=replace)
@@ -191,7 +194,7 @@ def test_benchmarks_have_their_published_sizes():
 
 def test_a_benchmark_that_fixes_options_has_members_of_its_own(monkeypatch):
     """Listed, described and applied without another word; a word of the caller wins."""
-    for registered in ("_CORRUPTIONS", "_BENCHMARKS"):
+    for registered in ("NAMED", "_BENCHMARKS"):
         monkeypatch.setattr(corruptions.registry, registered, dict(getattr(corruptions.registry, registered)))
     tables = {"table": lambda shape: "cifar" if min(shape[:2]) < 20 else "imagenet", "interpolate": True}
     corruptions.register_benchmark("small", ("cbar/ripple", "noc/border"), options=tables)
@@ -219,6 +222,48 @@ def test_severities_of_a_table():
     assert corruptions.severities("cbar/sparkles", "imagenet_c_bar") == (1, 2, 3, 5, 6)
     with pytest.raises(ValueError, match="expected a member of cifar10_c_bar, found imagenet_c/fog"):
         corruptions.severities("imagenet_c/fog", "cifar10_c_bar")
+
+
+def test_a_call_passes_few_files_and_functions(monkeypatch):
+    """Of a traced call with the corruption's own modules; from `corrupt` to the `vmap`."""
+    root, entered, stacks = pathlib.Path(corruptions.__file__).parent, set(), []
+    ours = lambda frame: frame.f_code.co_filename.startswith(str(root))  # noqa: E731
+
+    def profile(frame, event, argument):
+        if event == "call" and ours(frame):
+            entered.add(pathlib.Path(frame.f_code.co_filename).relative_to(root).as_posix())
+
+    def vmap(*arguments):
+        stack = [frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._getframe()) if ours(frame)]
+        stacks.append(stack[::-1])
+        return mapped(*arguments)
+
+    mapped = jax.vmap
+    monkeypatch.setattr(jax, "vmap", vmap)
+    batch._corrupt.clear_cache()
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        corruptions.corrupt(KEY, IMAGES[:1], "fog", 3)
+    finally:
+        sys.setprofile(before)
+    assert entered == {"batch.py", "contract.py", "devices.py", "imagenet_c/fog.py", "primitives/random.py"}
+    assert stacks[0] == ["corrupt", "dispatched", "_corrupt", "in_chunks"]
+
+
+def looked_up(table):
+    """Registers `mine/darker`, whose strength is looked up."""
+    member = corruptions.registrar("mine", Levels(5), "nearest", "of mine", replace=True)
+    sampler = lambda key, shape, severity: {"s": contract.lookup(table, severity)}  # noqa: E731
+    return member("colour", sampler, {}, name="darker")(lambda image, params: image * params["s"])
+
+
+def test_a_table_has_a_row_for_each_level(monkeypatch):
+    monkeypatch.setattr(corruptions.registry, "NAMED", dict(corruptions.registry.NAMED))
+    for table in ((0.1, 0.2, 0.3), (0.1,) * 6):
+        with pytest.raises(ValueError, match=f"5 rows, one for each level of mine/darker, found {len(table)}"):
+            looked_up(table).sample(KEY, (32, 32, 3), 5)
+    assert looked_up((0.1, 0.2, 0.3, 0.4, 0.5)).sample(KEY, (32, 32, 3), 5)["s"] == np.float32(0.5)
 
 
 def test_empty_batches_stay_empty():

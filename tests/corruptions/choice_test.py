@@ -20,7 +20,7 @@ CLOSE = {"rtol": 0, "atol": 1e-3 / 255}
 @pytest.fixture
 def registered(monkeypatch):
     """What is registered is forgotten after the test."""
-    monkeypatch.setattr(corruptions.registry, "_CORRUPTIONS", dict(corruptions.registry._CORRUPTIONS))
+    monkeypatch.setattr(corruptions.registry, "NAMED", dict(corruptions.registry.NAMED))
 
 
 def drawn_for(corruption, number):

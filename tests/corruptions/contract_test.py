@@ -12,8 +12,8 @@ import pytest
 import corruptions
 from benchmarks import gradients
 from corruptions import batch as batches
-from corruptions import checks
-from corruptions.levels import Fraction
+from corruptions import contract
+from corruptions.contract import Fraction
 from tests.corruptions.comparing import assert_same
 from tests.corruptions.elsewhere import as_on
 from tests.corruptions.extremes import BATCH, draw_severities, pictures
@@ -99,7 +99,7 @@ def test_an_image_depends_on_its_index_alone(name, images):
 
 def static(name, images):
     corruption = corruptions.get(name)
-    return corruption, checks.static_options(corruption.options_for(images.shape[1:], {}))
+    return corruption, contract.static_options(corruption.options_for(images.shape[1:], {}))
 
 
 def assert_the_same_pixels(name, images):

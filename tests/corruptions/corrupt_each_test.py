@@ -8,7 +8,7 @@ from PIL import Image
 
 import corruptions
 from corruptions import batch, devices, one_image
-from corruptions.levels import Fraction
+from corruptions.contract import Fraction
 from corruptions.padded import Padding
 from corruptions.record import Corruption
 from tests.pages import example_of
@@ -175,8 +175,8 @@ def test_a_quick_compile_gives_the_same_bits(monkeypatch):
 
 
 def test_a_compiler_that_lacks_an_option_is_not_asked_for_it():
-    assert devices.compiles_with(tuple(one_image._QUICK.items()))
-    assert not devices.compiles_with((("xla_cpu_unknown", True),))
+    assert one_image._compiles_with(tuple(one_image._QUICK.items()))
+    assert not one_image._compiles_with((("xla_cpu_unknown", True),))
 
 
 def test_what_comes_before_a_bad_image_is_given():

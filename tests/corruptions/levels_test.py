@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from corruptions import cbar, imagenet_c, levels
+from corruptions import cbar, contract, imagenet_c
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_the_shorter_side_picks_the_table_nearest_in_ratio(benchmark, sides, exp
 def test_rows_are_exact_at_levels_linear_between_and_clipped_beyond():
     table = np.array([[0.1, 3], [0.7, 1], [0.4, 2]], np.float32)
     for severity, row in ((1.0, table[0]), (3.0, table[2]), (0.0, table[0]), (4.0, table[2])):
-        np.testing.assert_array_equal(levels.lookup(table, severity), row)
-    np.testing.assert_allclose(levels.lookup(table, 1.25), 0.75 * table[0] + 0.25 * table[1], rtol=1e-6)
-    traced = jax.jit(lambda severity: levels.lookup(table, severity))(jnp.float32(2.5))
+        np.testing.assert_array_equal(contract.lookup(table, severity), row)
+    np.testing.assert_allclose(contract.lookup(table, 1.25), 0.75 * table[0] + 0.25 * table[1], rtol=1e-6)
+    traced = jax.jit(lambda severity: contract.lookup(table, severity))(jnp.float32(2.5))
     np.testing.assert_allclose(traced, (table[1] + table[2]) / 2, rtol=1e-6)

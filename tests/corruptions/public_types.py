@@ -32,7 +32,8 @@ def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
     corruptions.move_boxes(moved, fog.coordinates(clips.shape[2:], {}))
     levels: tuple[int, ...] | None = corruptions.selected_levels(names[0], "imagenet_noc")
     assert levels is None or (isinstance(fog.scale, corruptions.Levels) and augmented.size)
-    corruptions.imagenet_c.frost_from_folder("textures").sample(key, (32, 32, 3), None)
+    digest: str = corruptions.imagenet_c.use_photographs("textures")
+    corruptions.imagenet_c.frost.sample(key, (32, 32, 3), None, photographs=digest)
 
 
 def refused(key: jax.Array, images: jax.Array) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import corruptions
 from corruptions import imagenet_c, laion_c
 from corruptions.scoring.conditions import list_conditions
 from corruptions.write.__main__ import main as write
@@ -61,10 +60,7 @@ def test_the_digest_tells_the_pictures_and_not_their_place(folder, digest, tmp_p
     assert digest != imagenet_c.ORIGINAL_PHOTOGRAPHS and digest in provenance()["frost_photographs"]
 
 
-def test_the_option_draws_what_the_folder_does(folder, digest, images):
-    named = corruptions.corrupt(jax.random.key(0), images, FROST, 3, photographs=digest)
-    given = corruptions.corrupt(jax.random.key(0), images, imagenet_c.frost_from_folder(folder), 3)
-    np.testing.assert_array_equal(named, given)
+def test_photographs_that_were_not_read_are_refused_by_their_digest():
     with pytest.raises(ValueError, match=r"frost photographs of digest 0000.*--config\.frost=FOLDER"):
         imagenet_c.frost.sample(jax.random.key(0), (32, 32, 3), 3, photographs="0" * 64)
 

@@ -9,7 +9,7 @@ from scipy import ndimage, stats
 import corruptions
 from corruptions import imagenet_c
 from corruptions.imagenet_c import elastic_transform, fog, glass_blur, motion_blur, snow, spatter
-from corruptions.primitives.textures import diamond_square
+from corruptions.imagenet_c.fog import diamond_square
 from tests.reference.imagenet_c import glass, noise, pixelate
 from tests.reference.imagenet_c.elastic import PIXELS, reference_anchors
 from tests.reference.imagenet_c.snow import LARGE, reference_flakes

@@ -1,3 +1,4 @@
+import functools
 import importlib.util
 import math
 import sys
@@ -10,7 +11,7 @@ from PIL import Image
 
 import corruptions
 from corruptions import imagenet_c
-from corruptions.imagenet_c import frost, frost_from_folder
+from corruptions.imagenet_c import frost, use_photographs
 from tests.reference.photographs import photograph
 
 frost_files = sys.modules["corruptions.imagenet_c.frost"]  # the module, whose name the corruption has taken
@@ -50,13 +51,13 @@ def reference_resize(texture, scale):
 
 @pytest.mark.parametrize(("side", "scale"), [(299, 1), (224, 1), (64, 0.3), (32, 0.2)])
 def test_folder_textures_are_cropped_as_drawn(folder, side, scale):
-    corruption = frost_from_folder(folder)
+    digest = use_photographs(folder)
     textures = [photograph(h, w, seed=k).astype(float) for k, (h, w) in enumerate(((330, 400), (345, 360), (320, 500)))]
     if scale < 1:
         textures = [reference_resize(texture, scale) for texture in textures]
     if scale == 0.2:  # plain decimation
         np.testing.assert_allclose(textures[0], photograph(330, 400, seed=0)[2::5, 2::5], atol=1e-6)
-    sample = jax.jit(corruption.sample, static_argnums=1)
+    sample = jax.jit(functools.partial(frost.sample, photographs=digest), static_argnums=1)
     image, seen = photograph(side, side, seed=7), set()
     for seed in range(6):
         params = sample(jax.random.key(seed), image.shape, 1 + seed % 5)
@@ -69,11 +70,9 @@ def test_folder_textures_are_cropped_as_drawn(folder, side, scale):
 
 
 def test_folder_draws_are_uniform(folder):
-    corruption = frost_from_folder(folder)
-    origins = jax.jit(jax.vmap(lambda i: corruption.sample(jax.random.key(i), (32, 32, 3), 1)["origin"]))(
-        jnp.arange(3000)
-    )
-    index, row, column = np.asarray(origins).T
+    sample = functools.partial(frost.sample, photographs=use_photographs(folder))
+    draw = jax.jit(jax.vmap(lambda i: sample(jax.random.key(i), (32, 32, 3), 1)["origin"]))
+    index, row, column = np.asarray(draw(jnp.arange(3000))).T
     np.testing.assert_allclose(np.bincount(index) / 3000, 1 / 3, atol=0.04)
     for k, (height, width) in enumerate(((66, 80), (69, 72), (64, 100))):
         for values, places in ((row[index == k], height - 32), (column[index == k], width - 32)):
@@ -84,24 +83,23 @@ def test_folder_draws_are_uniform(folder):
 
 def test_folder_in_a_batch(folder):
     images = np.stack([photograph(32, 32, seed=k) for k in range(4)])
-    corruption = frost_from_folder(folder)
-    out = corruptions.corrupt(jax.random.key(0), images, corruption, 3)
+    out = corruptions.corrupt(jax.random.key(0), images, frost, 3, photographs=use_photographs(folder))
     assert out.dtype == np.uint8 and out.shape == images.shape and (np.asarray(out) != images).any((1, 2, 3)).all()
 
 
 def test_errors_of_folders(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match="no folder at"):
-        frost_from_folder(tmp_path / "absent")
+        use_photographs(tmp_path / "absent")
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(FileNotFoundError, match="image files"):
-        frost_from_folder(empty)
+        use_photographs(empty)
 
 
 def test_small_textures_are_enlarged_for_large_images(folder):
     """By 1.1 times what the larger ratio of sides asks for, bicubic, as imagecorruptions does; others are left alone."""
-    shape, frost = (340, 700, 3), frost_from_folder(folder)
-    sample, files = jax.jit(lambda key: frost.sample(key, shape, 1)), sorted(folder.glob("*.png"))
+    shape, digest, files = (340, 700, 3), use_photographs(folder), sorted(folder.glob("*.png"))
+    sample = jax.jit(lambda key: frost.sample(key, shape, 1, photographs=digest))
     for seed in range(6):
         params = sample(jax.random.key(seed))
         file, row, column = (int(v) for v in params["origin"])

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from corruptions.imagenet_c.fog import diamond_square
 from corruptions.primitives import textures
-from corruptions.primitives.textures import OCTAVES, diamond_square, turbulence
+from corruptions.primitives.textures import OCTAVES, turbulence
 
 
 def test_looks_all_octaves_up_at_once_along_one_axis():

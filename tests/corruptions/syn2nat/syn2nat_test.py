@@ -30,9 +30,9 @@ TIES = {"random_shadow": 0.02, "random_sun_flare": 0.01, "iso_noise": 0.002}
 @pytest.fixture(scope="module", autouse=True)
 def module():
     """The module, whose names are taken back after the tests."""
-    kept = dict(registry._CORRUPTIONS), dict(registry._BENCHMARKS)
+    kept = dict(registry.NAMED), dict(registry._BENCHMARKS)
     yield importlib.import_module("corruptions.syn2nat")
-    for registered, before in zip((registry._CORRUPTIONS, registry._BENCHMARKS), kept, strict=True):
+    for registered, before in zip((registry.NAMED, registry._BENCHMARKS), kept, strict=True):
         registered.clear()
         registered.update(before)
     for name in [name for name in sys.modules if name.startswith("corruptions.syn2nat")]:

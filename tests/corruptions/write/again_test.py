@@ -1,11 +1,13 @@
 """A second call on a folder, what of it is refused, and arguments that are."""
 
 import json
+import pathlib
 
 import numpy as np
 import pytest
 
-from corruptions.write import WriteError, files, write_dataset
+import corruptions
+from corruptions.write import WriteError, files, verify, write_dataset
 from tests.corruptions.write.datasets import NUMBER, expected
 
 
@@ -126,3 +128,22 @@ def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
     arguments = {"source": clean, "corruptions": ["noc/border"], **change}
     with pytest.raises(error, match=message):
         write_dataset(tmp_path / "out", **arguments)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path: write_dataset(path, (np.zeros((1, 16, 16, 3), np.uint8), [0]), corruptions="noc/border"),
+        lambda path: corruptions.evaluate(None, np.zeros((1, 16, 16, 3), np.uint8), [0], path=path),
+        lambda path: verify(path),
+    ],
+    ids=["write", "evaluate", "verify"],
+)
+@pytest.mark.parametrize("path", ["gs://b/c", pathlib.Path("s3://b/c")], ids=str)
+def test_addresses_of_buckets_are_refused(call, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        WriteError, match=f"expected a path of this machine, found the address {path}; mount the bucket"
+    ):
+        call(path)
+    assert not list(tmp_path.iterdir())

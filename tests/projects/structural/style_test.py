@@ -47,11 +47,11 @@ def write(path, seed=0):
 def file(tmp_path_factory):
     """A file in use, and the corruption known for as long as this module's tests run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "_CORRUPTIONS", dict(registry._CORRUPTIONS))
+        patch.setattr(registry, "NAMED", dict(registry.NAMED))
         patch.setattr(weights, "_used", [])
         patch.setattr(study, "FROM_FILES", study.FROM_FILES | {"style": study.FromFile((NAME,), "style", weights.use)})
         module = importlib.import_module("projects.structural.style")
-        registry._CORRUPTIONS[NAME] = module.style_transfer  # where another test had it imported
+        corruptions.register(module.style_transfer, replace=True)  # where another test had it imported
         yield write(tmp_path_factory.mktemp("style") / "style.npz")
 
 
@@ -62,8 +62,8 @@ def digest(file):
 
 @pytest.fixture
 def unknown(monkeypatch):
-    names = {name: known for name, known in registry._CORRUPTIONS.items() if name != NAME}
-    monkeypatch.setattr(registry, "_CORRUPTIONS", names)
+    names = {n: known for n, known in registry.NAMED.items() if known is None or known.qualified_name != NAME}
+    monkeypatch.setattr(registry, "NAMED", names)
     monkeypatch.setattr(weights, "_used", [])
 
 

@@ -1,0 +1,380 @@
+"""The contract of a call: clear errors for bad input, what a severity means, and the two halves of one image.
+
+Each error names the expected and the found value. `Levels` and `Fraction` say which severities a corruption takes and
+which it draws; `lookup` and `Tables` read published tables.
+"""
+
+import contextvars
+import dataclasses
+import difflib
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from corruptions import padded
+from corruptions.devices import is_traced
+
+MIN_SIDE = 16
+FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.float64))
+_GREEN = slice(1, 2)
+_drawing: contextvars.ContextVar[Any] = contextvars.ContextVar("drawing", default=None)  # a corruption with levels
+
+
+def key(given: Any) -> None:
+    """Requires a PRNG key, typed or legacy words."""
+    if isinstance(given, jax.Array | np.ndarray):
+        if jnp.issubdtype(given.dtype, jax.dtypes.prng_key) and given.ndim == 0:
+            return
+        if given.dtype == np.uint32 and given.ndim == 1:
+            return
+    if isinstance(given, int | np.integer):
+        raise TypeError(f"expected a key as the first argument, found the number {given}: jax.random.key({given})")
+    kind = f"an array of shape {given.shape}" if isinstance(given, jax.Array | np.ndarray) else type(given).__name__
+    raise TypeError(
+        f"expected a key as the first argument, found {kind}: corrupt(jax.random.key(0), images, name, severity) for "
+        "a batch, corrupt_image(image, name, severity) for one image without a key"
+    )
+
+
+def image_shape(shape: Sequence[int], any_kind: bool = False) -> None:
+    """Requires (H, W, 3), or (H, W, C) of `any_kind`, with both sides at least 16 pixels."""
+    shape = tuple(shape)
+    if len(shape) != 3 or (shape[-1] < 1 if any_kind else shape[-1] != 3):
+        expected = "(height, width, channels)" if any_kind else "(height, width, 3)"
+        raise ValueError(f"expected an image of shape {expected}, found shape {shape}")
+    _sides(shape)
+
+
+def _sides(shape: Sequence[int]) -> None:
+    """Requires both sides of (..., H, W, C) to be at least 16 pixels."""
+    height, width = shape[-3:-1]
+    if min(height, width) < MIN_SIDE:
+        hint = "; channels come last" if height <= 4 < width else ""
+        raise ValueError(
+            f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {height}x{width} in shape "
+            f"{tuple(shape)}{hint}"
+        )
+
+
+def one_image(image: Any, any_kind: bool = False) -> None:
+    """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked by `image_batch`."""
+    _refuse_torch(image)
+    if not hasattr(image, "shape") or not hasattr(image, "dtype"):
+        raise TypeError(f"expected an array, found {type(image).__name__}")
+    if len(image.shape) == 4:
+        raise ValueError(
+            f"expected one image of shape (height, width, channels), found a batch of shape {tuple(image.shape)}; "
+            "use corruptions.corrupt(key, images, name, severity) for batches"
+        )
+    image_shape(image.shape, any_kind)
+    if image.dtype not in (FLOATS if any_kind else (np.float32,)):
+        kind = "an image of floats" if any_kind else "a float32 image"
+        hint = "; image / 255, or corrupt_image(image, name, severity), which takes uint8" if any_kind else ""
+        raise TypeError(f"expected {kind} with values in [0, 1], found dtype {image.dtype}{hint}")
+
+
+def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
+    """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if `validate`, finite
+    floats in [0, 1].
+    """
+    _refuse_torch(images)
+    if not hasattr(images, "shape") or not hasattr(images, "dtype"):
+        hint = "; numpy.stack(images) where all have one size, else corrupt_each(key, images, name)"
+        raise TypeError(
+            f"expected an array of images, found {type(images).__name__}{hint * isinstance(images, list | tuple)}"
+        )
+    if len(images.shape) != 4 or (images.shape[-1] < 1 if any_kind else images.shape[-1] != 3):
+        expected = "(number, height, width, channels)" if any_kind else "(number, height, width, 3)"
+        hint = {3: "; give one image as image[None]"}.get(len(images.shape), "")
+        hint = "; clips go with axis='time'" if any_kind and len(images.shape) == 5 else hint
+        raise ValueError(f"expected a batch of shape {expected}, found shape {tuple(images.shape)}{hint}")
+    _sides(images.shape)
+    if images.dtype not in (np.uint8, *(FLOATS if any_kind else (np.float32,))):
+        kind = "images of floats" if any_kind else "float32 images"
+        raise TypeError(f"expected uint8 images or {kind} in [0, 1], found dtype {images.dtype}")
+    if validate and images.dtype != np.uint8 and not is_traced(images) and images.shape[0]:
+        low, high = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
+        if not (low >= 0.0 and high <= 1.0):
+            hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
+            hint = "; corrupt takes other ranges as value_range=(-1, 1)" if low < 0 and high <= 1.5 else hint
+            raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
+
+
+def _refuse_torch(images: Any) -> None:
+    """Refuses PyTorch's tensors, recognised by the name of their package, which is not imported here."""
+    if any(kind.__module__.partition(".")[0] == "torch" for kind in type(images).__mro__):
+        raise TypeError(
+            f"expected an array of JAX or NumPy, found a PyTorch tensor of shape {tuple(images.shape)}; hand its "
+            "memory over, channels last: jax.numpy.from_dlpack(tensor.contiguous()); torch.from_dlpack(result) takes the "
+            "result back"
+        )
+
+
+def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
+    """Requires every option `given` to the corruption or scheme called `owner` to be `known`."""
+    for name in given:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"{owner} has no option {name!r}{suggest(name, known)}; options: {listed}")
+
+
+def suggest(name: object, known: Collection[str]) -> str:
+    """Returns '; did you mean ...?' for a misspelt name, or nothing."""
+    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Makes hashable pairs, sorted by name, of options; lists and arrays become tuples."""
+    sequences = list | np.ndarray
+    return tuple(sorted((name, tuple(v) if isinstance(v, sequences) else v) for name, v in options.items()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Levels:
+    """Severities 1..count, each a row of a published table; `None` draws a level uniformly.
+
+    Every corruption with levels has three options that no paper defines. `interpolate=True` also admits real severities
+    between two levels, whose parameters are interpolated linearly. `range=(mild, severe)` is a calibrated range of such
+    severities: `None` then draws uniformly from it. `levels=(1, 5, 8)` are the levels that a benchmark selects: `None`
+    then draws one of them.
+    """
+
+    count: int = 5
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.count, int) or self.count < 1:
+            raise ValueError(f"expected a number of levels of at least 1, found {self.count!r}")
+
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a severity: uniform over the levels, over those of `levels`, or over the interval `range`.
+
+        Raises:
+          ValueError: a malformed `range` or `levels`, or both.
+        """
+        bounds = level_range(options.get("range"), self.count)
+        levels = selected(options.get("levels"), self.count)
+        if bounds and levels:
+            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
+        if bounds:
+            return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
+        if levels:
+            return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
+        return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
+
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
+        """Returns the severity as float32, so that any kind of number compiles one program; as NumPy where it has a
+        value.
+
+        Raises:
+          ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced severity has to be
+            an integer then.
+        """
+        kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
+        if kind not in "iuf":
+            raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
+        if is_traced(severity):
+            if kind == "f" and not interpolate:
+                raise ValueError(
+                    f"expected a traced integer severity, found dtype {_dtype(severity)}; "
+                    "pass interpolate=True for real severities between two levels"
+                )
+            return jnp.asarray(severity, jnp.float32)
+        values = np.asarray(severity)
+        if not np.all((values >= 1) & (values <= self.count)):
+            raise ValueError(f"expected a severity level 1..{self.count}, found {severity}")
+        if not interpolate and not np.all(values == np.round(values)):
+            raise ValueError(
+                f"expected a whole severity level 1..{self.count}, found {severity}; pass interpolate=True to "
+                "interpolate the parameters between two levels (our extension, not part of the benchmark)"
+            )
+        return values.astype(np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fraction:
+    """Severities in [0, 1], 0 mild and 1 severe, a fraction of a range; `None` draws one uniformly.
+
+    An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at fraction f, capped at
+    hi, so that a uniform f draws the integers uniformly, both ends included.
+    """
+
+    def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
+        """Draws a fraction uniform in [0, 1)."""
+        del options
+        return jax.random.uniform(key)
+
+    def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
+        """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
+        del options
+        if _dtype(severity).kind not in "iuf":
+            raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
+        if is_traced(severity):
+            return jnp.asarray(severity, jnp.float32)
+        values = np.asarray(severity)
+        if not np.all((values >= 0) & (values <= 1)):
+            raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
+        return values.astype(np.float32)
+
+
+def _dtype(severity: Any) -> np.dtype:
+    return np.dtype(getattr(severity, "dtype", type(severity)))
+
+
+def level_range(bounds: Any, count: int) -> tuple[float, float] | None:
+    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None.
+
+    Raises:
+      ValueError: no such range.
+    """
+    if bounds is None:
+        return None
+    try:
+        mild, severe = (float(v) for v in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected range=(mild, severe), two severities in 1..{count}, found {bounds!r}") from None
+    if not 1 <= mild <= severe <= count:
+        raise ValueError(f"expected range=(mild, severe) with 1 <= mild <= severe <= {count}, found {bounds!r}")
+    return mild, severe
+
+
+def selected(levels: Any, count: int) -> tuple[int, ...] | None:
+    """Returns the levels to draw from, whole numbers in 1..count, as a tuple; None for None.
+
+    Raises:
+      ValueError: no such levels.
+    """
+    if levels is None:
+        return None
+    if not isinstance(levels, tuple | list) or not levels or any(v not in range(1, count + 1) for v in levels):
+        raise ValueError(f"expected levels=(1, 3, ...), whole numbers in 1..{count}, found {levels!r}")
+    return tuple(levels)
+
+
+def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
+    """Reads the row of `table` at `severity`, linear between rows.
+
+    Args:
+      table: array-like [L, ...], the rows of severities 1..L.
+      severity: scalar in [1, L], possibly traced; out-of-range traced values are clipped.
+
+    Returns:
+      float32 array [...]: exactly the row when severity is whole.
+
+    Raises:
+      ValueError: in the sampler of a corruption with another number of levels.
+    """
+    rows = jnp.asarray(table if isinstance(table, jax.Array) else np.asarray(table, np.float32))
+    drawing = _drawing.get()
+    if drawing is not None and rows.shape[0] != drawing.scale.count:
+        raise ValueError(
+            f"expected a table of {drawing.scale.count} rows, one for each level of {drawing.qualified_name}, found "
+            f"{rows.shape[0]}"
+        )
+    position = jnp.clip(severity - 1.0, 0.0, rows.shape[0] - 1.0)
+    low = jnp.floor(position).astype(jnp.int32)
+    high = jnp.minimum(low + 1, rows.shape[0] - 1)
+    fraction = position - low.astype(jnp.float32)
+    return rows[low] * (1 - fraction) + rows[high] * fraction
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """The severity tables of a benchmark, one for each image size that it was made for.
+
+    Attributes:
+      sides: table name -> side in pixels of these images.
+    """
+
+    sides: Mapping[str, int]
+
+    def name_for(self, shape: Sequence[int], table: str | None = None) -> str:
+        """Picks a table for images of a shape (H, W, ...): `table` if it is not None, else the one whose side is nearest
+        in ratio to min(H, W). The borders between tables are the geometric means of neighbouring sides.
+
+        Raises:
+          ValueError: no such `table`.
+        """
+        if table is not None:
+            if table not in self.sides:
+                raise ValueError(f"expected a severity table among {', '.join(self.sides)}, found {table!r}")
+            return table
+        side = min(shape[:2])
+        return min(self.sides, key=lambda name: abs(math.log(side / self.sides[name])))
+
+    def lookup(
+        self, rows: Mapping[str, Any], shape: Sequence[int], table: str | None, severity: ArrayLike
+    ) -> jax.Array:
+        """Reads a severity's row from `rows`, {table name: its rows}; a padded image's own table is traced."""
+        if isinstance(shape, padded.Shape):
+            every = jnp.asarray(np.array([rows[name] for name in self.sides], np.float32))
+            return lookup(every[shape.tables["table"]], severity)
+        return lookup(rows[self.name_for(shape, table)], severity)
+
+
+def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Splits the key of `sample` into the severity's key and the key of all other draws."""
+    severity_key, rest = jax.random.split(key)
+    return severity_key, rest
+
+
+def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]) -> Any:
+    """Draws as `Corruption.sample`, for checked arguments: a `seen_shape`, and pairs from `Corruption.options_for`."""
+    used, scale = dict(options), corruption.scale
+    severity_key, key = split_key(key)
+    if severity is None:
+        severity = scale.draw(severity_key, used)
+    levels = isinstance(scale, Levels)
+    if levels:
+        used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
+    before = _drawing.set(corruption if levels else None)
+    try:
+        return corruption.sampler(key, shape, severity, **used)
+    finally:
+        _drawing.reset(before)
+
+
+def apply(image: Any, params: Any, corruption: Any) -> jax.Array:
+    """Applies as `Corruption.apply`, whose arguments are checked."""
+    image = jnp.asarray(image)
+    pixels = seen(image).astype(jnp.float32)
+    corrupted = corruption.applier(pixels, params)
+    if corrupted.shape != pixels.shape:
+        raise ValueError(
+            f"expected {corruption.qualified_name} to keep the shape {pixels.shape} of an image, found {corrupted.shape}"
+        )
+    return restored(corrupted.astype(image.dtype), image)
+
+
+def seen_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape (H, W, C) of `seen(image)`: C is 3 for grey and for images with alpha."""
+    return shape if shape[-1] == 3 or shape[-1] > 4 else (*shape[:-1], 3)
+
+
+def seen(image: Any) -> Any:
+    """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without alpha, grey as three
+    equal channels; five and more as they are.
+    """
+    number, shape = image.shape[-1], seen_shape(image.shape)
+    if shape == image.shape:
+        return image
+    return image[..., :3] if number == 4 else image.__array_namespace__().broadcast_to(image[..., :1], shape)
+
+
+def restored(corrupted: Any, image: Any) -> Any:
+    """Converts a corrupted `seen(image)` back to the channels of the image: grey takes the green channel, alpha is copied
+    from the image.
+
+    Noise that is drawn per channel keeps its strength in one channel, not in a mean; of a tint, green is nearest to the
+    luminance.
+    """
+    number = image.shape[-1]
+    if seen_shape(image.shape) == image.shape:
+        return corrupted
+    kept = corrupted if number == 4 else corrupted[..., _GREEN]
+    return kept if number == 1 else kept.__array_namespace__().concatenate([kept, image[..., -1:]], -1)
