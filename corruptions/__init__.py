@@ -29,39 +29,11 @@ from corruptions.write import write_dataset
 __version__ = "0.1.0"
 
 __all__ = [
-    "Corruption",
-    "Count",
-    "Fraction",
-    "Levels",
-    "Parameter",
-    "augment",
-    "benchmarks",
-    "camera",
-    "cbar",
-    "ce_table",
-    "compose",
-    "coordinates",
-    "corrupt",
-    "corrupt_each",
-    "corrupt_image",
-    "evaluate",
-    "get",
-    "imagenet_c",
-    "laion_c",
-    "mean_error",
-    "move_boxes",
-    "move_masks",
-    "names",
-    "noc",
-    "optics",
-    "random_choice",
-    "register",
-    "register_benchmark",
-    "registrar",
-    "selected_levels",
-    "severities",
-    "write_dataset",
-]
+    "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",
+    "compose", "coordinates", "corrupt", "corrupt_each", "corrupt_image", "evaluate", "get", "imagenet_c", "laion_c",
+    "mean_error", "move_boxes", "move_masks", "names", "noc", "optics", "random_choice", "register",
+    "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -20,16 +20,6 @@ from corruptions.augment.schemes import (
 )
 
 __all__ = [
-    "BASE",
-    "COINCIDES_WITH",
-    "OPERATIONS",
-    "Scheme",
-    "augment",
-    "canonical",
-    "coinciding",
-    "get",
-    "is_stored",
-    "known",
-    "names",
-    "subsets",
-]
+    "BASE", "COINCIDES_WITH", "OPERATIONS", "Scheme", "augment", "canonical", "coinciding", "get", "is_stored", "known",
+    "names", "subsets",
+]  # fmt: skip

@@ -372,10 +372,4 @@ def _smooth(words):
     return join(smoothed)
 
 
-_BRANCHES = {
-    _STAYS: lambda words, *_: words,
-    _POINT: _point,
-    _TABLE: _table,
-    _AFFINE: _affine,
-    _ENHANCE: _enhance,
-}
+_BRANCHES = {_STAYS: lambda words, *_: words, _POINT: _point, _TABLE: _table, _AFFINE: _affine, _ENHANCE: _enhance}

@@ -8,12 +8,7 @@ from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
 from corruptions.imagenet_c.color import brightness, contrast, saturate
 from corruptions.imagenet_c.elastic import elastic_transform
 from corruptions.imagenet_c.fog import fog
-from corruptions.imagenet_c.frost import (
-    ORIGINAL_PHOTOGRAPHS,
-    frost,
-    use_photographs,
-    used_photographs,
-)
+from corruptions.imagenet_c.frost import ORIGINAL_PHOTOGRAPHS, frost, use_photographs, used_photographs
 from corruptions.imagenet_c.glass import glass_blur
 from corruptions.imagenet_c.jpeg import jpeg_compression, store
 from corruptions.imagenet_c.motion import motion_blur

@@ -28,12 +28,7 @@ _GAUSSIAN = {
 # Step between zoom factors and number of factors; the first is 1.
 _ZOOM_SMALL = ((0.01, 7), (0.01, 12), (0.01, 16), (0.01, 21), (0.01, 26))
 _ZOOM_LARGE = ((0.01, 12), (0.01, 16), (0.02, 11), (0.02, 13), (0.03, 11))
-_ZOOM = {
-    "cifar": _ZOOM_SMALL,
-    "tiny": _ZOOM_SMALL,
-    "imagenet": _ZOOM_LARGE,
-    "inception": _ZOOM_LARGE,
-}
+_ZOOM = {"cifar": _ZOOM_SMALL, "tiny": _ZOOM_SMALL, "imagenet": _ZOOM_LARGE, "inception": _ZOOM_LARGE}
 
 
 def disk_kernel(radius: float, alias: float) -> np.ndarray:

@@ -174,10 +174,7 @@ class Photographs:
         row = jax.random.randint(row_key, (), 0, jnp.asarray(places)[index, 0])
         column = jax.random.randint(column_key, (), 0, jnp.asarray(places)[index, 1])
         crop = jax.lax.dynamic_slice(_stack(scaled), (index, row, column, 0), (1, *shape))[0]
-        return {
-            "texture": crop.astype(jnp.float32),
-            "origin": jnp.stack([index, row, column]).astype(jnp.int32),
-        }
+        return {"texture": crop.astype(jnp.float32), "origin": jnp.stack([index, row, column]).astype(jnp.int32)}
 
 
 def use_photographs(path: str | os.PathLike[str]) -> str:

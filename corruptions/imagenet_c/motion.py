@@ -98,10 +98,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     """
     rows = _TABLES[table_for(shape, table)]
     radius, sigma = lookup(_TABLES, shape, table, severity)
-    return {
-        "angle": random.uniform(key, (), -45.0, 45.0),
-        "weights": taps(radius, sigma, max(r for r, _ in rows)),
-    }
+    return {"angle": random.uniform(key, (), -45.0, 45.0), "weights": taps(radius, sigma, max(r for r, _ in rows))}
 
 
 def _smooth(image: Image, params: Params) -> Image:

@@ -87,10 +87,7 @@ def _sample_impulse(key: Key, shape: Shape, severity: Severity, *, table: str | 
     """
     amount = lookup(_IMPULSE, shape, table, severity)
     flip_key, salt_key = jax.random.split(key)
-    return {
-        "flip": random.bernoulli(flip_key, amount, shape),
-        "salt": random.bernoulli(salt_key, 0.5, shape),
-    }
+    return {"flip": random.bernoulli(flip_key, amount, shape), "salt": random.bernoulli(salt_key, 0.5, shape)}
 
 
 @member("noise", _sample_impulse, {"amount": "fraction of values"})

@@ -108,10 +108,7 @@ def _sample_pixelate(key: Key, shape: Shape, severity: Severity, *, range: Bound
     """
     if mirrored_rim not in (True, False):
         raise ValueError(f"expected mirrored_rim=True or False, found {mirrored_rim!r}")
-    return {
-        "size": severities.lookup("pixelate", shape, range, severity),
-        "mirrored_rim": jnp.asarray(mirrored_rim),
-    }
+    return {"size": severities.lookup("pixelate", shape, range, severity), "mirrored_rim": jnp.asarray(mirrored_rim)}
 
 
 def _block_mean_matrix(length, side, size, mirrored_rim):

@@ -19,12 +19,7 @@ def _sample_quantization(key: Key, shape: Shape, severity: Severity, *, range: B
     return {"steps": severities.lookup("quantization", shape, range, severity)}
 
 
-@candidate(
-    "noise",
-    _sample_quantization,
-    {"steps": "grey levels - 1"},
-    straight_through=lambda image, params: image,
-)
+@candidate("noise", _sample_quantization, {"steps": "grey levels - 1"}, straight_through=lambda image, params: image)
 def quantization(image: Image, params: Params) -> Image:
     """Rounds to L steps, halves to even: round(L x) / L. Source: ImageNet-NOC, quantization."""
     steps = params["steps"].astype(jnp.float32)
@@ -36,10 +31,7 @@ def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, rang
 
     Options: `range` of the shift, by default 0.09..0.40; positive only, as in the released code.
     """
-    return {
-        "shift": severities.lookup("color_distortion", shape, range, severity),
-        "channel": integer(key, 0, 2),
-    }
+    return {"shift": severities.lookup("color_distortion", shape, range, severity), "channel": integer(key, 0, 2)}
 
 
 @candidate(

@@ -104,13 +104,7 @@ def _map_rotation(shape: Shape, params: Params) -> Positions:
     return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
 
-@candidate(
-    "geometry",
-    _sample_rotation,
-    {"degrees": "degrees"},
-    moves="turns the image",
-    mapper=_map_rotation,
-)
+@candidate("geometry", _sample_rotation, {"degrees": "degrees"}, moves="turns the image", mapper=_map_rotation)
 def rotation(image: Image, params: Params) -> Image:
     """Rotates about the centre, to the nearest pixel.
 
@@ -126,18 +120,12 @@ def _sample_elastic(key: Key, shape: Shape, severity: Severity, *, range: Bounds
 
     Options: `range` of the number of rows or columns cut, by default 44..110 at 224.
     """
-    return {
-        "cut": severities.lookup("elastic", shape, range, severity),
-        "upright": jax.random.bernoulli(key),
-    }
+    return {"cut": severities.lookup("elastic", shape, range, severity), "upright": jax.random.bernoulli(key)}
 
 
 def _stretched(shape, params):
     """Makes the matrices that cut and stretch rows [H, H] and columns [W, W]."""
-    cuts = (
-        jnp.where(params["upright"], params["cut"], 0),
-        jnp.where(params["upright"], 0, params["cut"]),
-    )
+    cuts = (jnp.where(params["upright"], params["cut"], 0), jnp.where(params["upright"], 0, params["cut"]))
     own = padded.own_sides(shape, params)
     return [
         triangle_matrix(side, side - cut, size, size, first=cut)

@@ -52,10 +52,7 @@ def _sample_border(
     Options: `range` of the thickness in pixels, by default 9..46 at 224 (10..45 in arXiv 2105.12357); `grey`, a fixed
     grey (0.5 in the first released code).
     """
-    return {
-        "thickness": severities.lookup("border", shape, range, severity),
-        "grey": grey_value(key, grey),
-    }
+    return {"thickness": severities.lookup("border", shape, range, severity), "grey": grey_value(key, grey)}
 
 
 @candidate("occlusion", _sample_border, {"thickness": "pixels", "grey": "intensity"}, padding=padding("border"))

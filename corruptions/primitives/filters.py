@@ -165,12 +165,7 @@ def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array
 
 
 def mirrored_gaussian(
-    fields: Iterable[jax.Array],
-    shape: Sequence[int],
-    sigma: jax.Array,
-    max_radius: int,
-    narrow: int,
-    truncate: float,
+    fields: Iterable[jax.Array], shape: Sequence[int], sigma: jax.Array, max_radius: int, narrow: int, truncate: float
 ) -> list[jax.Array]:
     """Filters fields with a Gaussian, mirrored about the half-sample border (SciPy's `reflect`).
 

@@ -139,11 +139,7 @@ def _sample_iso_noise(key: Key, shape: Shape, severity: Severity) -> Params:
     intensity = jax.random.uniform(intensity_key, minval=0.5, maxval=1.0)
     shift = jax.random.uniform(shift_key, minval=0.2, maxval=0.5)
     turns = shift * intensity * random.normal(hue_key, shape[:2])
-    return {
-        "intensity": intensity,
-        "uniform": random.uniform(photon_key, shape[:2]),
-        "turns": turns - jnp.round(turns),
-    }
+    return {"intensity": intensity, "uniform": random.uniform(photon_key, shape[:2]), "turns": turns - jnp.round(turns)}
 
 
 @candidate("noise", _sample_iso_noise, {"intensity": "1", "uniform": "1", "turns": "turns"}, mixes="turns the hue")

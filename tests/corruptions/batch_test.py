@@ -1,4 +1,4 @@
-"""The door of the library: names, conversions, severities and clear errors."""
+"""The door of the library: names, conversions, severities and their tables, and clear errors."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import batch, contract, devices
+from corruptions import batch, cbar, contract, devices, imagenet_c
 from corruptions.contract import Levels
 
 KEY = jax.random.key(0)
@@ -249,6 +249,31 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         sys.setprofile(before)
     assert entered == {"batch.py", "contract.py", "devices.py", "imagenet_c/fog.py", "primitives/random.py"}
     assert stacks[0] == ["corrupt", "dispatched", "_corrupt", "in_chunks"]
+
+
+@pytest.mark.parametrize(
+    "benchmark, borders",
+    [
+        (imagenet_c, {"cifar": (16, 45), "tiny": (46, 119), "imagenet": (120, 258), "inception": (259, 999)}),
+        (cbar, {"cifar": (16, 84), "imagenet": (85, 999)}),
+    ],
+)
+def test_the_shorter_side_picks_the_table_nearest_in_ratio(benchmark, borders):
+    for table, sides in borders.items():
+        for side in sides:
+            assert benchmark.table_for((side, 1000, 3)) == benchmark.table_for((1000, side, 3)) == table
+    assert benchmark.table_for((32, 32, 3), benchmark.TABLES[-1]) == benchmark.TABLES[-1] == list(borders)[-1]
+    with pytest.raises(ValueError, match=f"among {', '.join(borders)}, found 'celeba'"):
+        benchmark.table_for((32, 32, 3), "celeba")
+
+
+def test_rows_are_exact_at_levels_linear_between_and_clipped_beyond():
+    table = np.array([[0.1, 3], [0.7, 1], [0.4, 2]], np.float32)
+    for severity, row in ((1.0, table[0]), (3.0, table[2]), (0.0, table[0]), (4.0, table[2])):
+        np.testing.assert_array_equal(contract.lookup(table, severity), row)
+    np.testing.assert_allclose(contract.lookup(table, 1.25), 0.75 * table[0] + 0.25 * table[1], rtol=1e-6)
+    traced = jax.jit(lambda severity: contract.lookup(table, severity))(jnp.float32(2.5))
+    np.testing.assert_allclose(traced, (table[1] + table[2]) / 2, rtol=1e-6)
 
 
 def looked_up(table):

@@ -51,10 +51,7 @@ class Figures(NamedTuple):
 SMALL, LARGE = Figures("imagenet_c_stats_32", 32, 2, 3, False), Figures("imagenet_c_stats_224", 224, 1, 3, False)
 NOC = Figures("noc_stats_224", 224, 2, 3, False)
 # Figures of three images: their variance is known to a third only.
-CBAR, BAR = (
-    Figures("cbar_stats_32", 32, 2, 3.5, True),
-    Figures("cbar_stats_224_imagenet_c_bar", 224, 4, 4.5, True),
-)
+CBAR, BAR = (Figures("cbar_stats_32", 32, 2, 3.5, True), Figures("cbar_stats_224_imagenet_c_bar", 224, 4, 4.5, True))
 WITHOUT_DRAWS = ("cbar/bleach_bypass", "cbar/technicolor", "cbar/color_dither", "cbar/circular_motion_blur")
 RANDOM = (
     *("gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "glass_blur", "motion_blur"),

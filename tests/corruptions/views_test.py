@@ -1,4 +1,4 @@
-"""Images that are no plain batch in [0, 1]: other ranges of values, masks, samples of several cameras."""
+"""Images that are no plain batch in [0, 1]: other ranges of values, masks, clips, samples of several cameras."""
 
 import jax
 import jax.numpy as jnp
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
+from tests.corruptions.comparing import assert_same
 from tests.pages import example_of
 from tests.reference.photographs import photographs
 
@@ -15,7 +16,9 @@ FLOATS = np.float32(IMAGES / 255)
 SIGNED = np.float32(2 * FLOATS - 1)
 MASK = np.zeros((4, 32, 32), bool)
 MASK[:, 5:20, 8:30] = True
-RIG = photographs(6, 32, 32).reshape(2, 3, 32, 32, 3)
+RIG = CLIPS = photographs(6, 32, 32).reshape(2, 3, 32, 32, 3)
+INDEX = [7, 4]
+FRESH = {"images": CLIPS, "axis": "time", "fresh_noise": True, "name": "noc/gaussian", "severity": None}
 QUICK = ("imagenet_c/contrast", "camera/color_quant", "imagenet_c/gaussian_noise")
 
 
@@ -82,6 +85,44 @@ def test_clips_of_cameras():
         np.testing.assert_array_equal(found[:, :, m], one)
 
 
+def of_clips(clips, name, severity=None, **more):
+    return np.asarray(corruptions.corrupt(KEY, clips, name, severity, index=INDEX, axis="time", **more))
+
+
+def test_each_frame_is_the_single_image_with_the_draws_of_its_clip():
+    severity = np.array([0.2, 0.9])
+    found = of_clips(CLIPS, "noc/border", severity)
+    for frame in range(CLIPS.shape[1]):
+        assert_same(found[:, frame], corruptions.corrupt(KEY, CLIPS[:, frame], "noc/border", severity, index=INDEX))
+    assert (found[0] != CLIPS[0]).any()
+
+
+def test_inside_a_program_with_the_index_of_many_bits():
+    run = jax.jit(lambda clips: corruptions.corrupt(KEY, clips, "noc/border", index=[2**40, 4], axis="time"))
+    alone = corruptions.corrupt(KEY, CLIPS[:, 2], "noc/border", index=[2**40, 4])
+    assert_same(run(CLIPS)[:, 2], alone)
+
+
+def test_fresh_noise_has_the_severity_of_its_clip_and_the_first_frame_as_it_was():
+    still = np.full((2, 3, 32, 32, 3), 128, np.uint8)
+    name = "noc/gaussian"
+    fresh = of_clips(still, name, fresh_noise=True)
+    assert_same(fresh[:, 0], corruptions.corrupt(KEY, still[:, 0], name, index=INDEX))
+    noise = fresh.astype(np.float32) - 128
+    deviation = noise.std((2, 3, 4))
+    # Of another severity it would be up to 3.6 times that.
+    np.testing.assert_allclose(deviation, np.broadcast_to(deviation[:, :1], (2, 3)), rtol=0.05)
+    for clip in noise.reshape(2, 3, -1):
+        np.testing.assert_allclose(np.corrcoef(clip), np.eye(3), atol=0.08)  # of 3,072 values: .018
+    given = of_clips(still, name, 0.5, fresh_noise=True)
+    alone = corruptions.corrupt(KEY, still[:, 2], name, 0.5, index=[7 + 2 * 2**32, 4 + 2 * 2**32])
+    assert_same(given[:, 2], alone)
+
+
+def test_what_is_no_noise_stays_the_same_over_a_clip():
+    np.testing.assert_array_equal(of_clips(CLIPS, "noc/border", fresh_noise=True), of_clips(CLIPS, "noc/border"))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -99,6 +140,16 @@ def test_clips_of_cameras():
         ({"images": RIG, "axis": ("time", "camera")}, r"shape \(number, time, cameras, height, width, channels\)"),
         ({"images": RIG, "axis": "camera", "fresh_noise": True}, "expected axis='time' with fresh_noise=True"),
         ({"images": [1], "axis": "camera"}, "expected an array of samples of cameras, found list"),
+        ({"axis": "frames"}, "expected axis=None, 'time', 'camera' or .*, found 'frames'"),
+        ({"fresh_noise": True}, "expected axis='time' with fresh_noise=True, found axis=None"),
+        ({"images": CLIPS}, r"found shape \(2, 3, 32, 32, 3\); clips go with axis='time'"),
+        ({"axis": "time"}, r"clips of shape \(number, time, .*found shape \(4, 32, 32, 3\); images alone go without"),
+        ({"images": "clip.mp4", "axis": "time"}, "expected an array of clips, found str"),
+        ({"images": CLIPS / 255 * 2, "axis": "time"}, r"values in \[0, 1\], found values from"),
+        ({"images": CLIPS, "axis": "time", "severity": np.ones(3)}, r"or one of shape \(2,\), found \(3,\)"),
+        ({"images": CLIPS, "axis": "time", "index": [1, 2, 3]}, r"an index of shape \(2,\), found \(3,\)"),
+        ({**FRESH, "index": [2**31, 4]}, r"an index below 2\*\*31 with fresh_noise"),
+        ({**FRESH, "name": corruptions.compose("noc/gaussian")}, "whose parts draw together"),
     ],
 )
 def test_wrong_arguments_are_named_in_one_line(change, message):
@@ -129,3 +180,10 @@ def test_the_recipe_of_a_policys_training_loop():
         assert (after != np.asarray(before)).any((1, 2, 3)).all()
     again = found["augmented"](KEY, {name: x[2:] for name, x in images.items()}, jnp.arange(2, 4))
     np.testing.assert_allclose(again["base"], first["base"][2:], atol=1e-5)
+
+
+def test_the_recipe_of_clips():
+    found = {"corruptions": corruptions, "key": KEY, "clips": CLIPS, "positions": INDEX}
+    exec(example_of("docs/howto/corrupt.md", "Corrupt clips"), found)
+    assert found["turned"].shape == found["noisy"].shape == CLIPS.shape
+    assert found["where"].shape == (2, 32, 32, 2)

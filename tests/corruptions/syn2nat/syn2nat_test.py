@@ -96,13 +96,19 @@ def test_batches_keep_the_contract():
         assert (np.abs(np.asarray(alone)[0].astype(int) - whole[2]) <= 1).all(), name
 
 
+def draws(name, shape=(224, 224, 3), number=2000):
+    sampler = corruptions.get(f"syn2nat/{name}").sampler
+    keys = jax.random.split(jax.random.key(0), number)
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda key: sampler(key, shape, jnp.float32(1))))(keys))
+
+
+def test_each_channel_is_dropped_as_often():
+    share = np.bincount(draws("channel_dropout")["channel"], minlength=3) / 2000
+    assert share.shape == (3,) and np.abs(share - 1 / 3).max() < 0.05  # a standard error of .011
+
+
 @pytest.mark.slow
 def test_draws_are_as_published():
-    def draws(name, shape=(224, 224, 3), number=2000):
-        sampler = corruptions.get(f"syn2nat/{name}").sampler
-        keys = jax.random.split(jax.random.key(0), number)
-        return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda key: sampler(key, shape, jnp.float32(1))))(keys))
-
     def within(values, low, high):
         assert low <= values.min() < low + 0.01 * (high - low) and high - 0.01 * (high - low) < values.max() <= high
 

@@ -58,8 +58,4 @@ def zoomed(x, row):
     return sum(layers) / len(layers)
 
 
-CASES = {
-    "defocus_blur": (defocused, DEFOCUS),
-    "gaussian_blur": (smoothed, GAUSSIAN),
-    "zoom_blur": (zoomed, ZOOM),
-}
+CASES = {"defocus_blur": (defocused, DEFOCUS), "gaussian_blur": (smoothed, GAUSSIAN), "zoom_blur": (zoomed, ZOOM)}

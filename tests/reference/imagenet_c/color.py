@@ -45,8 +45,4 @@ def saturated(image, parameters):
     return through_hsv(image, lambda h, s, v: (h, min(s * factor + added, 1), v))
 
 
-CASES = {
-    "brightness": (brighter, ADDED),
-    "contrast": (lower_contrast, GAIN),
-    "saturate": (saturated, SATURATION),
-}
+CASES = {"brightness": (brighter, ADDED), "contrast": (lower_contrast, GAIN), "saturate": (saturated, SATURATION)}
