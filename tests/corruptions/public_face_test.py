@@ -13,7 +13,7 @@ def public_functions(module):
     """(name, function) of every public function, and of the public methods of every public class, of a module."""
     for name in module.__all__:
         value = getattr(module, name)
-        if inspect.isfunction(value):
+        if inspect.isroutine(value):
             yield name, value
         elif inspect.isclass(value):
             methods = {n: f for n, f in vars(value).items() if inspect.isfunction(f)}
