@@ -54,7 +54,9 @@ def geometric_shapes(image: Image, params: Params) -> Image:
     A shape of size s at row y, column x is the triangle (y, x), (y, x + s), (y + s, x + s / 2); the square or the disc in
     the box of s + 1 pixels from (y, x); or a star about (y, x) with five points at s / 1.2 and five corners half as far,
     at angles 36 i + rotation. Vertices are whole pixels, rounded down, and shapes are filled as Pillow fills them. Boxes of
-    s + 1 pixels are for 224 and scale with min(H, W), to a pixel at least. Source: LAION-C, geometric_shapes.
+    s + 1 pixels are for 224 and scale with min(H, W), to a pixel at least. `corrupt_each` compiles it for each size: the
+    number of shapes, which grows with H W / min(H, W)^2, and the table of their pixels are built into a program. Source:
+    LAION-C, geometric_shapes.
     """
     height, width, _ = image.shape
     top, runs = _runs(scale(image.shape))

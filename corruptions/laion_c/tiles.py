@@ -136,7 +136,8 @@ def mosaic(image: Image, params: Params) -> Image:
     """Shows in each cell of a grid the tile whose mean colour is nearest to the cell's, by Euclidean distance in RGB.
 
     A cell's colour is that of the image reduced by Pillow's BICUBIC to a pixel a cell. The grid lies in the middle of the image,
-    and its outer tiles are cut off. Of equally near tiles the first is taken. Source: LAION-C, mosaic.
+    and its outer tiles are cut off. Of equally near tiles the first is taken. `corrupt_each` compiles it for each size: the
+    tiles of the bank at the image's own tile sides are built into a program. Source: LAION-C, mosaic.
     """
     cells = devices.stage(_averaged(image, params, _to_8_bits))
     number = _nearest(cells.reshape(-1, 3), params["colors"], params["level"]).reshape(cells.shape[:2])
@@ -213,7 +214,8 @@ _STICKER_UNITS = {
 def stickers(image: Image, params: Params) -> Image:
     """Lays square tiles of a bank on the image, later over earlier; the last row and column stay free.
 
-    Source: LAION-C, stickers.
+    `corrupt_each` compiles it for each size: the tiles of the bank at the image's own side of stickers, and the number of
+    stickers, are built into a program. Source: LAION-C, stickers.
     """
     height, width, _ = image.shape
     side, order = _sticker_side(image.shape), jnp.arange(1, params["row"].size + 1)

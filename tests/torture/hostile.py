@@ -168,21 +168,79 @@ _BAD = {  # argument -> values that corrupt must refuse
     ),
     "unknown": (1,),
     "range": ((3,), ("a", "b"), 7, (np.nan, 1), "ab", {}),
+    "value_range": ((1, -1), (0, 0), (1,), (0, 1, 2), "ab", 1, (np.nan, 1), (-np.inf, 0), (0.5, 1), {}),
+    "where": (
+        *(np.ones(shape, bool) for shape in ((16, 16), (2, 16), (2, 16, 16, 1), (1, 16, 16), (2, 0, 16))),
+        *(np.ones((2, 16, 16), dtype) for dtype in (np.uint8, np.float32)),
+        *("mask", 3, [], {}),
+    ),
+    "axis": ("camera", "time", ("time", "camera"), ("camera", "time"), "x", 3, [], {}),
 }
+_RIG, _NONE = np.zeros((2, 3, 16, 16, 3), np.uint8), np.zeros((2, 0, 16, 16, 3), np.uint8)
+_PICTURES = np.zeros((2, 16, 16, 3), np.uint8)
+
+
+def _corrupted(name, severity=1, images=_PICTURES, **options):
+    return lambda: corruptions.corrupt(jax.random.key(0), images, name, severity, **options)
+
+
+_OTHERS = (  # calls of other functions, and of corruptions with levels, banks or lenses, that must be refused
+    *(
+        lambda bank=bank: corruptions.laion_c.use_bank(bank)
+        for bank in (_PICTURES[:0], _PICTURES[0], _RIG, _PICTURES / 2)
+    ),
+    *(lambda size=size: corruptions.laion_c.use_bank(_PICTURES, **size) for size in ({"side": 0}, {"limit": 0})),
+    *(_corrupted(f"laion_c/{name}", bank=bank) for name in ("mosaic", "stickers") for bank in ("0" * 64, "", 3)),
+    _corrupted("laion_c/glitched", mode="fresh"),
+    *(
+        lambda row=row: corruptions.optics.lens("bad", [row])
+        for row in ({37: 1.0}, {-1: 1.0}, {3.5: 1.0}, {"3": 1.0}, {3: np.nan}, {3: np.inf})
+    ),
+    *(
+        lambda given=given: corruptions.optics.lens("bad", [{3: 1.0}], **given)
+        for given in ({"q": 0.0}, {"q": np.nan}, {"size": 24}, {"size": 33}, {"size": -1}, {"q": (1.0, 2.0)})
+    ),
+    lambda: corruptions.optics.lens("bad", []),
+    *(_corrupted("optics/coma", **given) for given in ({"kernel": 2}, {"kernel": "0"}, {"border": "black"})),
+    *(_corrupted(f"camera/{name}", 6) for name in ("dark", "iso_noise", "color_quant")),  # RoboBEV's own severity 5
+    *(_corrupted("robobev/snow_bgr", severity) for severity in (0, 6)),
+    _corrupted("camera/libero_fog", 11),
+    _corrupted("camera/dark", images=_NONE, axis="camera"),
+    _corrupted("camera/dark", images=_NONE[None], axis=("time", "camera")),
+    *(
+        lambda function=function, rig=rig, severity=severity: function(jax.random.key(0), rig, severity)
+        for function in (corruptions.camera.camera_crash, corruptions.camera.frame_lost)
+        for rig, severity in ((_NONE, 2), (_PICTURES, 2), (_RIG, 0), (_RIG, 6), (_RIG, np.nan), (_RIG, "2"))
+    ),
+    lambda: corruptions.laion_c.superclass_scores(np.zeros((1, 1000)), "max"),
+    lambda: corruptions.laion_c.superclass_scores(np.zeros((1, 100))),
+)
+
+
+def _bad_call(rng):
+    """Draws a call of `corrupt` with a bad argument: (in words, the call)."""
+    argument = str(rng.choice(list(_BAD)))
+    position = int(rng.integers(len(_BAD[argument])))
+    value = _BAD[argument][position]
+    given = {key: made() if callable(made) else made for key, made in _GOOD.items()} | {argument: value}
+    if argument == "value_range":
+        given["images"] = np.zeros((2, 16, 16, 3), np.float32)
+    positional = given.pop("key"), given.pop("images"), given.pop("name")
+    return f"{argument}={str(value)[:60]!r} (number {position})", lambda: corruptions.corrupt(*positional, **given)
 
 
 def calls(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
-    """A hundred calls of `corrupt`, each with one bad argument: ValueError or TypeError, which say something."""
+    """A hundred calls, most of `corrupt`, each with one bad argument: ValueError or TypeError, which say something."""
     del folder
     stories = []
     for _ in range(100):
-        argument = str(rng.choice(list(_BAD)))
-        position = int(rng.integers(len(_BAD[argument])))
-        value = _BAD[argument][position]
-        given = {key: made() if callable(made) else made for key, made in _GOOD.items()} | {argument: value}
-        what = f"{argument}={str(value)[:60]!r} (number {position})"
+        if rng.random() < 0.3:
+            number = int(rng.integers(len(_OTHERS)))
+            what, call = f"call {number} of _OTHERS", _OTHERS[number]
+        else:
+            what, call = _bad_call(rng)
         try:
-            corruptions.corrupt(given.pop("key"), given.pop("images"), given.pop("name"), **given)
+            call()
         except (ValueError, TypeError) as error:
             if len(str(error)) < 15:
                 return Outcome("unclear", f"{what}: {type(error).__name__}: {error}", 100)
