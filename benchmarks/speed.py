@@ -3,6 +3,7 @@
     python -m benchmarks.speed --size=224 --alone --peer_python=PEER --out=benchmarks/results/corruptions_224.md
     python -m benchmarks.speed --works=cbar_candidates --numpy --out=benchmarks/results/cbar_224.md
     python -m benchmarks.speed --works=laion_c --numpy --out=benchmarks/results/laion_c_224.md
+    python -m benchmarks.speed --works=optics,optics_release,cameras --numpy --out=benchmarks/results/cameras_optics_224.md
     python -m benchmarks.speed --works=choice=imagenet_c,imagenet_c --size=32 --batch=1024 --out=benchmarks/results/choice_cpu.md
     python -m benchmarks.speed --works=every --size=1024x2048 --batch=1 --out=benchmarks/results/large_cpu.md
     python -m benchmarks.speed --works=clahe_channel,clahe,clahe_skimage,nlm --batch=16 --peer_python=PEER
@@ -10,8 +11,8 @@
     python -m benchmarks.speed --works=noc_candidates,answers=small_resnet --size=32 --batch=10000
 
 PEER is a Python of an environment with the extra `peers`; it works with a process on each core, on the same images at the
-same severities, in turn with ours. `--numpy` compares the C-bar candidates and LAION-C with the NumPy definitions of tests/reference, one
-image at a time, on one core: the released code needs a NumPy below 1.24. Images are uint8; their severities are mixed, or
+same severities, in turn with ours. `--numpy` compares C-bar, LAION-C, lenses and `cameras` (RoboDepth's, RoboBEV's and LIBERO-Plus' own)
+with the NumPy definitions of benchmarks/peers, one image at a time, on one core: the released code needs a NumPy below 1.24. Images are uint8; their severities are mixed, or
 the middle one for a single image. A row is written when it is measured, and the same command measures the missing ones.
 """
 
@@ -28,17 +29,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from absl import flags
-from matplotlib import colors
 
 import corruptions
 from benchmarks import tables, timing
 from benchmarks.device import works
+from benchmarks.peers.definitions import definition
 from corruptions import augment, enhance
 from corruptions.enhance import clahe
 from evaluation import correctness
 from runtime import meshes
-from tests.reference import laion_c
-from tests.reference.cbar import blur_definitions, definitions, warp_definitions
 from tests.reference.photographs import crops, photographs
 
 HEADER = ("work", "compile CPU s", "ms/image", "CPU ms/image", "images/s", "MiB")
@@ -52,15 +51,18 @@ def define_flags():
     flags.DEFINE_integer("batch", 0, "Images in a call; 0 chooses by size.", lower_bound=0)
     flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
     flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
-    flags.DEFINE_bool("numpy", False, "Compare C-bar candidates and LAION-C with NumPy definitions.")
+    flags.DEFINE_bool("numpy", False, "Compare with NumPy definitions; see the module.")
     flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
     flags.DEFINE_integer("tiles", 5000, "Images in the bank of laion_c/mosaic and laion_c/stickers.", lower_bound=1)
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
 
 
 def names_of(asked: list[str]) -> list[str]:
-    """Replaces benchmarks, and `every`, by their corruptions."""
-    groups = {"every": corruptions.names()} | {name: corruptions.names(name) for name in corruptions.benchmarks()}
+    """Replaces benchmarks, `cameras` and `every` by their corruptions."""
+    cameras = tuple(name for name in corruptions.names() if name.startswith("camera/"))
+    groups = {"every": corruptions.names(), "cameras": cameras} | {
+        name: corruptions.names(name) for name in corruptions.benchmarks()
+    }
     return list(dict.fromkeys(name for group in asked for name in groups.get(group, (group,))))
 
 
@@ -95,22 +97,6 @@ def levels(name: str, number: int) -> np.ndarray:
     """Gives the severities of a batch: all in turn, or the middle one for a single image."""
     known = corruptions.severities(name)
     return works.levels(name, number) if number > 1 else np.asarray([known[len(known) // 2]])
-
-
-def definition(name: str, tiles: int = 5000) -> Callable:
-    """Finds the NumPy definition of a C-bar candidate or a member of LAION-C: (uint8 image, draws, severity) -> image."""
-    benchmark, name = name.split("/")
-    if benchmark == "laion_c":
-        return laion_c.definition(name, crops(tiles))
-
-    def hue_shift(image, params):  # the reference of the tests has a loop over pixels
-        hsv = colors.rgb_to_hsv(image / 255)
-        hsv[..., 0] = (hsv[..., 0] + params["turns"]) % 1
-        return np.clip(255 * colors.hsv_to_rgb(hsv), 0, 255).astype(np.uint8)
-
-    modules = (definitions, blur_definitions, warp_definitions)
-    found = hue_shift if name == "hue_shift" else next(getattr(m, name) for m in modules if hasattr(m, name))
-    return lambda image, params, severity: found(image, params)
 
 
 def numpy_peer(name: str, images: np.ndarray) -> Callable[[int], timing.Spent]:

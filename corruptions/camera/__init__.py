@@ -17,9 +17,10 @@ from corruptions.registry import register, register_benchmark
 
 
 def _snow_bgr(image: Image, params: Params) -> Image:
-    """Does what `imagenet_c/snow` does to an image whose first channel is blue: RoboBEV reads files as BGR.
+    """Does to an RGB image what `imagenet_c/snow` does with red and blue exchanged, and exchanges them back.
 
-    Snow's grey is the one place of the benchmark where the order of the channels counts. Source: RoboBEV, Snow.
+    RoboBEV's arrays are BGR, and its snow takes them for RGB: the grey is .299 B + .587 G + .114 R. Of BGR arrays take
+    `imagenet_c/snow` itself. No other member depends on the order of the channels. Source: RoboBEV, Snow.
     """
     return imagenet_c.snow.applier(image[..., ::-1], params)[..., ::-1]
 

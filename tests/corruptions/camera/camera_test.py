@@ -12,7 +12,7 @@ from corruptions import camera
 from corruptions.camera import libero
 from tests.pages import example_of
 from tests.reference import camera as reference
-from tests.reference.imagenet_c import blur, fog, glass, motion
+from tests.reference import libero as released
 from tests.reference.photographs import photograph
 
 # Mean, standard deviation and share of zeros of `dark` at grey v of an image that holds 0 and 255, severities 1 to 5.
@@ -116,33 +116,6 @@ def test_the_filter_of_a_field_is_scipys():
     np.testing.assert_allclose(found, reference.elastic_noise(noise, 25), atol=2e-5)
 
 
-# The rows of LIBERO-Plus' released code, levels 1 to 10. Motion blur: radius, standard deviation. Zoom blur: bound and
-# step of the factors. Fog: strength, decay. Glass blur: standard deviation, reach, passes.
-MOTION = ((5, 2), (8, 3), (10, 4), (12, 5), (15, 6), (18, 8), (20, 10), (25, 12), (30, 15), (35, 20))
-ENDS = (1.11, 1.16, 1.21, 1.26, 1.31, 1.36, 1.41, 1.46, 1.51, 1.56)
-STEPS = (0.01, 0.01, 0.02, 0.02, 0.03) * 2
-FOG = ((0.5, 3), (1, 2.8), (1.5, 2.5), (2, 2.2), (2.5, 2), (3, 1.8), (3.5, 1.6), (4, 1.5), (4.5, 1.4), (5, 1.3))
-GLASS = (
-    *((0.5, 1, 3), (0.7, 1, 3), (0.9, 2, 3), (1, 2, 2), (1.1, 3, 2)),
-    *((1.3, 3, 2), (1.5, 4, 2), (1.8, 4, 2), (2.2, 5, 1), (2.5, 5, 1)),
-)
-
-
-def of_libero(name, image, level, params):
-    """Levels of the released functions in float64, given our draws."""
-    k = level - 1
-    if name == "motion_blur":
-        return motion.imagemagick(image.astype(float), *MOTION[k], float(params["angle"]))
-    if name == "gaussian_blur":
-        return 255 * blur.smoothed(image / 255, level)
-    if name == "zoom_blur":
-        factors = np.arange(1, ENDS[k], STEPS[k])
-        return 255 * blur.zoomed(image / 255, (factors[-1], STEPS[k], len(factors)))
-    if name == "fog":
-        return fog.reference_fog(image, *FOG[k], 256, params["displacements"])
-    return glass.reference(image, GLASS[k], params["shifts"])
-
-
 @pytest.mark.parametrize("name", ["motion_blur", "gaussian_blur", "zoom_blur", "fog", "glass_blur"])
 def test_every_level_of_libero_is_the_released_function(name):
     corruption, image = corruptions.get(f"camera/libero_{name}"), photograph(60, 60)
@@ -150,7 +123,7 @@ def test_every_level_of_libero_is_the_released_function(name):
         params = corruption.sample(jax.random.key(level), image.shape, level)
         drawn = {key: np.asarray(v, np.float64 if v.dtype == np.float32 else v.dtype) for key, v in params.items()}
         found = 255 * np.float64(corruption.apply(np.float32(image / 255), params))
-        off = np.abs(found - of_libero(name, image, level, drawn))
+        off = np.abs(found - released.reference(name, image, level, drawn))
         # Values cut to 8 bits in between may fall to either side.
         assert off.max() < (1.01 if name in ("motion_blur", "glass_blur") else 1e-3), level
         assert (off > 1e-3).mean() < 0.03, level
@@ -187,7 +160,7 @@ def test_libero_has_ten_levels_of_its_own():
     weaker = corruptions.get("camera/libero_motion_blur").sample(jax.random.key(0), (64, 64, 3), 1)["weights"]
     assert np.count_nonzero(weaker) == 11
     layers = [np.count_nonzero(row) for row in libero.blur.zoom_weights(libero._ZOOM)]
-    last = [np.arange(1, end, step)[-1] for end, step in zip(ENDS, STEPS)]
+    last = [np.arange(1, end, step)[-1] for end, step in zip(released.ENDS, released.STEPS)]
     assert layers == [12, 16, 11, 13, 11, 37, 41, 23, 26, 19]
     np.testing.assert_allclose(last, [1 + step * (n - 1) for (step, n) in libero._ZOOM])
 

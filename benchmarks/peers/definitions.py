@@ -1,0 +1,101 @@
+"""NumPy definitions that are measured beside ours: (uint8 image, our draws, severity) -> image.
+
+Those of the tests where they are vectorised; sensors with NumPy's own draws, as the released code has, and lens blurs by
+NumPy's Fourier transform.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib import colors
+
+from tests.reference import camera, laion_c, libero
+from tests.reference.cbar import blur_definitions, definitions, warp_definitions
+from tests.reference.imagenet_c import snow
+from tests.reference.photographs import crops
+
+_CBAR = (definitions, blur_definitions, warp_definitions)
+
+
+def definition(name: str, tiles: int = 5000) -> Callable:
+    """Finds the definition of a member of C-bar, LAION-C, `optics`, `optics_release` or `camera`.
+
+    Args:
+      name: qualified.
+      tiles: images in the bank of mosaic and stickers.
+
+    Raises:
+      ValueError: a corruption without such a definition.
+    """
+    benchmark, name = name.split("/")
+    if benchmark == "laion_c":
+        return laion_c.definition(name, crops(tiles))
+    if benchmark.startswith("optics"):
+        return lambda image, params, severity: _correlated(image / 255, params["kernel"], bool(params["black"]))
+    if benchmark == "camera":
+        if name.startswith("libero_"):
+            own = name.removeprefix("libero_")
+            return lambda image, params, severity: libero.reference(own, image, severity, params)
+        return _CAMERA[name]
+    found = {"hue_shift": _hue_shift}.get(name) or next((getattr(m, name) for m in _CBAR if hasattr(m, name)), None)
+    if found is None or benchmark != "cbar":
+        raise ValueError(f"expected a member of cbar, laion_c, optics, optics_release or camera, found {name!r}")
+    return lambda image, params, severity: found(image, params)
+
+
+def _hue_shift(image, params):
+    """The reference of the tests has a loop over pixels."""
+    hsv = colors.rgb_to_hsv(image / 255)
+    hsv[..., 0] = (hsv[..., 0] + params["turns"]) % 1
+    return np.clip(255 * colors.hsv_to_rgb(hsv), 0, 255).astype(np.uint8)
+
+
+def _correlated(x, kernel, black):
+    reach = kernel.shape[-1] // 2
+    padded = np.pad(x, ((reach, reach), (reach, reach), (0, 0)), mode="constant" if black else "reflect")
+    shape, kernels = padded.shape[:2], np.atleast_3d(np.moveaxis(kernel, 0, -1) if kernel.ndim == 3 else kernel)
+    spectrum = np.fft.rfft2(padded, axes=(0, 1)) * np.conj(np.fft.rfft2(kernels, shape, axes=(0, 1)))
+    blurred = np.fft.irfft2(spectrum, shape, axes=(0, 1))[: x.shape[0], : x.shape[1]]
+    return (255 * np.clip(blurred, 0, 1)).astype(np.uint8)
+
+
+def _exposed(light, photons, sigma):
+    counted = np.minimum(np.random.poisson(photons * light) / photons, 1)
+    return (255 * np.clip(counted + sigma * np.random.standard_normal(light.shape), 0, 1)).astype(np.uint8)
+
+
+def _dark(image, params, severity):
+    scale, photons, sigma = camera.DARK[severity - 1]
+    x = image / 255
+    return _exposed(scale * ((x - x.min()) / np.ptp(x)) ** 2, photons, sigma)
+
+
+def _iso_noise(image, params, severity):
+    return _exposed(image / 255, 25, camera.ISO[severity - 1])
+
+
+def _color_quant(image, params, severity):
+    return image & np.uint8(256 - 2 ** (2 + severity))
+
+
+def _elastic_field(image, params, severity):
+    height, width, _ = image.shape
+    alpha = (12.5, 16.25, 21.25, 25, 30)[severity - 1]
+    dx, dy = (camera.elastic_noise(np.random.uniform(-1, 1, (height, width)), alpha) for _ in range(2))
+    return (255 * camera.displaced(image / 255, dx, dy)).astype(np.uint8)
+
+
+def _snow_bgr(image, params, severity):
+    mean, deviation, factor, threshold, radius, sigma, mix = snow.LEVELS[224][severity - 1]
+    flakes = snow.reference_flakes(np.random.normal(mean, deviation, image.shape[:2]), factor, threshold)
+    streaks = snow.reference_streaks(flakes, radius, sigma, np.random.uniform(-135, -45))
+    return snow.reference_composite(image[..., ::-1], streaks, mix)[..., ::-1]
+
+
+_CAMERA = {
+    "dark": _dark,
+    "iso_noise": _iso_noise,
+    "color_quant": _color_quant,
+    "elastic_field": _elastic_field,
+    "snow_bgr": _snow_bgr,
+}
