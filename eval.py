@@ -33,6 +33,12 @@ evaluates on naturally shifted test sets too (`data.natural`), and on clean imag
 rows `natural/imagenet_r` and `clean/imagenet_r` of counts.csv, from which projects.natural_shift tells
 whether corruptions predict them.
 
+    python eval.py --workdir=runs/imagenet_resnet50 --config.eval.corruptions="('laion_c',)" --config.eval.severity=levels \\
+        --config.eval.superclasses=mean --config.bank=TILES
+
+evaluates as LAION-C does: on the test images of its 16 classes, each scored by the mean (or the sum) of the probabilities
+of its classes of ImageNet; results go to WORKDIR/superclasses/mean.
+
     python eval.py --workdir=runs/aug_fog --config.eval.adapt=test
 
 gives the network, for each condition, the BatchNorm statistics of its own corrupted test images,

@@ -14,5 +14,6 @@ Around them:
     adaptation       BatchNorm statistics of other images in place of a network's
     strength         PSNR and SSIM of corrupted images to their originals
     natural          the sets of natural shift, with the classes that each shows
+    superclasses     test images of LAION-C's 16 classes, for models of ImageNet's 1,000
     distances        features of transforms, and distances between schemes and corruptions
 """

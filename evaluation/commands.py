@@ -20,7 +20,7 @@ from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split
 from data.corrupted import open_corrupted
 from data.dataset import sha256
-from evaluation import adaptation, natural, temperature, trained_models
+from evaluation import adaptation, natural, superclasses, temperature, trained_models
 from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidence, warn_of_tables
 from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
 from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
@@ -37,6 +37,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     Returns:
       The rows of counts.csv in process 0, None in others.
     """
+    superclasses.check(config.eval)
     stored = None
     if config.eval.stored:
         where = config.dataset.data_dir or None
@@ -60,6 +61,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         shown, settings = Shown.of(trained, test_split, mesh, dataset), asked_for(config, trained)
         if stored:
             results = Workdir(workdir / "stored" / stored.path.name)
+        if reduce := config.eval.superclasses:
+            shown = superclasses.shown_of(shown, dataset, reduce)
+            results = Workdir(workdir / "superclasses" / reduce)
         open_one = functools.partial(Evaluation, models, temperatures=temperatures)
         evaluations = [open_one(shown, conditions, results, ask)]
         evaluations += natural.open_evaluations(open_one, trained, dataset, shown, results, ask)

@@ -17,8 +17,9 @@ from flax import nnx
 
 from analysis.answers import PLAIN, SCALED, Answered
 from corruptions import enhance as enhancements
+from corruptions import laion_c
 from corruptions.scoring import confidence
-from evaluation.shown import Shown, ShownNatural, ShownStored
+from evaluation.shown import Shown, ShownNatural, ShownStored, Superclasses
 from runtime import artifacts, distributed, meshes
 from training import augmentation
 from training.states import TrainState
@@ -81,7 +82,8 @@ def logits_of(
     """Yields the key of every model, its logits [M, B, C], the labels [M, B] and the number of images for each piece of
     the images; M * B is at least this number, the rest is padding.
 
-    The logits of an ensemble are the logarithms of its mean probabilities.
+    The logits of an ensemble are the logarithms of its mean probabilities, those of superclasses the logarithms of their
+    scores.
     """
     of_pixels = enhance.partition(":")[0] in enhancements.of_pixels()
     of_answers = "" if of_pixels else enhance  # images are enhanced before the network, answers in its program
@@ -98,8 +100,10 @@ def logits_of(
                 if id(network) not in known:
                     graphdef, state = network
                     known[id(network)] = network_logits(graphdef, state.params, state.statistics, batches, of_answers)
-            logits = [known[id(network)] for network in networks]
-            yield key, logits[0] if len(logits) == 1 else _log_of_mean(logits), targets, len(labels)
+            every = [known[id(network)] for network in networks]
+            logits = every[0] if len(every) == 1 else _log_of_mean(every)
+            logits = _of_superclasses(logits, shown.superclasses) if shown.superclasses else logits
+            yield key, logits, targets, len(labels)
             if not ensembles:
                 known.clear()
 
@@ -153,6 +157,13 @@ def network_logits(
 def _log_of_mean(logits):
     """ln of the mean over networks of softmax(logits), from a list of [M, B, C]."""
     return jax.nn.logsumexp(jax.nn.log_softmax(jnp.stack(logits)), axis=0) - np.float32(np.log(len(logits)))
+
+
+@functools.partial(jax.jit, static_argnames=("superclasses",))
+def _of_superclasses(logits, superclasses: Superclasses):
+    """Computes ln of the scores of superclasses, [M, B, superclasses], from the logits of their classes [M, B, C]."""
+    scores = laion_c.superclass_scores(logits, superclasses.reduce, dict(enumerate(superclasses.members)))
+    return jnp.log(jnp.maximum(scores, jnp.finfo(jnp.float32).tiny))
 
 
 @functools.partial(jax.jit, static_argnames=("number",))

@@ -8,7 +8,7 @@ for images, labels in shown.under(condition):    uint8 [n, H, W, 3] and int32 [n
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import chex
 import jax
@@ -29,6 +29,18 @@ from training.sections import TrainSettings
 
 Piece = tuple[jax.Array, jax.Array]
 """(images uint8 [n, H, W, 3], labels int32 [n])."""
+
+
+class Superclasses(NamedTuple):
+    """Classes that the test images are labelled with, each made of classes of the models.
+
+    Attributes:
+      reduce: whether a score is the mean or the sum of its members' probabilities.
+      members: the models' classes that each one holds.
+    """
+
+    reduce: Literal["mean", "sum"]
+    members: tuple[tuple[int, ...], ...]
 
 
 def file_name(condition: Condition) -> str:
@@ -52,6 +64,7 @@ class Shown:
       condition: which corruption at which severity; `under` gives the same images under another.
       digests: of the test images, their labels and index, if they are known.
       about: names of the dataset, see `name_images`.
+      superclasses: whose numbers the labels are; None where they are the models' classes.
     """
 
     split: Split
@@ -62,6 +75,7 @@ class Shown:
     condition: Condition = CLEAN_IMAGES
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    superclasses: Superclasses | None = None
     groups: ClassVar[None] = None  # every class counts as itself
 
     @classmethod
@@ -98,6 +112,8 @@ class Shown:
     def record(self) -> Record:
         """Records the condition, and the images, seed and options that its pixels depend on."""
         condition, shown, about = self.condition, {"images": dict(self.digests)}, dict(self.about)
+        if self.superclasses:
+            shown["superclasses"] = self.superclasses.reduce
         if condition.corruption != CLEAN:
             options = self.options.get(condition.corruption, {})
             shown |= {"seed": self.seed, "prng": prng(), "options": options}
@@ -137,6 +153,7 @@ class ShownStored:
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     condition: Condition | None = None
     groups: ClassVar[None] = None
+    superclasses: ClassVar[None] = None
 
     @property
     def conditions(self) -> list[Condition]:
@@ -185,6 +202,7 @@ class ShownNatural:
     batch_size: int
     source: Mapping[str, Any]
     condition: Condition | None = None
+    superclasses: ClassVar[None] = None
 
     def under(self, condition: Condition) -> "ShownNatural":
         """Shows the same images: there is one condition."""

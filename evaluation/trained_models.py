@@ -21,7 +21,7 @@ from training import augmentation, loop, states, study
 from training.checkpoint import Checkpoints, digest
 from training.sections import TrainSettings
 
-_EVAL_ONLY = ("adapt", "enhance", "ensemble", "images", "natural", "stored", "temperature")
+_EVAL_ONLY = ("adapt", "enhance", "ensemble", "images", "natural", "stored", "superclasses", "temperature")
 
 
 @contextlib.contextmanager

@@ -210,6 +210,9 @@ class EvalSettings(Section):
     reference: str = setting("", "reference of CE and mCE; '' is AlexNet where its published errors hold", _REFERENCE)
     reference_mismatch: str = setting("refuse", "a reference of other conditions", choice("refuse", "label"))
     enhance: str = setting("", "enhancement of every test image (eval.py)", _ENHANCEMENT)
+    superclasses: str = setting(
+        "", "score LAION-C's 16 classes by the mean or the sum of their members (eval.py)", choice("", "mean", "sum")
+    )
     adapt: str = setting("", "test: BatchNorm statistics of each corrupted test set (eval.py)", choice("", "test"))
     pseudo_count: float = setting(0.0, "weight of the statistics from training, in test images (eval.adapt)", number(0))
     temperature: int = setting(0, "held-out training images for temperature scaling (eval.py, overlap.py)", whole())

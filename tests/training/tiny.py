@@ -43,11 +43,11 @@ def block(split, begin=0, order=None, keys=KEYS, **train):
     return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
 
 
-def untrained_workdir(folder, given):
+def untrained_workdir(folder, given, classes=10):
     """A workdir as train.py leaves it, of a network that saw no training: its first state is its
     last."""
     with workdirs.open_workdir(folder, study.model_config(given, "standard", given.seed).to_dict()):
-        finish(folder, given)
+        finish(folder, given, classes=classes)
     return folder
 
 
@@ -56,11 +56,11 @@ def train_again(folder, given):
     finish(folder, given, state_of_seed=1)
 
 
-def finish(folder, given, state_of_seed=0):
+def finish(folder, given, state_of_seed=0, classes=10):
     """Gives a workdir its only checkpoint, and the mark of its end."""
     single = study.model_config(given, "standard", state_of_seed)
     shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-    state = states.initial_state(*states.build_model(single, 10, 32)[1:], states.make_optimizer(single.train, 1))
+    state = states.initial_state(*states.build_model(single, classes, 32)[1:], states.make_optimizer(single.train, 1))
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
-    workdirs.write_final(folder, step=0, digest=digest(state), num_classes=10)
+    workdirs.write_final(folder, step=0, digest=digest(state), num_classes=classes)
