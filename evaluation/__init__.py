@@ -15,5 +15,6 @@ Around them:
     strength         PSNR and SSIM of corrupted images to their originals
     natural          the sets of natural shift, with the classes that each shows
     superclasses     test images of LAION-C's 16 classes, for models of ImageNet's 1,000
+    streams          networks that adapt while they predict a stream of images
     distances        features of transforms, and distances between schemes and corruptions
 """

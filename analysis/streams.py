@@ -1,0 +1,77 @@
+"""Error over time of methods on a stream: numbers, and a picture, from predicted classes."""
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from analysis.figures import set_titles
+from analysis.tables import standard_error
+
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#8B4513", "#4B0082")
+_POINTS = 60
+
+
+def error(wrong: np.ndarray) -> tuple[float, float]:
+    """Computes the error in percent and its standard error over images, of bool [T].
+
+    The images of a stream are taken as independent; batches that an adapted network answers are not quite.
+    """
+    total = len(wrong)
+    return 100 * float(np.mean(wrong)), 100 * standard_error(total - int(np.sum(wrong)), total)
+
+
+def by_segment(wrong: np.ndarray, segment: np.ndarray, number: int) -> np.ndarray:
+    """Computes the error of each condition in percent, float64 [number]; NaN of one that no image has."""
+    counts = np.bincount(segment, minlength=number)
+    with np.errstate(invalid="ignore"):
+        return 100 * np.bincount(segment, weights=wrong, minlength=number) / counts
+
+
+def fewest_classes(predictions: np.ndarray, batch: int) -> int:
+    """Counts the different classes in the batch that has fewest: 1 is collapse. A rest that fills no batch is left out."""
+    whole = predictions[: len(predictions) // batch * batch].reshape(-1, batch)
+    if not len(whole):
+        return len(np.unique(predictions))
+    ordered = np.sort(whole, axis=1)
+    return int(1 + (ordered[:, 1:] != ordered[:, :-1]).sum(1).min()) if batch > 1 else 1
+
+
+def over_time(wrong: np.ndarray, points: int = _POINTS) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the error in windows of equal length: (times of their middles, percent)."""
+    ends = np.linspace(0, len(wrong), min(points, len(wrong)) + 1).astype(int)
+    values = [100 * np.mean(wrong[start:stop]) for start, stop in itertools.pairwise(ends)]
+    return (ends[:-1] + ends[1:]) / 2, np.array(values)
+
+
+def picture(wrong: Mapping[str, np.ndarray], shifts: np.ndarray, title: str, provenance: str = "") -> Figure:
+    """Draws the error of each method over a stream.
+
+    Args:
+      wrong: {method: bool [T]}.
+      shifts: times at which the condition changes, drawn as thin lines unless they are many.
+      title, provenance: see `analysis.figures.set_titles`.
+
+    Raises:
+      ValueError: no method, or more than there are colours.
+    """
+    if not 0 < len(wrong) <= len(COLOURS):
+        raise ValueError(f"expected 1 to {len(COLOURS)} methods in a picture, found {len(wrong)}")
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for (name, of_method), colour in zip(wrong.items(), COLOURS, strict=False):
+        axes.plot(*over_time(of_method), color=colour, linewidth=1.2, label=f"{name} {100 * np.mean(of_method):.1f}")
+    if len(shifts) <= _POINTS:
+        for shift in shifts[1:]:
+            axes.axvline(shift, color="#d0d7de", linewidth=0.5, zorder=0)
+    axes.set_xlabel("image of the stream", fontsize=8)
+    axes.set_ylabel("error, %", fontsize=8)
+    axes.set_ylim(0, 100)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        fontsize=7, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title="method, mean", title_fontsize=7
+    )
+    set_titles(axes, title, provenance)
+    return figure

@@ -1,0 +1,158 @@
+"""A network whose normalisation layers are adapted: other statistics, other scales and shifts, in one forward pass.
+
+theta     {layer: {"scale", "bias"}} of every BatchNorm, LayerNorm and GroupNorm: what adaptation trains
+moments   {layer: {"mean", "var"}} of every BatchNorm: its stored statistics
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from models.layers import BatchNorm
+from models.norms import GroupNorm, LayerNorm
+from training.states import TrainState
+
+Tree = dict[str, dict[str, jax.Array]]
+_LEFT_OUT = re.compile(r"^(stages/3|blocks/(9|10|11)|norm)(/|$)")
+
+
+class Statistics(NamedTuple):
+    """What BatchNorm normalises by: keep x stored + (1 - keep) x batch, mean and variance alike.
+
+    Attributes:
+      keep: share of the stored statistics.
+      unbiased: whether the batch's variance is divided by n - 1 instead of n.
+      moves: share of the batch, with its unbiased variance, in the statistics that are stored after the pass; None
+        stores what it normalised by.
+    """
+
+    keep: float = 0.0
+    unbiased: bool = False
+    moves: float | None = None
+
+
+BATCH = Statistics()
+"""BN-1: the batch's own mean and biased variance."""
+
+
+class _Mixing(BatchNorm):
+    """BatchNorm by `Statistics`, which it leaves as its stored ones. Gradients flow through the batch's."""
+
+    by = BATCH
+
+    def __call__(self, x, train):
+        del train
+        values = _wide(x)
+        axes, number = tuple(range(x.ndim - 1)), values.size // values.shape[-1]
+        mean, var = values.mean(axes), values.var(axes)
+        unbiased = var * (number / max(1, number - 1))
+        old, keep = (self.mean[...], self.var[...]), self.by.keep
+        used = keep * old[0] + (1 - keep) * mean, keep * old[1] + (1 - keep) * (unbiased if self.by.unbiased else var)
+        after, moves = used, self.by.moves
+        if moves is not None:
+            after = (1 - moves) * old[0] + moves * mean, (1 - moves) * old[1] + moves * unbiased
+        self.mean.set_value(jax.lax.stop_gradient(after[0]))
+        self.var.set_value(jax.lax.stop_gradient(after[1]))
+        return _normalised(values, *used, self).astype(self.dtype)
+
+
+class _Stored(BatchNorm):
+    """BatchNorm by its stored statistics, in the precision of its input."""
+
+    def __call__(self, x, train):
+        del train
+        values = _wide(x)
+        return _normalised(values, self.mean[...], self.var[...], self).astype(self.dtype)
+
+
+def _wide(x):
+    return x if x.dtype == jnp.float64 else x.astype(jnp.float32)
+
+
+def _normalised(x, mean, var, layer):
+    factor = layer.scale[...] * jax.lax.rsqrt(var + layer.epsilon)
+    shift = layer.bias[...] - mean * factor
+    shape = (1,) * (x.ndim - 1) + (-1,)
+    return x * factor.reshape(shape) + shift.reshape(shape)
+
+
+class Weights(NamedTuple):
+    """Arrays of a network that adaptation leaves as they are."""
+
+    params: Any
+    statistics: Any
+
+    @classmethod
+    def of(cls, state: TrainState) -> "Weights":
+        return cls(state.params, state.statistics)
+
+
+def norms(model: nnx.Module) -> list[tuple[str, Any]]:
+    """Lists (name, layer) of the normalisation layers of a model."""
+    kinds = (BatchNorm, LayerNorm, GroupNorm)
+    return [("/".join(map(str, path)), node) for path, node in nnx.iter_graph(model) if isinstance(node, kinds)]
+
+
+def theta_of(graphdef: nnx.GraphDef, weights: Weights) -> Tree:
+    """Reads scale and bias of every normalisation layer."""
+    layers = norms(nnx.merge(graphdef, *weights, copy=True))
+    return {name: {"scale": layer.scale[...], "bias": layer.bias[...]} for name, layer in layers}
+
+
+def moments_of(graphdef: nnx.GraphDef, weights: Weights) -> Tree:
+    """Reads the stored statistics of every BatchNorm; {} of a network that has none."""
+    layers = norms(nnx.merge(graphdef, *weights, copy=True))
+    return {
+        name: {"mean": layer.mean[...], "var": layer.var[...]} for name, layer in layers if isinstance(layer, BatchNorm)
+    }
+
+
+def without_last(theta: Tree) -> Tree:
+    """Leaves out what SAR leaves as it is: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm of a ViT.
+
+    Another network's last BatchNorm that is called `norm` is left out too.
+    """
+    return {name: layer for name, layer in theta.items() if not _LEFT_OUT.match(name)}
+
+
+def forward(
+    graphdef: nnx.GraphDef,
+    weights: Weights,
+    images: jax.Array,
+    theta: Tree,
+    moments: Tree | None = None,
+    statistics: Statistics | None = None,
+) -> tuple[jax.Array, dict[str, jax.Array], Tree]:
+    """Runs the network in evaluation mode.
+
+    Args:
+      graphdef, weights: the network.
+      images: float or uint8 [N, H, W, 3].
+      theta: scales and biases; layers that are not in it keep their own.
+      moments: of BatchNorm; None are the network's own.
+      statistics: what BatchNorm normalises by; None is its `moments`.
+
+    Returns:
+      (logits [N, C], features, moments after the pass).
+    """
+    model = nnx.merge(graphdef, *weights, copy=True)
+    layers = norms(model)
+    for name, layer in layers:
+        if name in theta:
+            layer.scale.set_value(theta[name]["scale"])
+            layer.bias.set_value(theta[name]["bias"])
+        if isinstance(layer, BatchNorm):
+            if moments is not None:
+                layer.mean.set_value(moments[name]["mean"])
+                layer.var.set_value(moments[name]["var"])
+            layer.__class__ = _Stored if statistics is None else _Mixing  # in this copy only
+            if statistics is not None:
+                layer.by = statistics
+    logits, features = model(images, train=False)
+    after = {
+        name: {"mean": layer.mean[...], "var": layer.var[...]} for name, layer in layers if isinstance(layer, BatchNorm)
+    }
+    return logits, features, after

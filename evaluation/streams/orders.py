@@ -1,0 +1,209 @@
+"""Streams: which test image comes when, under which corruption. Pure NumPy; pixels are drawn later.
+
+continual         the corruptions one after the other at one severity, each over all images
+gradual           every corruption through severities 1 2 3 4 5 4 3 2 1, the first one only from 5 down
+mixed             the images of all corruptions, shuffled
+correlated        continual, the images of a corruption by class: sorted, or in Dirichlet chunks
+mixed_correlated  the images of all corruptions at once, by class
+
+Q. Wang et al., "Continual test-time domain adaptation" (2022); R. A. Marsden et al., "Universal test-time adaptation
+through weight ensembling, diversity weighting, and prior correction" (2024), whose five settings these are.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import corruptions
+
+STANDARD = corruptions.names("imagenet_c")
+"""The usual order of ImageNet-C's corruptions; `ORDERS` counts in it."""
+ORDERS = (  # of the authors of CoTTA, for gradual and for ImageNet-C
+    (10, 13, 0, 5, 6, 4, 2, 14, 3, 12, 1, 8, 7, 9, 11),
+    (14, 1, 6, 8, 11, 9, 3, 12, 0, 10, 4, 2, 13, 7, 5),
+    (11, 3, 0, 1, 7, 8, 4, 6, 12, 14, 13, 10, 2, 5, 9),
+    (1, 9, 4, 13, 7, 12, 10, 2, 3, 8, 11, 0, 5, 14, 6),
+    (13, 4, 6, 7, 9, 2, 10, 5, 8, 14, 0, 1, 11, 3, 12),
+    (5, 7, 9, 1, 3, 11, 6, 10, 8, 12, 4, 0, 13, 14, 2),
+    (8, 2, 14, 11, 6, 4, 13, 7, 3, 5, 10, 12, 1, 9, 0),
+    (4, 6, 2, 9, 7, 14, 0, 8, 1, 10, 11, 5, 13, 3, 12),
+    (3, 5, 6, 1, 0, 4, 14, 9, 11, 13, 8, 7, 10, 12, 2),
+    (11, 0, 3, 6, 8, 4, 14, 9, 13, 12, 1, 2, 7, 5, 10),
+)
+_UP_AND_DOWN = (1, 2, 3, 4, 5, 4, 3, 2, 1)
+_LEAST = 10  # images in a chunk
+_TRIES = 1000
+
+
+class Segment(NamedTuple):
+    """Images under one condition: corruptions one after the other, each at its severity. () is clean."""
+
+    parts: tuple[tuple[str, float], ...]
+
+    @property
+    def label(self) -> str:
+        return " + ".join(f"{name}-{severity:g}" for name, severity in self.parts) or "clean"
+
+
+class Stream(NamedTuple):
+    """An order of images.
+
+    Attributes:
+      name: of the kind, with what it was made with.
+      segments: the conditions.
+      image: int32 [T], row of each image in the test split.
+      segment: int32 [T], its condition. It never falls in a stream of segments; it is any in a mixed one.
+      shifts: int32, times at which the condition or, in a mixed stream, nothing, changes; 0 is the first.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+    image: np.ndarray
+    segment: np.ndarray
+    shifts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+def continual(
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int | None = None
+) -> Stream:
+    """Shows all images under each corruption in turn; in stored order, or shuffled anew for each with a seed."""
+    segments = [Segment(((name, severity),)) for name in names]
+    return _of_segments("continual", labels, segments, seed)
+
+
+def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
+    """Raises and lowers the severity of each corruption in turn: 131 segments of ImageNet-C's 15."""
+    segments = []
+    for number, name in enumerate(names):
+        segments += [Segment(((name, level),)) for level in (_UP_AND_DOWN if number else (5, 4, 3, 2, 1))]
+    return _of_segments("gradual", labels, segments, seed)
+
+
+def mixed(labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0) -> Stream:
+    """Shuffles the images of all corruptions at one severity."""
+    plain = continual(labels, names, severity)
+    order = np.random.default_rng(seed).permutation(len(plain))
+    return Stream("mixed", plain.segments, plain.image[order], plain.segment[order], _none())
+
+
+def correlated(
+    labels: np.ndarray,
+    names: Sequence[str] = STANDARD,
+    severity: float = 5,
+    seed: int = 0,
+    delta: float = 0.0,
+) -> Stream:
+    """Shows the images of each corruption by class: sorted with delta 0, else `dirichlet` with this delta."""
+    rng = np.random.default_rng(seed)
+
+    def order(labels):
+        shuffled = rng.permutation(len(labels))
+        return shuffled[by_class(labels[shuffled], delta, rng)]
+
+    segments = [Segment(((name, severity),)) for name in names]
+    return _of_segments(f"correlated:{delta:g}", labels, segments, None, order)
+
+
+def mixed_correlated(
+    labels: np.ndarray,
+    names: Sequence[str] = STANDARD,
+    severity: float = 5,
+    seed: int = 0,
+    delta: float = 0.01,
+) -> Stream:
+    """Shuffles the images of all corruptions, then puts them by class as `correlated` does."""
+    shuffled, rng = mixed(labels, names, severity, seed), np.random.default_rng([seed, 1])
+    order = by_class(np.asarray(labels)[shuffled.image], delta, rng)
+    return Stream(
+        f"mixed_correlated:{delta:g}", shuffled.segments, shuffled.image[order], shuffled.segment[order], _none()
+    )
+
+
+KINDS: dict[str, Callable[..., Stream]] = {
+    "continual": continual,
+    "gradual": gradual,
+    "mixed": mixed,
+    "correlated": correlated,
+    "mixed_correlated": mixed_correlated,
+}
+
+
+def _of_segments(
+    name: str,
+    labels: np.ndarray,
+    segments: Sequence[Segment],
+    seed: int | None,
+    order: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Stream:
+    labels, number = np.asarray(labels), len(labels)
+    if not number or not segments:
+        raise ValueError(f"expected images and corruptions for a stream, found {number} and {len(segments)}")
+    if order is None:
+        rng = None if seed is None else np.random.default_rng(seed)
+
+        def order(labels):
+            return np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
+
+    image = np.concatenate([order(labels) for _ in segments]).astype(np.int32)
+    segment = np.repeat(np.arange(len(segments), dtype=np.int32), number)
+    return Stream(name, tuple(segments), image, segment, np.arange(0, len(image), number, dtype=np.int32))
+
+
+def _none() -> np.ndarray:
+    return np.zeros(1, np.int32)
+
+
+def by_class(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.ndarray:
+    """Orders images by class: stably sorted with delta 0, else `dirichlet`."""
+    if not delta >= 0:
+        raise ValueError(f"expected delta of at least 0, found {delta}")
+    return dirichlet(labels, delta, rng) if delta else np.argsort(labels, kind="stable")
+
+
+def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.ndarray:
+    """Orders images so that neighbours have related classes: a permutation int [N].
+
+    With C classes there are C chunks. A class spreads its images over them by shares ~ Dirichlet(delta, ..., delta),
+    none to a chunk that holds N / C images already; a draw with a chunk of fewer than 10 images (or than half of N / C)
+    is drawn again. Within a chunk classes are contiguous, in random order. Small delta: strong correlation.
+
+    Args:
+      labels: int [N].
+      delta: above 0.
+      rng: of the draws.
+
+    Raises:
+      ValueError: no draw of 1,000 fills every chunk.
+    """
+    labels = np.asarray(labels)
+    classes = np.unique(labels)
+    number, chunks = len(labels), len(classes)
+    least = min(_LEAST, number // (2 * chunks))
+    for _ in range(_TRIES):
+        held = [[] for _ in range(chunks)]
+        for one in classes:
+            rows = rng.permutation(np.flatnonzero(labels == one))
+            shares = rng.dirichlet(np.full(chunks, delta))
+            room = np.array([sum(map(len, parts)) < number / chunks for parts in held])
+            shares = shares * room
+            # All shares may vanish in floating point, or lie in full chunks: then those with room share alike.
+            shares = shares / shares.sum() if shares.sum() > 0 else room / room.sum()
+            ends = (np.cumsum(shares) * len(rows)).astype(int)[:-1]
+            for parts, rows_of in zip(held, np.split(rows, ends), strict=True):
+                parts.append(rows_of)
+        if min(sum(map(len, parts)) for parts in held) >= least:
+            return np.concatenate([parts[k] for parts in held for k in rng.permutation(chunks)])
+    raise ValueError(
+        f"expected a Dirichlet draw with at least {least} images in each of {chunks} chunks, found none in {_TRIES} draws "
+        f"with delta {delta:g}; take a larger delta or more images"
+    )
+
+
+def neighbours(labels: np.ndarray) -> float:
+    """Measures the correlation of a stream: the share of images whose class is that of the image before."""
+    labels = np.asarray(labels)
+    return float(np.mean(labels[1:] == labels[:-1])) if len(labels) > 1 else 0.0

@@ -1,0 +1,84 @@
+"""The pixels of a stream, drawn on the device batch by batch.
+
+An image keeps its identity: under one corruption it has the pixels that eval.py shows (`evaluation.shown.Shown`), whatever
+the order, so draws depend on (seed, corruption, severity, index) alone. The second of two corruptions has a key of its own.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from corruptions.keys import image_index, named_key
+from data import Split
+from evaluation.streams.orders import Segment, Stream
+from training import augmentation
+
+_PIECE = 100  # images that are corrupted at once: one shape, one program for each corruption
+
+
+def check(stream: Stream, split: Split) -> None:
+    """Refuses (ValueError) a stream of other images than those of the split."""
+    if len(stream.image) and not 0 <= stream.image.min() <= stream.image.max() < len(split):
+        raise ValueError(
+            f"expected a stream of the {len(split)} test images at hand, found one that shows image {stream.image.max()}; "
+            "a shorter stream takes --images up to their number"
+        )
+
+
+def pieces(
+    split: Split,
+    stream: Stream,
+    images: int,
+    seed: int,
+    mesh: Mesh,
+    options: Mapping[str, Mapping[str, Any]],
+) -> Iterator[jax.Array]:
+    """Yields the images of a stream in order, uint8 [n, H, W, 3], `images` at a time and the rest at the end."""
+    for start in range(0, len(stream), images):
+        stop = min(start + images, len(stream))
+        yield _window(split, stream, start, stop, seed, mesh, options)
+
+
+def _window(split, stream, start, stop, seed, mesh, options):
+    shape = (stop - start, *split.images.shape[1:])
+    shown = jnp.zeros(shape, jnp.uint8)
+    segment, image = stream.segment[start:stop], stream.image[start:stop]
+    for number in np.unique(segment):
+        places = np.flatnonzero(segment == number)
+        for begin in range(0, len(places), _PIECE):
+            some = places[begin : begin + _PIECE]
+            some = np.pad(some, (0, _PIECE - len(some)), mode="edge")  # the last image again, to the same place
+            rows = image[some]
+            pixels = jnp.asarray(split.images[rows])
+            index = np.asarray(split.index)[rows]
+            shown = _placed(shown, corrupted(pixels, index, stream.segments[number], seed, mesh, options), some)
+    return shown
+
+
+def corrupted(
+    images: jax.Array,
+    index: np.ndarray,
+    segment: Segment,
+    seed: int,
+    mesh: Mesh,
+    options: Mapping[str, Mapping[str, Any]],
+) -> jax.Array:
+    """Corrupts images uint8 [N, H, W, 3] by the parts of a segment, one after the other, rounded to uint8 between."""
+    for place, (name, severity) in enumerate(segment.parts):
+        given = dict(options.get(name, {}))
+        if severity != int(severity):
+            given["interpolate"] = True
+        key = named_key(seed, name)
+        key = jax.random.fold_in(key, place) if place else key
+        level = severity if severity != int(severity) else int(severity)
+        images = augmentation.corrupt_on_mesh(mesh, key, images, name, level, image_index(index, len(index)), given)
+    return images
+
+
+@jax.jit
+def _placed(shown, images, places):
+    return shown.at[places].set(images)

@@ -1,0 +1,89 @@
+"""Streams: every image under every condition, in the order of the protocol; what a Dirichlet draw promises."""
+
+import numpy as np
+import pytest
+
+import corruptions
+from evaluation.streams import orders
+
+LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 40))
+
+
+def histogram_entropy(labels, batch=50):
+    counts = [np.bincount(labels[i : i + batch], minlength=10) / batch for i in range(0, len(labels), batch)]
+    return np.mean([-(p[p > 0] * np.log(p[p > 0])).sum() for p in counts])
+
+
+@pytest.mark.parametrize("kind", orders.KINDS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_image_is_shown_once_under_every_condition(kind, seed):
+    stream = orders.KINDS[kind](LABELS, seed=seed)
+    pairs = set(zip(stream.image.tolist(), stream.segment.tolist(), strict=True))
+    assert len(stream) == len(pairs) == len(stream.segments) * len(LABELS)
+    same = orders.KINDS[kind](LABELS, seed=seed)
+    np.testing.assert_array_equal(stream.image, same.image)
+    other = orders.KINDS[kind](LABELS, seed=seed + 1)
+    assert (stream.image != other.image).any()
+
+
+def test_continual_is_the_standard_order_at_severity_5():
+    stream = orders.continual(LABELS)
+    assert [segment.parts for segment in stream.segments] == [((name, 5),) for name in orders.STANDARD]
+    assert orders.STANDARD[0] == "imagenet_c/gaussian_noise" and orders.STANDARD[14] == "imagenet_c/jpeg_compression"
+    np.testing.assert_array_equal(stream.image[:400], np.arange(400))
+    assert list(stream.shifts) == list(range(0, 6000, 400)) and stream.segments[3].label == "imagenet_c/defocus_blur-5"
+
+
+def test_gradual_has_131_segments():
+    levels = [segment.parts[0][1] for segment in orders.gradual(LABELS).segments]
+    assert len(levels) == 131 and levels[:14] == [5, 4, 3, 2, 1, 1, 2, 3, 4, 5, 4, 3, 2, 1]
+
+
+def test_the_ten_orders_are_permutations_and_differ():
+    assert len(set(orders.ORDERS)) == 10
+    assert all(sorted(order) == list(range(15)) for order in orders.ORDERS)
+    assert tuple(orders.STANDARD) == corruptions.names("imagenet_c")
+
+
+def test_mixed_changes_condition_from_image_to_image():
+    stream = orders.mixed(LABELS, seed=3)
+    assert np.mean(stream.segment[1:] != stream.segment[:-1]) > 0.9 and len(stream.shifts) == 1
+
+
+def test_sorted_streams_show_a_class_at_a_time():
+    stream = orders.correlated(LABELS, orders.STANDARD[:2])
+    labels = LABELS[stream.image]
+    assert (np.diff(labels[:400]) >= 0).all() and (np.diff(labels[400:]) >= 0).all()
+    assert abs(orders.neighbours(labels) - 1) < 0.03 and abs(orders.neighbours(LABELS) - 0.1) < 0.06
+    assert (np.diff(LABELS[orders.mixed_correlated(LABELS, delta=0).image]) >= 0).all()
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.1, 100.0])
+def test_dirichlet_is_a_permutation_whose_chunks_hold_at_least_ten(delta):
+    found = orders.dirichlet(LABELS, delta, np.random.default_rng(1))
+    np.testing.assert_array_equal(np.sort(found), np.arange(400))
+
+
+def test_a_small_delta_correlates():
+    """Within a chunk classes are contiguous for any delta: what differs is how many a chunk has."""
+    entropies = [
+        histogram_entropy(LABELS[orders.dirichlet(LABELS, delta, np.random.default_rng(1))])
+        for delta in (0.01, 0.3, 100)
+    ]
+    assert entropies[0] < entropies[1] - 0.2 < entropies[2] - 0.4
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: orders.continual(LABELS[:0]), "expected images and corruptions for a stream, found 0 and 15"),
+        (lambda: orders.correlated(LABELS, delta=-1.0), "expected delta of at least 0, found -1"),
+        (
+            lambda: orders.dirichlet(np.repeat(np.arange(2), [199, 1]), 1e-8, np.random.default_rng(0)),
+            "take a larger delta or more images",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

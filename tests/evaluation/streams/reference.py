@@ -1,0 +1,140 @@
+"""A network in float64 NumPy with gradients by hand, and the updates of the methods on it.
+
+x -> BN -> 1x1 convolution -> ReLU -> BN -> mean over pixels -> linear.
+"""
+
+import numpy as np
+
+EPSILON = 1e-5
+NORMS = {"first": 3, "second": 5}
+CLASSES = 4
+
+
+def softmax(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def entropy(z):
+    p = softmax(z)
+    return -(p * np.log(p)).sum(-1)
+
+
+def d_entropy(z):
+    """dH/dz_j = -p_j (ln p_j + H)."""
+    p = softmax(z)
+    return -p * (np.log(p) + entropy(z)[:, None])
+
+
+def drawn(seed=0):
+    """(weights, theta, moments) of a network whose layers are far from the identity."""
+    rng = np.random.default_rng(seed)
+    weights = {
+        "kernel": rng.normal(0, 1, (3, 5)),
+        "head": rng.normal(0, 1.5, (5, CLASSES)),
+        "bias": rng.normal(0, 0.3, CLASSES),
+    }
+    theta = {n: {"scale": rng.uniform(0.6, 1.4, c), "bias": rng.normal(0, 0.3, c)} for n, c in NORMS.items()}
+    moments = {n: {"mean": rng.normal(0.5, 0.3, c), "var": rng.uniform(0.5, 2, c)} for n, c in NORMS.items()}
+    return weights, theta, moments
+
+
+class Norm:
+    """By keep x stored + (1 - keep) x batch; `keep` None is the stored ones. `after` are those stored then."""
+
+    def __init__(self, x, theta, stored, keep, unbiased=False, moves=None):
+        rows = self.rows = x.reshape(-1, x.shape[-1])
+        self.n, self.keep, self.unbiased, self.shape = len(rows), 1.0 if keep is None else keep, unbiased, x.shape
+        self.mu, biased = rows.mean(0), rows.var(0)
+        self.factor = self.n / (self.n - 1) if unbiased else 1.0
+        self.mean = self.keep * stored["mean"] + (1 - self.keep) * self.mu
+        self.var = self.keep * stored["var"] + (1 - self.keep) * biased * self.factor
+        self.after = {"mean": self.mean, "var": self.var}
+        if moves is not None:
+            whole = biased * self.n / (self.n - 1)
+            self.after = {
+                "mean": (1 - moves) * stored["mean"] + moves * self.mu,
+                "var": (1 - moves) * stored["var"] + moves * whole,
+            }
+        self.r, self.scale = 1 / np.sqrt(self.var + EPSILON), theta["scale"]
+        self.hat = (rows - self.mean) * self.r
+        self.out = (self.hat * theta["scale"] + theta["bias"]).reshape(x.shape)
+
+    def back(self, d):
+        """(dL/dx, {scale, bias})."""
+        d = d.reshape(self.rows.shape)
+        gradient = {"scale": (d * self.hat).sum(0), "bias": d.sum(0)}
+        d_hat = d * self.scale
+        d_var = -0.5 * self.r**3 * (d_hat * (self.rows - self.mean)).sum(0)
+        d_mean = -self.r * d_hat.sum(0)
+        share = 1 - self.keep
+        dx = d_hat * self.r + share * (d_var * self.factor * 2 * (self.rows - self.mu) + d_mean) / self.n
+        return dx.reshape(self.shape), gradient
+
+
+class Pass:
+    """One forward pass: `logits`, `features`, `after`; `back` gives the gradient of theta."""
+
+    def __init__(self, network, x, theta=None, moments=None, keep=None, unbiased=False, moves=None):
+        weights, own, stored = network
+        theta, moments = theta or own, moments or stored
+        how = (keep, unbiased, moves)
+        self.weights = weights
+        self.first = Norm(np.asarray(x, np.float64), theta["first"], moments["first"], *how)
+        self.linear = self.first.out @ weights["kernel"]
+        self.second = Norm(np.maximum(self.linear, 0), theta["second"], moments["second"], *how)
+        self.features = self.second.out.mean((1, 2))
+        self.logits = self.features @ weights["head"] + weights["bias"]
+        self.after = {"first": self.first.after, "second": self.second.after}
+
+    def back(self, d_logits):
+        pixels = self.second.out.shape[1] * self.second.out.shape[2]
+        d = (d_logits @ self.weights["head"].T)[:, None, None, :] / pixels
+        d, second = self.second.back(np.broadcast_to(d, self.second.out.shape))
+        _, first = self.first.back((d * (self.linear > 0)) @ self.weights["kernel"].T)
+        return {"first": first, "second": second}
+
+
+def each(function, *trees):
+    """The function of every leaf of {layer: {kind: array}}."""
+    return {n: {k: function(*(tree[n][k] for tree in trees)) for k in trees[0][n]} for n in trees[0]}
+
+
+class Adam:
+    def __init__(self, rate):
+        self.rate, self.steps = rate, 0
+
+    def __call__(self, theta, gradient):
+        if not self.steps:
+            self.m = self.v = each(np.zeros_like, theta)
+        self.steps += 1
+        self.m = each(lambda m, g: 0.9 * m + 0.1 * g, self.m, gradient)
+        self.v = each(lambda v, g: 0.999 * v + 0.001 * g * g, self.v, gradient)
+        m_hat, v_hat = 1 - 0.9**self.steps, 1 - 0.999**self.steps
+        return each(lambda p, m, v: p - self.rate * (m / m_hat) / (np.sqrt(v / v_hat) + 1e-8), theta, self.m, self.v)
+
+
+class Sgd:
+    def __init__(self, rate, nesterov):
+        self.rate, self.nesterov, self.buffer = rate, nesterov, None
+
+    def __call__(self, theta, gradient):
+        before = self.buffer or each(np.zeros_like, theta)
+        self.buffer = each(lambda b, g: 0.9 * b + g, before, gradient)
+        used = each(lambda b, g: g + 0.9 * b, self.buffer, gradient) if self.nesterov else self.buffer
+        return each(lambda p, g: p - self.rate * g, theta, used)
+
+
+def bn_ema(network, batches, momentum=0.1):
+    moments = network[2]
+    for x in batches:
+        moments = Pass(network, x, moments=moments, keep=0.0, moves=momentum).after
+        yield Pass(network, x, moments=moments).logits
+
+
+def tent(network, batches, optimizer):
+    theta = network[1]
+    for x in batches:
+        one = Pass(network, x, theta, keep=0.0)
+        yield one.logits
+        theta = optimizer(theta, one.back(d_entropy(one.logits) / len(x)))

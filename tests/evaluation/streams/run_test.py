@@ -1,0 +1,158 @@
+"""Streams as they are shown: pixels, resets, skipped batches, rests, and files that are kept."""
+
+import jax
+import numpy as np
+import pytest
+
+import data
+from analysis import streams as analysis
+from corruptions.scoring.conditions import Condition
+from evaluation.shown import Shown
+from evaluation.streams import methods, orders, run, shown
+from runtime import artifacts, meshes
+from runtime.files import DamagedFileError
+from tests.evaluation.streams import reference, tiny
+
+NETWORK = reference.drawn()
+RATE = 0.3
+TENT = methods.Tent(methods.Descent("sgd", RATE))
+
+
+@pytest.fixture(scope="module")
+def split():
+    return data.load("shapes", train_limit=10, test_limit=30).test.to_device()
+
+
+def test_pixels_are_those_that_eval_shows(split):
+    """Whatever the order, the piece and the neighbours."""
+    mesh = meshes.data_mesh(1)
+    stream = orders.mixed(np.asarray(split.labels), ("noc/border", "imagenet_c/contrast"), severity=1, seed=2)
+    found = np.concatenate([np.asarray(p) for p in shown.pieces(split, stream, 16, 7, mesh, {})])
+    plain = Shown(split, mesh, 10, seed=7)
+    for number, segment in enumerate(stream.segments):
+        ((name, severity),) = segment.parts
+        rows = stream.segment == number
+        expected = np.asarray(plain.under(Condition(name, str(severity))).images())[stream.image[rows]]
+        np.testing.assert_array_equal(found[rows], expected)
+
+
+def test_a_stream_of_more_images_than_there_are_is_refused(split):
+    with pytest.raises(
+        ValueError, match="expected a stream of the 30 test images at hand, found one that shows image 39"
+    ):
+        shown.check(orders.continual(np.zeros(40, int)), split)
+
+
+def shown_to(method, batches, plan, together=2):
+    """Predictions of `method` on a stream of arrays, given in pieces of its own length."""
+    graphdef, weights = tiny.split(NETWORK, np.float32)
+    stream = np.concatenate(batches).astype(np.float32)
+
+    def images(number):
+        for start in range(0, len(stream), together * plan.batch):
+            yield jax.numpy.asarray(stream[start : start + together * plan.batch])
+
+    return run.predictions(graphdef, weights, method, images, plan, stream.shape[1:])
+
+
+def by_hand(batches, adapts=None, resets=None):
+    """TENT by `reference`: classes, with the batches it adapts to and before which it starts anew."""
+    number, found, theta = len(batches), [], NETWORK[1]
+    optimizer = reference.Sgd(RATE, False)
+    for k, x in enumerate(batches):
+        if resets is not None and resets[k]:
+            theta, optimizer = NETWORK[1], reference.Sgd(RATE, False)
+        one = reference.Pass(NETWORK, x, theta, keep=0.0)
+        found.append(one.logits.argmax(-1))
+        if adapts is None or adapts[k]:
+            theta = optimizer(theta, one.back(reference.d_entropy(one.logits) / len(x)))
+    assert number == len(found)
+    return np.concatenate(found)
+
+
+BATCHES = tiny.batches(number=7, size=8, seed=3)
+NEVER = by_hand(BATCHES)
+
+
+def test_a_scan_over_pieces_is_the_steps_one_by_one():
+    plan = run.plan(56, np.zeros(1), 8)
+    np.testing.assert_array_equal(shown_to(TENT, BATCHES, plan), NEVER)
+    assert (by_hand(BATCHES, resets=[True] * 7) != NEVER).any() and len(set(NEVER)) > 1
+
+
+def test_the_rest_of_a_stream_is_a_batch_of_its_own():
+    short = [*BATCHES[:6], BATCHES[6][:3]]
+    found = shown_to(TENT, short, run.plan(51, np.zeros(1), 8))
+    np.testing.assert_array_equal(found, by_hand(short))
+
+
+@pytest.mark.parametrize(
+    "reset, resets",
+    [
+        ("batch", [1, 1, 1, 1, 1, 1, 1]),
+        ("3", [1, 0, 0, 1, 0, 0, 1]),
+        ("shift", [1, 0, 0, 1, 0, 0, 0]),  # images 24 and 50 are the first of their conditions: 50 lies within a batch
+        ("never", [0, 0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_resets_restore_parameters_and_optimiser(reset, resets):
+    plan = run.plan(56, np.array([0, 24, 54]), 8, reset)
+    np.testing.assert_array_equal(plan.resets, np.array(resets, bool))
+    np.testing.assert_array_equal(shown_to(TENT, BATCHES, plan), by_hand(BATCHES, resets=resets))
+
+
+@pytest.mark.parametrize(
+    "cost, eta, every", [(1.04, 1, 1), (1.06, 1, 2), (2.0, 1, 2), (2.1, 0.5, 2), (2.1, 0, 1), (9, 0.25, 3)]
+)
+def test_a_stream_that_does_not_wait_is_adapted_to_now_and_then(cost, eta, every):
+    assert run.skipping(cost, eta) == every
+    plan = run.plan(56, np.zeros(1), 8, every=every)
+    if every > 1:
+        expected = by_hand(BATCHES, adapts=[k % every == 0 for k in range(7)])
+        np.testing.assert_array_equal(shown_to(TENT, BATCHES, plan), expected)
+
+
+def test_a_cost_of_all_batches_adapts_to_the_first_alone():
+    plan = run.plan(56, np.zeros(1), 8, every=run.skipping(7.0, 1))
+    assert plan.adapts.tolist() == [True] + [False] * 6
+
+
+def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_path):
+    path, made_from = tmp_path / "a" / "b.npz", {"model": "x", "batch": 8}
+    answers = run.kept(path, made_from, lambda: np.arange(5, dtype=np.int32))
+    np.testing.assert_array_equal(run.kept(path, made_from, lambda: pytest.fail("shown again")), answers)
+    np.testing.assert_array_equal(run.kept(path, made_from | {"batch": 9}, lambda: answers + 1), answers + 1)
+    assert artifacts.read(path).made_from["batch"] == 9
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(DamagedFileError, match="remove it to show this stream again"):
+        run.kept(path, made_from, lambda: answers)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: run.plan(10, np.zeros(1), 5, "sometimes"),
+            "expected the reset policy never, shift, batch or a number",
+        ),
+        (lambda: run.plan(10, np.zeros(1), 5, "0"), "found '0'"),
+        (lambda: run.plan(10, np.zeros(1), 0), "expected a batch and a period of at least 1, found 0"),
+        (lambda: run.skipping(2, 1.5), r"expected eta in \[0, 1\], found 1.5"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_numbers_of_a_stream():
+    wrong = np.array([1, 0, 0, 1, 1, 1, 0, 0], bool)
+    value, se = analysis.error(wrong)
+    assert value == 50 and se == pytest.approx(100 * (0.25 / 8) ** 0.5)
+    np.testing.assert_allclose(analysis.by_segment(wrong, np.repeat([0, 2], 4), 3), [50, np.nan, 50])
+    assert analysis.fewest_classes(np.array([1, 1, 2, 3, 4, 5, 5, 5, 5]), 3) == 1
+    assert analysis.fewest_classes(np.array([1, 1, 2, 3, 4, 5]), 3) == 2
+    times, values = analysis.over_time(wrong, points=2)
+    assert times.tolist() == [2, 6] and values.tolist() == [50, 50]
+    figure = analysis.picture({"source": wrong, "tent": ~wrong}, np.array([0, 4]), "t")
+    assert len(figure.axes[0].lines) == 3

@@ -1,0 +1,54 @@
+"""tools.streams on an untrained network: tables, pictures, what is kept, what is refused."""
+
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.training import tiny
+from tools import streams
+
+GIVEN = {
+    **{"streams": ["continual"], "methods": ["source", "tent"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
+    **{"severity": 1.0, "batch": 20, "reset": "never", "order": -1, "seed": 1, "stored_order": False, "delta": 0.0},
+    **{"images": 0, "eta": 0.0, "cost": 0.0},
+}
+
+
+def given(**changed):
+    return types.SimpleNamespace(**GIVEN | changed)
+
+
+def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkeypatch):
+    config = tiny.config()
+    workdir = tiny.untrained_workdir(tmp_path / "w", config)
+    text = streams.measure(config, workdir, given(streams=["continual", "mixed"]))
+    folder = workdir / "streams"
+    table = pd.read_csv(folder / "streams.csv")
+    assert list(table.columns) == list(streams.COLUMNS) and len(table) == 4 and text.count("before the update") == 2
+    assert set(table.images) == {140} and set(table.images_per_condition) == {70}
+    of_segment = pd.read_csv(folder / "segments.csv")
+    means = of_segment.groupby(["stream", "method"]).error.mean()
+    for row in table.itertuples():
+        assert means[row.stream, row.method] == pytest.approx(row.error)
+    assert all((folder / f"{name}.png").stat().st_size > 1000 for name in ("continual", "mixed"))
+    monkeypatch.setattr("evaluation.streams.run.predictions", lambda *_, **__: pytest.fail("shown again"))
+    assert streams.measure(config, workdir, given(streams=["continual", "mixed"])) == text
+    with pytest.raises(BaseException, match="shown again"):
+        streams.measure(config, workdir, given(reset="batch"))
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"streams": ["continal"]}, "expected --streams of continual, .* found 'continal'; did you mean 'continual'"),
+        ({"images": 31}, "expected --images up to the 30 test images, found 31"),
+        ({"order": 3}, "expected 15 corruptions with --order, found 2"),
+        ({"corruptions": ["noc/bordre"]}, "noc/border"),
+    ],
+)
+def test_bad_input_is_named(changed, message):
+    settings = given(**changed)
+    with pytest.raises((ValueError, KeyError), match=message):
+        streams.make(settings.streams[0], np.zeros(30, int), settings)

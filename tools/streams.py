@@ -1,0 +1,235 @@
+"""Shows streams of corrupted images to networks that adapt while they predict; draws their error over time.
+
+    python -m tools.streams --workdir=runs/wrn --streams=continual,mixed --methods=source,bn1,tent
+    python -m tools.streams --workdir=runs/wrn --streams=correlated --delta=0 --reset=shift
+    python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --methods=source,bn_alpha,tent
+    python -m tools.streams --workdir=runs/wrn --streams=continual --methods=tent --eta=1
+
+The workdir is one of train.py or overlap.py, or of eval.py with imported weights. Streams are made of the test images and
+--corruptions (`evaluation.streams.orders`); methods have the published settings for the size of the images
+(`evaluation.streams.methods`). Writes to WORKDIR/streams
+
+    streams.csv, streams.md     error of each model, stream and method, with all its settings
+    segments.csv                the same for each condition
+    STREAM.png, STREAM.pdf      error over time
+
+and the predicted classes of each finished stream: stopped anywhere, the same command shows the unfinished one anew, with
+the same numbers. --eta counts time: a method that takes C times as long as the plain network adapts to every
+ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given by --cost.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from absl import flags
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+import corruptions
+from analysis import figures, frames, streams
+from analysis.answers import Key
+from analysis.rounding import with_error
+from corruptions.keys import prng
+from data import Split
+from evaluation import trained_models
+from evaluation.evaluate import digests
+from evaluation.shown import Shown
+from evaluation.streams import methods, orders, run, shown
+from evaluation.streams.networks import Weights
+from runtime import artifacts, meshes
+from runtime.artifacts import provenance, summary
+from runtime.log import bar, log
+from runtime.workdirs import Workdir
+from training import cli, study
+
+COLUMNS = (
+    *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
+    *("severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se", "fewest_classes"),
+)
+_SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset", "error", "fewest_classes")
+
+
+def define_flags():
+    """The flags of the tool."""
+    flags.DEFINE_list("streams", ["continual"], f"Of {', '.join(orders.KINDS)}.")
+    flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
+    flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order.")
+    flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
+    flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
+    flags.DEFINE_string("reset", "never", "When a method starts anew: never, shift, batch, or every N batches.")
+    flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
+    flags.DEFINE_integer("seed", 1, "Of the order of the images.", lower_bound=0)
+    flags.DEFINE_bool("stored_order", False, "continual, gradual: images in the order of the dataset, not shuffled.")
+    flags.DEFINE_float("delta", 0.0, "Correlated streams: 0 sorts by class, more is a Dirichlet draw.", lower_bound=0)
+    flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
+    flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
+    flags.DEFINE_float("cost", 0.0, "C of every method in place of the measured one; 0 measures.", lower_bound=0)
+
+
+def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
+    """Makes a stream as the flags say.
+
+    Raises:
+      ValueError: an unknown kind or corruption, more images than there are, or an order of other corruptions.
+    """
+    if kind not in orders.KINDS:
+        hint = corruptions.contract.suggest(kind, orders.KINDS)
+        raise ValueError(f"expected --streams of {', '.join(orders.KINDS)}, found {kind!r}{hint}")
+    if given.images > len(labels):
+        raise ValueError(f"expected --images up to the {len(labels)} test images, found {given.images}")
+    names = []
+    for name in given.corruptions:
+        names += corruptions.names(name) if name in corruptions.benchmarks() else [corruptions.get(name).qualified_name]
+    if given.order >= 0:
+        if len(names) != len(orders.STANDARD):
+            raise ValueError(f"expected {len(orders.STANDARD)} corruptions with --order, found {len(names)}")
+        names = [names[number] for number in orders.ORDERS[given.order]]
+    plain = kind in ("continual", "gradual")
+    settings: dict[str, Any] = {"seed": None if plain and given.stored_order else given.seed}
+    if kind != "gradual":
+        settings["severity"] = given.severity
+    if "correlated" in kind:
+        settings["delta"] = given.delta
+    return orders.KINDS[kind](labels[: given.images or None], tuple(names), **settings)
+
+
+class Asked(NamedTuple):
+    """What all streams of a command share."""
+
+    given: Any  # flags
+    batch: int
+    mesh: Mesh
+    split: Split
+    source: Shown  # of the test images: digests, seed and options of their corruptions
+    folder: Workdir
+    network: str
+    digests: dict[Key, str]
+
+
+def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
+    """Shows every stream to every model and method; returns the table that it prints."""
+    trained_models.refuse_eval_only(config)
+    mesh = meshes.data_mesh(1)
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.apply_eval(trained, config)
+        dataset, _, split = study.load_data(trained, mesh, placed=("test",))
+        side, labels = dataset.image_shape[0], np.asarray(split.labels)
+        batch = given.batch or (200 if side < 64 else 64)
+        made = {kind: make(kind, labels, given) for kind in given.streams}
+        ways = {name: methods.make(name, batch, side) for name in given.methods}
+        for stream in made.values():
+            shown.check(stream, split)
+            run.plan(len(stream), stream.shifts, batch, given.reset)
+        models = trained_models.read_models(workdir, dataset.num_classes, side, mesh)
+        for graphdef, state in models.values():
+            for method in ways.values():
+                method.check(graphdef, Weights.of(state))
+        folder = Workdir(workdir).folder("streams")
+        source = Shown.of(trained, split, mesh, dataset)
+        asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models))
+        rows, segments = [], []
+        for kind, stream in made.items():
+            truth, wrong = labels[stream.image], {}
+            todo = [(key, *way) for key in models for way in ways.items()]
+            for key, name, method in bar("method", todo, desc=kind):
+                found, every = _answers(asked, kind, stream, key, models[key], name, method)
+                of_method = found != truth
+                wrong[name if len(models) == 1 else f"{key[0]}, {key[1]}: {name}"] = of_method
+                rows.append((*key, *_row(asked, kind, stream, truth, method, every), *streams.error(of_method)))
+                rows[-1] += (streams.fewest_classes(found, batch),)
+                of_segment = streams.by_segment(of_method, stream.segment, len(stream.segments))
+                for number, (segment, value) in enumerate(zip(stream.segments, of_segment, strict=True)):
+                    segments.append((*key, kind, name, number, segment.label, float(value)))
+            if len(wrong) <= len(streams.COLOURS):
+                note = f"{dataset.name}, batch {batch}, reset {given.reset}, {summary(provenance())}"
+                folder.on_main(_draw, folder, kind, wrong, stream.shifts, note)
+        frame = frames.of_rows(rows, COLUMNS)
+        text = _table(frame)
+        folder.on_main(_write, folder, frame, segments, dataset.name, text)
+    return text
+
+
+def _answers(asked, kind, stream, key, model, name, method):
+    """(predicted classes, to how many batches one is adapted to); kept ones are read."""
+    graphdef, weights = model[0], Weights.of(model[1])
+    every = _every(asked, name, method, graphdef, weights)
+    plan = run.plan(len(stream), stream.shifts, asked.batch, asked.given.reset, every)
+    names = {name for segment in stream.segments for name, _ in segment.parts}
+    made_from = {
+        **{"model": asked.digests[key], "stream": stream.name, "method": name, "settings": method.settings},
+        **{"batch": asked.batch, "reset": asked.given.reset, "every": every},
+        "order": artifacts.digest([stream.image.tolist(), stream.segment.tolist()]),
+        "segments": [list(map(list, segment.parts)) for segment in stream.segments],
+        "images": {"digests": dict(asked.source.digests), "seed": asked.source.seed, "prng": prng()},
+        "options": {name: dict(asked.source.options[name]) for name in sorted(names) if name in asked.source.options},
+    }
+
+    def images(number):
+        return shown.pieces(asked.split, stream, number, asked.source.seed, asked.mesh, asked.source.options)
+
+    def show():
+        return run.predictions(graphdef, weights, method, images, plan, asked.split.images.shape[1:])
+
+    stem = f"{key[0].replace('/', '.')}-{key[1]}-{kind}-{name}-{artifacts.digest(made_from)[:10]}"
+    return run.kept(asked.folder / f"{stem}.npz", made_from, show), every
+
+
+def _row(asked, kind, stream, truth, method, every):
+    """The settings of a row, which every table of such numbers has to state."""
+    given, conditions = asked.given, len(stream) // len(stream.segments)
+    return (
+        *(kind, method.name, method.prediction, method.settings, asked.batch, given.reset, every, given.seed),
+        *(given.severity, conditions, len(stream), orders.neighbours(truth)),
+    )
+
+
+def _every(asked, name, method, graphdef, weights):
+    """To how many batches one is adapted to, by the kept cost of the method on this device."""
+    given, folder = asked.given, asked.folder
+    if not given.eta:
+        return run.skipping(1, given.eta)
+    if given.cost:
+        return run.skipping(given.cost, given.eta)
+    path = folder / "costs.json"
+    costs = artifacts.read_record(path, "remove it to measure again") if path.exists() else {}
+    key = f"{asked.network}, {name}, {method.settings}, batch {asked.batch}, {provenance()['device']}"
+    if key not in costs:
+        costs[key] = round(run.cost(graphdef, weights, method, np.asarray(asked.split.images[: asked.batch])), 3)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        artifacts.write_record(path, costs)
+    return run.skipping(costs[key], given.eta)
+
+
+def _draw(folder, kind, wrong, shifts, note):
+    figures.save(streams.picture(wrong, shifts, f"Error over time, {kind}", note), folder / kind)
+
+
+def _write(folder, frame, segments, source, text):
+    comment = f"{source}, {summary(provenance())}"
+    frames.write(folder / "streams.csv", frame, comment)
+    columns = ("model", "seed", "stream", "method", "number", "condition", "error")
+    frames.write(folder / "segments.csv", frames.of_rows(segments, columns), comment)
+    folder.write_text("streams.md", text + "\n")
+
+
+def _table(frame):
+    """A line for each model, stream and method."""
+    cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])
+    return frames.markdown(cells[list(_SHORT)].astype(str))
+
+
+def main(argv):
+    config, workdir = cli.start(argv)
+    text = measure(config, workdir, flags.FLAGS)
+    if Workdir(workdir).writes:
+        print("\n" + text)
+    log.info("Results are in %s.", workdir / "streams")
+
+
+if __name__ == "__main__":
+    cli.define_flags()
+    define_flags()
+    command.run(main, cli.parse)
