@@ -59,10 +59,9 @@ def corrupt_image(
     name, severity)[0]`, and compiles once for each size. uint8 and floats have programs of their own; another severity
     or seed, grey or alpha compile nothing.
 
-    A grey image is shown to the corruption as three equal channels and comes back as the green one of the result: noise
-    that is drawn for each channel keeps its strength, which a mean over channels would take from it, and of a tint
-    green is nearest to the luminance. A corruption that changes hue or the balance of colours alone leaves a grey image
-    as it is. Repeat the channel three times yourself to keep the colours that frost, spatter or saturate add.
+    A grey image is shown to the corruption as three equal channels and comes back as the green one of the result, whose
+    noise is as strong as in colour and whose tint is nearest to the luminance. A corruption that changes hue or the
+    balance of colours alone leaves it as it is; repeat the channel yourself to keep colours that frost or spatter add.
 
     Args:
       image: [H, W] or [H, W, C], H and W at least 16; C is 1 (grey), 3 (RGB), 2 or 4 (with alpha, which is returned as
@@ -233,23 +232,6 @@ def _preparation(
     return functools.partial(_exact if exact else _padded, key, corruption, severity, options)
 
 
-def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
-    """Picks the side of the square that an image is padded to, from its size alone.
-
-    Args:
-      shape: (H, W, ...).
-      reach: pixels of padding that are needed beyond a side, unless it is as long as the square's.
-    """
-    return next(s for s in _ladder() if all(n == s or n + reach <= s for n in shape[:2]))
-
-
-def _ladder() -> Iterator[int]:
-    """Powers of two; from 512 on two more between, where work costs more than compilation."""
-    yield from (32, 64, 128, 256)
-    for power in itertools.count(9):
-        yield from (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1))
-
-
 def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
     """Yields the results of tasks, which threads work on a window at a time; then, where the tasks ended with an error,
     raises it.
@@ -344,7 +326,7 @@ def _padded(
     options = corruption.options_for(pixels.shape, options)
     padding = corruption.padding
     assert padding is not None
-    side = side_of(pixels.shape, padding.reach)
+    side = padded.side_of(pixels.shape, padding.reach)
     name, number = padding.table_of(pixels.shape, options.get("table"), side)
     static = contract.static_options({**options, "table": name} if name else options)
 

@@ -6,7 +6,8 @@ in an applier. For other images both return the sides of the shape.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import jax
@@ -50,6 +51,23 @@ class Padding:
             return np.pad(array, [(0, side - n if axis >= first else 0) for axis, n in enumerate(array.shape)])
 
         return {name: filled(array) for name, array in found.items()}
+
+
+def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
+    """Picks the side of the square that an image is padded to, from its size alone.
+
+    Args:
+      shape: (H, W, ...).
+      reach: pixels of padding that are needed beyond a side, unless it is as long as the square's.
+    """
+    return next(s for s in _ladder() if all(n == s or n + reach <= s for n in shape[:2]))
+
+
+def _ladder() -> Iterator[int]:
+    """Powers of two; from 512 on two more between, where work costs more than compilation."""
+    yield from (32, 64, 128, 256)
+    for power in itertools.count(9):
+        yield from (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1))
 
 
 class Shape(tuple):

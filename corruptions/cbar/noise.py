@@ -80,9 +80,8 @@ def _spectral(name, strength, spectrum):
         return {"amplitude": strength * severities.scanned(name, severity, shape, table), "phases": phases}
 
     def apply(image, params):
-        """Adds A F, in grey levels, and clips: F are the fields of
-        `primitives.fourier.spectral_field`, of standard deviation 1, one per channel (C-bar).
-        float32 arithmetic costs less than 0.01 levels.
+        """Adds A F, in grey levels, and clips: F are the fields of `primitives.fourier.spectral_field`, of standard
+        deviation 1, one per channel (C-bar). float32 arithmetic costs less than 0.01 levels.
         """
         fields = fourier.spectral_field(params["phases"], image.shape, spectrum)
         return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))

@@ -36,9 +36,7 @@ def _sample_single_frequency(key: Key, shape: Shape, severity: Severity, *, tabl
     padding=padding(),
 )
 def single_frequency_greyscale(image: Image, params: Params) -> Image:
-    """Adds A sin(fx x + fy y + phase) to every channel, in grey levels, and clips (C-bar,
-    single_frequency_greyscale).
-    """
+    """Adds A sin(fx x + fy y + phase) to every channel, in grey levels, and clips (C-bar, single_frequency_greyscale)."""
     height, width, _ = image.shape
     frequency_x, frequency_y = params["frequencies"]
     along_x = frequency_x * jnp.arange(width, dtype=jnp.float32)

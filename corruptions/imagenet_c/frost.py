@@ -247,8 +247,7 @@ def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
       scale: output size over input size.
 
     Returns:
-      (first, fraction): int [size] and float64 [size]; output o is
-      (1 - fraction) x[first] + fraction x[first + 1].
+      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1].
     """
     position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
     first = np.floor(position).astype(int)

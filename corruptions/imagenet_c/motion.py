@@ -22,8 +22,7 @@ _TABLES = {
 def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float) -> jax.Array:
     """Computes the weights of ImageMagick's motion blur.
 
-    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the weights sum to
-    one.
+    k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the weights sum to one.
 
     Args:
       radius: pixels, may be traced.

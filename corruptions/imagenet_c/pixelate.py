@@ -77,9 +77,8 @@ def _smooth(image: Image, params: Params) -> Image:
 def pixelate(image: Image, params: Params) -> Image:
     """Averages blocks, columns then rows, each rounded to 8 bits; every pixel shows its block.
 
-    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back. (Where H > 2 W,
-    Pillow 13 reduces the rows first; earlier versions, among them the original's, do as here.) Source: ImageNet-C,
-    pixelate.
+    Bit for bit the reduction by Pillow's BOX filter to the small size and the enlargement back. (Where H > 2 W, Pillow
+    13 reduces the rows first; earlier versions, among them the original's, do as here.) Source: ImageNet-C, pixelate.
     """
     levels = jnp.round(color.to_levels(image)).astype(jnp.uint8)  # a quarter of the memory traffic
     return color.from_levels(_blocked(levels, params, _rounded_means).astype(jnp.float32))

@@ -96,9 +96,8 @@ def _unpack(words, width):
 # digital images", 1986): along an axis, along a diagonal, knight's move.
 _COSTS = (np.float32(1.0), np.float32(1.4), np.float32(2.1969))
 
-# Costs here are integers, 160 000 to one unit of length; a diagonal costs one less than its share. Published
-# distances are running sums in float32, where (rarely) 10 diagonals come out below 14 axis moves: the one less keeps
-# that.
+# Costs here are integers, 160 000 to one unit of length; a diagonal costs one less than its share. Published distances
+# are running sums in float32, where (rarely) 10 diagonals come out below 14 axis moves: the one less keeps that.
 _UNIT = 160_000
 _CODES = (_UNIT, 14 * _UNIT // 10 - 1, 21969 * (_UNIT // 10_000))
 

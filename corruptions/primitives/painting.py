@@ -39,8 +39,7 @@ def paint(
       image: float32 [H, W, C].
       rows, columns: int32 [N], centres; N below 2**15.
       number: how many are painted, the first ones; may be traced.
-      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256, else within
-        2**-16.
+      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256, else within 2**-16.
       runs: the shape.
 
     Returns:

@@ -187,8 +187,7 @@ def triangle_matrix(
     """Makes the matrix that resizes by the antialiased triangle filter (PIL's BILINEAR).
 
     With q = inputs / outputs, output i is the mean of the inputs weighted by max(0, 1 - |j + 1/2 - (i + 1/2) q| /
-    max(q, 1)): linear interpolation when enlarging, a filter as wide as the reduction when shrinking, cut at the
-    ends.
+    max(q, 1)): linear interpolation when enlarging, a filter as wide as the reduction when shrinking, cut at the ends.
 
     Args:
       outputs, inputs: numbers of samples, may be traced.

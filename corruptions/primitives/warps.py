@@ -174,8 +174,7 @@ def displaced(dy: jax.Array, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.A
 def affine_coordinates(points: jax.Array, anchors: jax.Array, shape: Sequence[int]) -> tuple[jax.Array, jax.Array]:
     """Computes the source coordinates (y, x) of OpenCV's affine warp that takes three anchors to `points`.
 
-    With the inverse map x' = a x + b y + c,
-    32 x' = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
+    With the inverse map x' = a x + b y + c, 32 x' = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
 
     Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a whole number, good
     to half a unit, plus a small float32 correction: the error of the whole numbers is computed in integers, exactly,

@@ -32,8 +32,7 @@ _to_float = jax.jit(to_float)
 def checked(
     images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str = "logits"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is
-    0 .. N - 1.
+    """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is 0 .. N - 1.
 
     Raises:
       ValueError, TypeError: names what was expected and what was found.
@@ -209,9 +208,8 @@ def evaluate(
     index=index)[i]`, with the qualified name, as `write_dataset` writes it.
 
     Args:
-      predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities
-        [batch_size, classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the
-        images itself.
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities [batch_size,
+        classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
         shuffling. It is read once for each condition, and once more for `path`.
@@ -225,21 +223,18 @@ def evaluate(
       outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1.
         The confidence of the answers follows from it.
       seed: of the corrupted test sets.
-      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches
-        have none.
+      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
       options: corruption -> its static options, such as calibrated ranges.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. None writes nothing.
-      progress: a progress bar, or lines where tqdm is not installed: True, False, or None for a
-        terminal alone.
+      progress: a progress bar, or lines where tqdm is not installed: True, False, or None for a terminal alone.
 
     Returns:
       List of `Count`: clean first, then every corruption at every severity.
 
     Raises:
-      ValueError, TypeError: an argument, what `predict` gave or what `path` holds is not as
-        described.
+      ValueError, TypeError: an argument, what `predict` gave or what `path` holds is not as described.
       corruptions.write.WriteError: the folder is an address such as gs://bucket, not writable, or in use by another
         process.
     """

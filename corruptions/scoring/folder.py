@@ -27,8 +27,7 @@ class Count(NamedTuple):
 
     Attributes:
       corruption: qualified name, or `clean`.
-      severity: level, fraction of the range (float), or `random` (drawn for each image); 0 for
-        `clean`.
+      severity: level, fraction of the range (float), or `random` (drawn for each image); 0 for `clean`.
       correct: images classified correctly, 0..total.
       total: images shown, at least 1.
     """

@@ -54,8 +54,7 @@ class _Lines:
 class Background:
     """One thread that runs jobs in order, so that the device computes while files are written.
 
-    Jobs after a failed one are skipped: a block whose images could not be written must not be recorded as
-    complete.
+    Jobs after a failed one are skipped: a block whose images could not be written must not be recorded as complete.
     """
 
     def __init__(self, ahead: int) -> None:

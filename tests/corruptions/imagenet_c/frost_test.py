@@ -81,12 +81,6 @@ def test_folder_draws_are_uniform(folder):
             assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < places + 6 * np.sqrt(2 * places)
 
 
-def test_folder_in_a_batch(folder):
-    images = np.stack([photograph(32, 32, seed=k) for k in range(4)])
-    out = corruptions.corrupt(jax.random.key(0), images, frost, 3, photographs=use_photographs(folder))
-    assert out.dtype == np.uint8 and out.shape == images.shape and (np.asarray(out) != images).any((1, 2, 3)).all()
-
-
 def test_errors_of_folders(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match="no folder at"):
         use_photographs(tmp_path / "absent")
@@ -130,6 +124,7 @@ def test_the_original_photographs_are_found_in_the_installed_package(tmp_path, f
     found = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs="original")
     expected = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs=digest)
     np.testing.assert_array_equal(found, expected)
+    assert found.dtype == np.uint8 and (np.asarray(found) != images).any((1, 2, 3)).all()
     assert imagenet_c.used_photographs() == (digest,)
     assert frost.describe((32, 32, 3), {"photographs": "original"}) == {"table": "cifar", "photographs": digest}
 

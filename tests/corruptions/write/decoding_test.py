@@ -1,6 +1,4 @@
-"""Every mode of Pillow as RGB, by values worked out apart from it; any size in bounded memory and
-time.
-"""
+"""Every mode of Pillow as RGB, by values worked out apart from it; any size in bounded memory and time."""
 
 import io
 import os
@@ -63,8 +61,7 @@ CASES = {
     ),
     "YCbCr": (
         row("YCbCr", bytes([100, 128, 128, 100, 128, 178, 100, 178, 128, 255, 128, 255])),
-        # R = Y + 1.402 (Cr - 128), G = Y - .344136 (Cb - 128) - .714136 (Cr - 128), B = Y + 1.772
-        # (Cb - 128)
+        # R = Y + 1.402 (Cr - 128), G = Y - .344136 (Cb - 128) - .714136 (Cr - 128), B = Y + 1.772 (Cb - 128)
         np.array([[100, 100, 100], [170, 64, 100], [100, 83, 189], [255, 164, 255]]),
     ),
     "HSV": (
@@ -94,9 +91,7 @@ def test_every_mode_has_its_colours(mode):
 
 
 def lab_to_srgb(lab):
-    """CIE L*a*b* under D50 to sRGB: the CIE's formula, Bradford's matrix to D65 with that of IEC
-    61966-2-1, its curve.
-    """
+    """CIE L*a*b* under D50 to sRGB: the CIE's formula, Bradford's matrix to D65 with that of IEC 61966-2-1, its curve."""
     level, a, b = (lab * [100 / 255, 1, 1] - [0, 128, 128]).T
     f = np.stack([(level + 16) / 116 + a / 500, (level + 16) / 116, (level + 16) / 116 - b / 200])
     xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * np.array([[0.9642], [1], [0.8249]])

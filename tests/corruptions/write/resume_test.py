@@ -1,6 +1,4 @@
-"""Runs that end early, by a kill or a full disk, are continued by the same command and lose nothing
-that was done.
-"""
+"""Runs that end early, by a kill or a full disk, are continued by the same command and lose nothing that was done."""
 
 import errno
 import hashlib

@@ -61,8 +61,7 @@ def test_preprocessing_is_that_of_the_published_sets(tmp_path, height, width):
 
     read = lambda name, size: from_folder(tmp_path, preprocess=name, size=size).read(range(1))[0]  # noqa: E731
     assert np.array_equal(read("resize", 64), reference((64, 64)))
-    # Shorter side 256 / 224 of 56 = 64, the longer one in proportion, rounded down, as
-    # torchvision's Resize(64).
+    # Shorter side 256 / 224 of 56 = 64, the longer one in proportion, rounded down, as torchvision's Resize(64).
     size = (64, int(64 * height / width)) if width <= height else (int(64 * width / height), 64)
     whole = reference(size)
     top, left = round((size[1] - 56) / 2), round((size[0] - 56) / 2)
