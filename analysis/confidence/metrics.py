@@ -52,14 +52,17 @@ def binned(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS, mass: bo
         raise ValueError(f"expected confidences in [0, 1], found {k.min():.4g}..{k.max():.4g}")
     if bins < 1:
         raise ValueError(f"expected at least one bin, found {bins}")
-    if mass:
-        ordered = np.sort(k)
-        sizes = [len(part) for part in np.array_split(ordered, min(bins, len(k)))]
-        cuts = np.cumsum(sizes)[:-1]
-        edges = np.unique((ordered[cuts - 1] + ordered[cuts]) / 2)
-    else:
-        edges = np.arange(1, bins) / bins
-    return _of_places(np.searchsorted(edges, k, side="left"), k, hit, len(edges) + 1)
+    places = edges(k, bins, mass)
+    return _of_places(np.searchsorted(places, k, side="left"), k, hit, len(places) + 1)
+
+
+def edges(confidence: np.ndarray, bins: int, mass: bool) -> np.ndarray:
+    """Computes the inner edges of the bins of `binned`, rising."""
+    if not mass:
+        return np.arange(1, bins) / bins
+    ordered = np.sort(confidence)
+    cuts = np.cumsum([len(part) for part in np.array_split(ordered, min(bins, len(ordered)))])[:-1]
+    return np.unique((ordered[cuts - 1] + ordered[cuts]) / 2)
 
 
 def _of_places(places, k, hit, number):
@@ -267,7 +270,7 @@ def parts(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS, debiased:
     """
     k, hit = _checked(confidence, correct)
     of = binned(k, hit, bins)
-    places = np.searchsorted(np.arange(1, bins) / bins, k, side="left")
+    places = np.searchsorted(edges(k, bins, False), k, side="left")
     _, inside = np.unique(places, return_inverse=True)
     mean = float(hit.mean())
     apart, right = k - of.confidence[inside], hit - of.accuracy[inside]

@@ -1,0 +1,84 @@
+"""tools.confidence: tables, pictures and the section of a report from a workdir, and from a folder of the library."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import corruptions
+from analysis import answers
+from corruptions.scoring.folder import read_confidence
+from tests.analysis.confidence.cells_test import NUMBER, answered
+from tests.corruptions.scoring.confidence_test import probabilities
+from tests.corruptions.write.datasets import IMAGES, LABELS
+from tools import confidence
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A workdir of two models under the four further corruptions of ImageNet-C."""
+    folder = tmp_path_factory.mktemp("confidence") / "work"
+    names = corruptions.names("imagenet_c_extra")
+    conditions = [("clean", 0), *((name, k) for name in names for k in range(1, 6))]
+    for place, (corruption, severity) in enumerate(conditions):
+        of = {(model, 0): answered(10 * place + k)[0] for k, model in enumerate(("standard", "augmix"))}
+        answers.write(folder / answers.FOLDER, of, answers.Record(corruption, severity, None, NUMBER, {}))
+    return folder
+
+
+def test_a_workdir_has_tables_pictures_and_a_section(folder):
+    text, out = confidence.run(folder, resamples=20)
+    assert out == folder / "confidence"
+    cells, summary = pd.read_csv(out / "cells.csv"), pd.read_csv(out / "summary.csv", keep_default_na=False)
+    assert len(cells) == 2 * 21
+    part = cells[(cells.model == "augmix") & (cells.corruption != "clean")]
+    whole = summary[
+        (summary.model == "augmix") & (summary.benchmark == "imagenet_c_extra") & (summary.severity == "all")
+    ]
+    of = whole.set_index("measure")
+    for name in ("nll", "ece", "accuracy", "auroc"):
+        assert float(of["mean"][name]) == pytest.approx(part[name].mean())
+    assert float(of["low"]["nll"]) < float(of["mean"]["nll"]) < float(of["high"]["nll"])
+    assert of["low"]["ece"] == "nan" and (of.corruptions == 4).all()
+    apart = pd.read_csv(out / "differences.csv").set_index(["model", "benchmark", "measure"])
+    assert set(apart.against) == {"standard"}
+    plain = cells[(cells.model == "standard") & (cells.corruption != "clean")]
+    assert apart.difference["augmix", "imagenet_c_extra", "ece"] == pytest.approx(part.ece.mean() - plain.ece.mean())
+    section = json.loads((out / "section.json").read_text())
+    assert section["figures"] == [f"{kind}_imagenet_c_extra_levels" for kind in ("accuracy", "reliability", "risk")]
+    assert all((out / f"{name}.png").stat().st_size > 5000 for name in section["figures"])
+    assert [row[:2] for row in section["rows"]] == [
+        [model, images] for model in ("standard", "augmix") for images in ("clean", "imagenet_c_extra (levels)")
+    ]
+    assert f"{part.nll.mean():.4f}" in text and not (out / "disagreement.csv").exists()
+    assert "augmix" not in confidence.run(folder, out / "one", models=["standard"], resamples=0)[0]
+
+
+def test_a_folder_of_any_classifier_is_measured(tmp_path):
+    of = {
+        "corruptions": "noc/hue",
+        "severity": "0,0.5",
+        "batch_size": 12,
+        "progress": False,
+        "outputs": "probabilities",
+    }
+    counts = corruptions.evaluate(probabilities, IMAGES, LABELS, path=tmp_path / "mine", **of)
+    _, out = confidence.run(tmp_path / "mine", tmp_path / "out", resamples=3)
+    cells = pd.read_csv(out / "cells.csv")
+    assert cells.accuracy.tolist() == [1 - count.error for count in counts]
+    stored = read_confidence(tmp_path / "mine")
+    np.testing.assert_allclose(cells.nll, [found.loss.mean() for found in stored.values()])
+
+
+def test_bad_input_is_refused(folder, tmp_path):
+    with pytest.raises(ValueError, match="expected models among standard, augmix, found resnet"):
+        confidence.run(folder, tmp_path, models=["resnet"])
+    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
+        confidence.run(tmp_path)
+    by_model = {("standard", 0): answered(0)[0].correct}
+    answers.write(tmp_path / "old" / answers.FOLDER, by_model, answers.Record("clean", 0, None, NUMBER, {}))
+    with pytest.raises(
+        ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of standard"
+    ):
+        confidence.run(tmp_path / "old")
