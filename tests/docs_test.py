@@ -7,6 +7,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
+import corruptions
 from tests.pages import FENCE, HOWTO, LINK, PAGES, PROGRAMS, ROOT, check_command, commands, source_of, text_of
 
 
@@ -52,6 +53,20 @@ def test_files_that_are_named_exist(page):
 def test_commands_and_their_flags_exist(page):
     for command in commands(text_of(page)):
         check_command(command, page)
+
+
+def test_the_readme_counts_the_registered_corruptions():
+    ours = {
+        "imagenet_c",
+        "noc",
+        "cbar",
+        "laion_c",
+        "optics",
+        "optics_release",
+        "camera",
+    }  # a test may have added others
+    number = sum(name.partition("/")[0] in ours for name in corruptions.names())
+    assert f"| {number} corruptions: LAION-C, lenses, cameras too |" in (ROOT / "README.md").read_text()
 
 
 def test_recipes_have_ten_lines_at_most():
