@@ -78,6 +78,18 @@ def test_dark_stretches_by_the_extremes_and_squares_a_constant_image():
         np.testing.assert_allclose(camera.dark.apply(constant, flat), 0.6 * value**2, atol=1.1e-3)
 
 
+def test_dark_darkens_with_severity_and_stays_finite_on_constant_images():
+    images = np.stack([photograph(32, 32), np.full((32, 32, 3), 200, np.uint8), np.zeros((32, 32, 3), np.uint8)])
+    found = [
+        np.asarray(corruptions.corrupt(jax.random.key(0), images / np.float32(255), "camera/dark", s))
+        for s in range(1, 6)
+    ]
+    assert np.isfinite(found).all()
+    means = np.array([x.mean((1, 2, 3)) for x in found])
+    assert (np.diff(means[:, :2], axis=0) < 0).all()
+    np.testing.assert_allclose(means[:, 1], [c * (200 / 255) ** 2 for c, _, _ in reference.DARK], atol=0.01)
+
+
 def test_colours_are_quantised_as_pillow_posterises():
     levels = np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1).repeat(3, -1)
     picture = PIL.Image.fromarray(levels[0])
