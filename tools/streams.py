@@ -39,6 +39,7 @@ from evaluation.evaluate import digests
 from evaluation.shown import Shown
 from evaluation.streams import methods, orders, run, shown
 from evaluation.streams.networks import Weights
+from evaluation.streams.tent import Start
 from runtime import artifacts, meshes
 from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
@@ -49,6 +50,7 @@ COLUMNS = (
     *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
     *("severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se", "fewest_classes"),
 )
+_CLEAN = 2000  # images behind EATA's penalty
 _SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset", "error", "fewest_classes")
 
 
@@ -107,6 +109,7 @@ class Asked(NamedTuple):
     folder: Workdir
     network: str
     digests: dict[Key, str]
+    start: Start
 
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
@@ -119,7 +122,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
         made = {kind: make(kind, labels, given) for kind in given.streams}
-        ways = {name: methods.make(name, batch, side) for name in given.methods}
+        ways = {name: methods.make(name, batch, side, dataset.num_classes) for name in given.methods}
         for stream in made.values():
             shown.check(stream, split)
             run.plan(len(stream), stream.shifts, batch, given.reset)
@@ -129,7 +132,10 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 method.check(graphdef, Weights.of(state))
         folder = Workdir(workdir).folder("streams")
         source = Shown.of(trained, split, mesh, dataset)
-        asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models))
+        start = Start(dataset.num_classes, (batch, *dataset.image_shape), None)
+        if any(method.needs_source for method in ways.values()):
+            start = start._replace(source=_clean(dataset.train, batch))
+        asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models), start)
         rows, segments = [], []
         for kind, stream in made.items():
             truth, wrong = labels[stream.image], {}
@@ -152,6 +158,17 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
     return text
 
 
+def _clean(split, batch):
+    """Batches [M, B, H, W, 3] of the first training images, up to 2,000."""
+    number = min(_CLEAN, len(split)) // batch
+    if not number:
+        raise ValueError(
+            f"expected {batch} training images or more, a batch, for methods that begin with them, found {len(split)}"
+        )
+    images = np.asarray(split.images[: number * batch])
+    return images.reshape(number, batch, *images.shape[1:])
+
+
 def _answers(asked, kind, stream, key, model, name, method):
     """(predicted classes, to how many batches one is adapted to); kept ones are read."""
     graphdef, weights = model[0], Weights.of(model[1])
@@ -171,7 +188,7 @@ def _answers(asked, kind, stream, key, model, name, method):
         return shown.pieces(asked.split, stream, number, asked.source.seed, asked.mesh, asked.source.options)
 
     def show():
-        return run.predictions(graphdef, weights, method, images, plan, asked.split.images.shape[1:])
+        return run.predictions(graphdef, weights, method, images, plan, asked.start)
 
     stem = f"{key[0].replace('/', '.')}-{key[1]}-{kind}-{name}-{artifacts.digest(made_from)[:10]}"
     return run.kept(asked.folder / f"{stem}.npz", made_from, show), every
@@ -197,7 +214,8 @@ def _every(asked, name, method, graphdef, weights):
     costs = artifacts.read_record(path, "remove it to measure again") if path.exists() else {}
     key = f"{asked.network}, {name}, {method.settings}, batch {asked.batch}, {provenance()['device']}"
     if key not in costs:
-        costs[key] = round(run.cost(graphdef, weights, method, np.asarray(asked.split.images[: asked.batch])), 3)
+        images = np.asarray(asked.split.images[: asked.batch])
+        costs[key] = round(run.cost(graphdef, weights, method, images, asked.start), 3)
         path.parent.mkdir(parents=True, exist_ok=True)
         artifacts.write_record(path, costs)
     return run.skipping(costs[key], given.eta)

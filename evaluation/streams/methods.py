@@ -1,235 +1,73 @@
-"""Test-time adaptation: one step of each method on one batch, as published.
-
-A `Method` makes a state, and maps (state, batch) to (state, logits). `prediction` says whether the logits were computed
-before or after the step. Losses take nats; p is the softmax of the logits, H its entropy. Hyper-parameters are those of
-the papers' code, `settings`.
+"""The methods by name, with the hyper-parameters of their papers' code.
 
 source    stored statistics, nothing adapted
 bn1       BatchNorm by the batch (Nado et al. 2020; Schneider et al. 2020)
 bn_alpha  by (1 - a) stored + a batch, unbiased variance (Schneider et al. 2020)
 bn_ema    stored statistics move by .1 towards the batch's, then predict
 tent      one step on the mean entropy, scales and shifts alone (Wang et al. 2021)
+lame      answers smoothed over neighbours in a batch (Boudiaf et al. 2022)
+eta       entropy of reliable and new samples (Niu et al. 2022)
+eata      the same with a penalty on what matters for clean images
+sar       a sharpness-aware step on reliable samples, and resets (Niu et al. 2023)
 """
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
-
-import jax
-import jax.numpy as jnp
-from flax import nnx
 
 from corruptions.contract import suggest
-from evaluation.streams import networks
-from evaluation.streams.networks import BATCH, Statistics, Tree, Weights
+from evaluation.streams.eata import Eata, Eta, Sar
+from evaluation.streams.lame import Lame
+from evaluation.streams.tent import BatchStatistics, Descent, Method, MixedStatistics, MovingStatistics, Tent
 
-_LARGE = 64
-BEFORE, AFTER, NONE = "before the update", "after the update", "no update"
-
-
-@dataclasses.dataclass(frozen=True)
-class Method:
-    """The network as it was trained; base of the others.
-
-    Attributes:
-      name: of the method.
-      prediction: when the logits are computed.
-      needs_batch_norm: whether a network without BatchNorm is refused.
-      statistics: what BatchNorm normalises by.
-    """
-
-    name: ClassVar[str] = "source"
-    prediction: ClassVar[str] = NONE
-    needs_batch_norm: ClassVar[bool] = False
-    statistics: ClassVar[Statistics | None] = None
-
-    def init(self, graphdef: nnx.GraphDef, weights: Weights) -> Any:
-        """Makes the state before the first batch."""
-        return {}
-
-    def step(
-        self, graphdef: nnx.GraphDef, weights: Weights, state: Any, images: jax.Array, key: jax.Array
-    ) -> tuple[Any, jax.Array]:
-        """Predicts a batch [N, H, W, 3] and adapts to it: (state, logits [N, C])."""
-        return state, self.predict(graphdef, weights, state, images)
-
-    def predict(self, graphdef: nnx.GraphDef, weights: Weights, state: Any, images: jax.Array) -> jax.Array:
-        """Predicts a batch by the network as last adapted, and adapts nothing."""
-        theta = state.get("theta", {})
-        return networks.forward(graphdef, weights, images, theta, statistics=self.statistics)[0]
-
-    @property
-    def settings(self) -> str:
-        """Describes the hyper-parameters, for tables."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return ", ".join(v.label if isinstance(v, Descent) else f"{name} {v:g}" for name, v in values.items())
-
-    def check(self, graphdef: nnx.GraphDef, weights: Weights) -> None:
-        """Refuses (ValueError) a network without the layers that the method needs."""
-        if self.needs_batch_norm and not networks.moments_of(graphdef, weights):
-            raise ValueError(
-                f"expected a network with BatchNorm for {self.name}, found none; tent, eta, sar and roid adapt LayerNorm "
-                "and GroupNorm"
-            )
-
-
-@dataclasses.dataclass(frozen=True)
-class BatchStatistics(Method):
-    """BN-1: every BatchNorm by the mean and biased variance of the batch."""
-
-    name: ClassVar[str] = "bn1"
-    needs_batch_norm: ClassVar[bool] = True
-    statistics: ClassVar[Statistics] = BATCH
-
-
-@dataclasses.dataclass(frozen=True)
-class MixedStatistics(Method):
-    """BN-alpha: mean = (1 - a) source + a batch, and so the variance, the batch's divided by n - 1."""
-
-    name: ClassVar[str] = "bn_alpha"
-    needs_batch_norm: ClassVar[bool] = True
-    alpha: float = 0.1
-
-    def predict(self, graphdef, weights, state, images):
-        return networks.forward(graphdef, weights, images, {}, statistics=Statistics(1 - self.alpha, True))[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class MovingStatistics(Method):
-    """BN-EMA: one pass moves the stored statistics by `momentum` towards the batch's, normalising by the batch; a second
-    pass predicts by the stored ones.
-    """
-
-    name: ClassVar[str] = "bn_ema"
-    prediction: ClassVar[str] = AFTER
-    needs_batch_norm: ClassVar[bool] = True
-    momentum: float = 0.1
-
-    def init(self, graphdef, weights):
-        return {"moments": networks.moments_of(graphdef, weights)}
-
-    def step(self, graphdef, weights, state, images, key):
-        by = Statistics(moves=self.momentum)
-        _, _, moved = networks.forward(graphdef, weights, images, {}, state["moments"], by)
-        return {"moments": moved}, self.predict(graphdef, weights, {"moments": moved}, images)
-
-    def predict(self, graphdef, weights, state, images):
-        return networks.forward(graphdef, weights, images, {}, state["moments"])[0]
-
-
-class Descent(NamedTuple):
-    """An optimiser of theta.
-
-    Attributes:
-      kind: `adam` (betas .9 and .999, epsilon 1e-8), `sgd` (momentum .9: b <- .9 b + g, step -rate b) or `nesterov`
-        (step -rate (g + .9 b)); no weight decay.
-      rate: learning rate.
-    """
-
-    kind: str
-    rate: float
-
-    @property
-    def label(self) -> str:
-        words = {"adam": "Adam", "sgd": "SGD .9", "nesterov": "SGD .9 Nesterov"}
-        return f"{words[self.kind]} {self.rate:g}"
-
-    def init(self, theta: Tree) -> Any:
-        """Makes the state before the first step."""
-        zeros, one = jax.tree.map(jnp.zeros_like, theta), jnp.ones((), jax.tree.leaves(theta)[0].dtype)
-        return {"mean": zeros, "square": zeros, "powers": (one, one)} if self.kind == "adam" else {"buffer": zeros}
-
-    def step(self, theta: Tree, gradient: Tree, state: Any) -> tuple[Tree, Any]:
-        """Takes a step: (theta, state)."""
-        if self.kind == "adam":
-            first, second = state["powers"][0] * 0.9, state["powers"][1] * 0.999
-            mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mean"], gradient)
-            square = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["square"], gradient)
-            moved = jax.tree.map(
-                lambda p, m, v: p - self.rate * (m / (1 - first)) / (jnp.sqrt(v / (1 - second)) + 1e-8),
-                theta,
-                mean,
-                square,
-            )
-            return moved, {"mean": mean, "square": square, "powers": (first, second)}
-        buffer = jax.tree.map(lambda b, g: 0.9 * b + g, state["buffer"], gradient)
-        used = buffer if self.kind == "sgd" else jax.tree.map(lambda b, g: g + 0.9 * b, buffer, gradient)
-        return jax.tree.map(lambda p, g: p - self.rate * g, theta, used), {"buffer": buffer}
-
-
-@dataclasses.dataclass(frozen=True)
-class Tent(Method):
-    """One step of `optimizer` on the mean entropy of the batch, for scales and shifts of the normalisation layers."""
-
-    name: ClassVar[str] = "tent"
-    prediction: ClassVar[str] = BEFORE
-    statistics: ClassVar[Statistics] = BATCH
-    optimizer: Descent
-
-    def init(self, graphdef, weights):
-        theta = self.trained(graphdef, weights)
-        return {"theta": theta, "optimizer": self.optimizer.init(theta)}
-
-    def trained(self, graphdef: nnx.GraphDef, weights: Weights) -> Tree:
-        """Reads what the method trains."""
-        return networks.theta_of(graphdef, weights)
-
-    def step(self, graphdef, weights, state, images, key):
-        def loss(theta):
-            logits = networks.forward(graphdef, weights, images, theta, statistics=BATCH)[0]
-            return entropy(logits).mean(), logits
-
-        gradient, logits = jax.grad(loss, has_aux=True)(state["theta"])
-        return self.descend(state, gradient), logits
-
-    def descend(self, state: Any, gradient: Tree) -> Any:
-        """Moves theta by the optimiser."""
-        theta, optimizer = self.optimizer.step(state["theta"], gradient, state["optimizer"])
-        return state | {"theta": theta, "optimizer": optimizer}
-
-
-def entropy(logits: jax.Array) -> jax.Array:
-    """H = -sum p ln p, [..., C] -> [...]."""
-    log_p = jax.nn.log_softmax(logits)
-    return -(jnp.exp(log_p) * log_p).sum(-1)
+_LARGE = 64  # pixels from which on the settings are those for ImageNet-C
 
 
 def names() -> tuple[str, ...]:
     """Lists the methods."""
-    return tuple(_known(2, False))
+    return tuple(_known(2, 32, 10))
 
 
-def make(name: str, batch: int, side: int) -> Method:
+def make(name: str, batch: int, side: int, classes: int) -> Method:
     """Makes a method with its published hyper-parameters.
 
     Args:
       name: one of `names()`.
       batch: images in a batch.
-      side: of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C.
+      side: of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C, or
+        CIFAR-100-C with 100 classes.
+      classes: number of logits.
 
     Raises:
       ValueError: an unknown name.
     """
-    known = _known(batch, side >= _LARGE)
+    known = _known(batch, side, classes)
     if name not in known:
         raise ValueError(f"expected a method among {', '.join(known)}, found {name!r}{suggest(name, known)}")
     return known[name]()
 
 
-def _known(batch: int, large: bool) -> dict[str, Callable[[], Method]]:
-    rate = (0.00025 if large else 0.001) * _rate_factor(batch, large)
-    optimizer = Descent("nesterov" if large else "adam", rate)
+def _known(batch: int, side: int, classes: int) -> dict[str, Callable[[], Method]]:
+    large = side >= _LARGE
+    factor = _rate_factor(batch, large)
+    usual = Descent("nesterov", 0.00025 * factor) if large else Descent("adam", 0.001 * factor)
+    of_sar = Descent("sgd", (0.00025 if large else 0.001) * factor * (2 if batch == 1 else 1))
+    new = 0.05 if large else 0.1 if classes == 100 else 0.4
     return {
         "source": Method,
         "bn1": BatchStatistics,
         "bn_alpha": MixedStatistics,
         "bn_ema": MovingStatistics,
-        "tent": lambda: Tent(optimizer),
+        "tent": lambda: Tent(usual),
+        "lame": Lame,
+        "eta": lambda: Eta(usual, similarity=new),
+        "eata": lambda: Eata(usual, similarity=new, weight=2000.0 if large else 1.0),
+        "sar": lambda: Sar(of_sar),
     }
 
 
 def _rate_factor(batch: int, large: bool) -> float:
-    """The published rates are for batches of 64 (ImageNet-C) and 200; a single image of ImageNet-C takes 2 / 64 of them."""
+    """The published rates are for batches of 64 (ImageNet-C) and 200; a single image of ImageNet-C takes 2 / 64 of them,
+    of which SAR takes the double. Of CIFAR nothing is published for a single image: 1 / 200.
+    """
     if batch > 1:
         return 1.0
     return 2 / 64 if large else 1 / 200

@@ -16,8 +16,8 @@ import numpy as np
 from flax import nnx
 
 from evaluation.correctness import refuse_not_finite
-from evaluation.streams.methods import Method
 from evaluation.streams.networks import Weights
+from evaluation.streams.tent import Method, Start
 from runtime import artifacts
 
 REMEDY = "remove it to show this stream again"
@@ -95,7 +95,7 @@ def predictions(
     method: Method,
     images: Callable[[int], Iterable[jax.Array]],
     of: Plan,
-    image_shape: tuple[int, ...],
+    start: Start,
     seed: int = 0,
 ) -> np.ndarray:
     """Shows a stream to a method.
@@ -105,7 +105,7 @@ def predictions(
       method: how it adapts.
       images: n -> the images of the stream in order, uint8 [n, H, W, 3], n at a time.
       of: plan of the stream.
-      image_shape: (H, W, 3).
+      start: what the method begins with.
       seed: of the draws of methods that augment.
 
     Returns:
@@ -116,8 +116,8 @@ def predictions(
     """
     method.check(graphdef, weights)
     number = len(of.resets)
-    together = max(1, min(number, 50, _BYTES // max(1, of.batch * math.prod(image_shape))))
-    root, first = jax.random.key(seed), method.init(graphdef, weights)
+    together = max(1, min(number, 50, _BYTES // max(1, of.batch * math.prod(start.shape[1:]))))
+    root, first = jax.random.key(seed), method.init(graphdef, weights, start)
     state, found, done = first, [], 0
     for piece in images(together * of.batch):
         whole = len(piece) // of.batch
@@ -170,14 +170,14 @@ def _scan(graphdef, method, only, weights, first, state, images, does, resets, r
     return state, answers, finite
 
 
-def cost(graphdef: nnx.GraphDef, weights: Weights, method: Method, images: jax.Array) -> float:
+def cost(graphdef: nnx.GraphDef, weights: Weights, method: Method, images: jax.Array, start: Start) -> float:
     """Measures C on this device: median time of the method's step over that of the plain network, 20 batches each."""
-    plain = _seconds(graphdef, weights, Method(), images)
-    return _seconds(graphdef, weights, method, images) / plain
+    plain = _seconds(graphdef, weights, Method(), images, start)
+    return _seconds(graphdef, weights, method, images, start) / plain
 
 
-def _seconds(graphdef, weights, method, images):
-    state, key, seconds = method.init(graphdef, weights), jax.random.key(0), []
+def _seconds(graphdef, weights, method, images, start):
+    state, key, seconds = method.init(graphdef, weights, start), jax.random.key(0), []
     for _ in range(_TIMED + 1):
         begin = time.perf_counter()
         state, _ = jax.block_until_ready(_step(graphdef, method, weights, state, images, key))

@@ -10,7 +10,7 @@ from tests.training import tiny
 from tools import streams
 
 GIVEN = {
-    **{"streams": ["continual"], "methods": ["source", "tent"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
+    **{"streams": ["continual"], "methods": ["source", "eata"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
     **{"severity": 1.0, "batch": 20, "reset": "never", "order": -1, "seed": 1, "stored_order": False, "delta": 0.0},
     **{"images": 0, "eta": 0.0, "cost": 0.0},
 }

@@ -15,23 +15,26 @@ def softmax(z):
     return e / e.sum(-1, keepdims=True)
 
 
+def log_softmax(z):
+    z = z - z.max(-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+
+
 def entropy(z):
-    p = softmax(z)
-    return -(p * np.log(p)).sum(-1)
+    return -(softmax(z) * log_softmax(z)).sum(-1)
 
 
 def d_entropy(z):
     """dH/dz_j = -p_j (ln p_j + H)."""
-    p = softmax(z)
-    return -p * (np.log(p) + entropy(z)[:, None])
+    return -softmax(z) * (log_softmax(z) + entropy(z)[:, None])
 
 
-def drawn(seed=0):
+def drawn(seed=0, head=1.5):
     """(weights, theta, moments) of a network whose layers are far from the identity."""
     rng = np.random.default_rng(seed)
     weights = {
         "kernel": rng.normal(0, 1, (3, 5)),
-        "head": rng.normal(0, 1.5, (5, CLASSES)),
+        "head": rng.normal(0, head, (5, CLASSES)),
         "bias": rng.normal(0, 0.3, CLASSES),
     }
     theta = {n: {"scale": rng.uniform(0.6, 1.4, c), "bias": rng.normal(0, 0.3, c)} for n, c in NORMS.items()}
@@ -138,3 +141,75 @@ def tent(network, batches, optimizer):
         one = Pass(network, x, theta, keep=0.0)
         yield one.logits
         theta = optimizer(theta, one.back(d_entropy(one.logits) / len(x)))
+
+
+def lame(network, batches, neighbours=5, iterations=100):
+    """Y of each batch, one row at a time."""
+    for x in batches:
+        one = Pass(network, x)
+        z = one.features / np.linalg.norm(one.features, axis=1, keepdims=True)
+        distance = np.sqrt(((z[:, None] - z[None]) ** 2).sum(-1))
+        s = np.mean([np.sort(row)[neighbours - 1] for row in distance])
+        w = np.exp(-(distance**2) / (2 * s**2))
+        p, y, before = softmax(one.logits), softmax(one.logits), None
+        for _ in range(iterations + 1):
+            energy = (-y * np.log(p + 1e-10) - y * (w @ y) + y * np.log(y)).sum()
+            if before is not None and abs(energy - before) <= 1e-8 * abs(before):
+                break
+            before = energy
+            y = softmax(np.log(p + 1e-10) + w @ y)
+        yield y
+
+
+def eta(network, batches, optimizer, margin, similarity, fisher=None, weight=0.0):
+    """Logits of each batch, and which samples were chosen."""
+    theta, mean, bound = network[1], None, margin * np.log(CLASSES)
+    for x in batches:
+        one = Pass(network, x, theta, keep=0.0)
+        p, h = softmax(one.logits), entropy(one.logits)
+        chosen = h < bound
+        if mean is not None:
+            cosine = p @ mean / np.linalg.norm(p, axis=1) / np.linalg.norm(mean)
+            chosen &= np.abs(cosine) < similarity
+        yield one.logits, chosen
+        if not chosen.any():
+            continue
+        mean = p[chosen].mean(0) if mean is None else 0.9 * mean + 0.1 * p[chosen].mean(0)
+        d = d_entropy(one.logits) * (np.exp(bound - h) * chosen / chosen.sum())[:, None]
+        gradient = one.back(d)
+        if fisher is not None:
+            gradient = each(lambda g, f, a, b: g + 2 * weight * f * (a - b), gradient, fisher, theta, network[1])
+        theta = optimizer(theta, gradient)
+
+
+def fisher(network, batches):
+    total = None
+    for x in batches:
+        one = Pass(network, x, keep=0.0)
+        p = softmax(one.logits)
+        d = (p - np.eye(CLASSES)[p.argmax(1)]) / len(x)
+        square = each(np.square, one.back(d))
+        total = square if total is None else each(np.add, total, square)
+    return each(lambda t: t / len(batches), total)
+
+
+def sar(network, batches, rate, margin, rho, least):
+    """Logits of each batch, and whether it ended in a reset."""
+    theta, optimizer, level, bound = network[1], Sgd(rate, False), None, margin * np.log(CLASSES)
+    for x in batches:
+        one = Pass(network, x, theta, keep=0.0)
+        reliable, logits = entropy(one.logits) < bound, one.logits
+        reset = False
+        if reliable.any():
+            g = one.back(d_entropy(logits) * (reliable / reliable.sum())[:, None])
+            norm = np.sqrt(sum((leaf**2).sum() for layer in g.values() for leaf in layer.values()))
+            sharp = each(lambda p, g, norm=norm: p + rho * g / (norm + 1e-12), theta, g)
+            two = Pass(network, x, sharp, keep=0.0)
+            h = entropy(two.logits)
+            kept = reliable & (h < bound)
+            if kept.any():
+                theta = optimizer(theta, two.back(d_entropy(two.logits) * (kept / kept.sum())[:, None]))
+                level = h[kept].mean() if level is None else 0.9 * level + 0.1 * h[kept].mean()
+                if level < least:
+                    theta, optimizer, level, reset = network[1], Sgd(rate, False), None, True
+        yield logits, reset

@@ -8,14 +8,15 @@ import data
 from analysis import streams as analysis
 from corruptions.scoring.conditions import Condition
 from evaluation.shown import Shown
-from evaluation.streams import methods, orders, run, shown
+from evaluation.streams import orders, run, shown
+from evaluation.streams.tent import Descent, Start, Tent
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from tests.evaluation.streams import reference, tiny
 
 NETWORK = reference.drawn()
 RATE = 0.3
-TENT = methods.Tent(methods.Descent("sgd", RATE))
+TENT = Tent(Descent("sgd", RATE))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def shown_to(method, batches, plan, together=2):
         for start in range(0, len(stream), together * plan.batch):
             yield jax.numpy.asarray(stream[start : start + together * plan.batch])
 
-    return run.predictions(graphdef, weights, method, images, plan, stream.shape[1:])
+    return run.predictions(graphdef, weights, method, images, plan, Start(4, (plan.batch, *stream.shape[1:])))
 
 
 def by_hand(batches, adapts=None, resets=None):

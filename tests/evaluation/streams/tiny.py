@@ -6,6 +6,7 @@ import numpy as np
 from flax import nnx
 
 from evaluation.streams.networks import Weights
+from evaluation.streams.tent import Start
 from models.layers import BatchNorm
 from tests.evaluation.streams import reference
 
@@ -45,12 +46,13 @@ def batches(number=5, size=7, side=3, seed=1):
     ]
 
 
-def run(method, network, given, seed=0):
+def run(method, network, given, seed=0, source=None):
     """Logits of every batch, one step each, and the last state; in float64."""
     with jax.enable_x64(True):
         graphdef, weights = split(network)
         step = jax.jit(lambda state, x, key: method.step(graphdef, weights, state, x, key))
-        state, logits = method.init(graphdef, weights), []
+        start = Start(reference.CLASSES, given[0].shape, source)
+        state, logits = method.init(graphdef, weights, start), []
         for number, x in enumerate(given):
             key = jax.random.fold_in(jax.random.key(seed), number)
             state, found = step(state, jnp.asarray(x), key)

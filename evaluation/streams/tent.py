@@ -1,0 +1,211 @@
+"""Methods that change statistics, and TENT; what all methods have in common.
+
+A `Method` makes a state, and maps (state, batch) to (state, logits). `prediction` says whether the logits were computed
+before or after the step. Losses take nats; p is the softmax of the logits, H its entropy.
+"""
+
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from evaluation.streams import networks
+from evaluation.streams.networks import BATCH, Statistics, Tree, Weights
+
+BEFORE, AFTER, NONE = "before the update", "after the update", "no update"
+
+
+class Start(NamedTuple):
+    """What a method may need before the first batch.
+
+    Attributes:
+      classes: C, number of logits.
+      shape: (B, H, W, 3) of a batch.
+      source: clean batches [M, B, H, W, 3]; None for methods that need none.
+    """
+
+    classes: int
+    shape: tuple[int, ...]
+    source: jax.Array | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """The network as it was trained; base of the others.
+
+    Attributes:
+      name: of the method.
+      prediction: when the logits are computed.
+      needs_batch_norm: whether a network without BatchNorm is refused.
+      needs_source: whether the state is made with clean images.
+      statistics: what BatchNorm normalises by.
+    """
+
+    name: ClassVar[str] = "source"
+    prediction: ClassVar[str] = NONE
+    needs_batch_norm: ClassVar[bool] = False
+    needs_source: ClassVar[bool] = False
+    statistics: ClassVar[Statistics | None] = None
+
+    def init(self, graphdef: nnx.GraphDef, weights: Weights, start: Start) -> Any:
+        """Makes the state before the first batch."""
+        return {}
+
+    def step(
+        self, graphdef: nnx.GraphDef, weights: Weights, state: Any, images: jax.Array, key: jax.Array
+    ) -> tuple[Any, jax.Array]:
+        """Predicts a batch [N, H, W, 3] and adapts to it: (state, logits [N, C])."""
+        return state, self.predict(graphdef, weights, state, images)
+
+    def predict(self, graphdef: nnx.GraphDef, weights: Weights, state: Any, images: jax.Array) -> jax.Array:
+        """Predicts a batch by the network as last adapted, and adapts nothing."""
+        theta = state.get("theta", {})
+        return networks.forward(graphdef, weights, images, theta, statistics=self.statistics)[0]
+
+    @property
+    def settings(self) -> str:
+        """Describes the hyper-parameters, for tables."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return ", ".join(v.label if isinstance(v, Descent) else f"{name} {v:g}" for name, v in values.items())
+
+    def check(self, graphdef: nnx.GraphDef, weights: Weights) -> None:
+        """Refuses (ValueError) a network without the layers that the method needs."""
+        if self.needs_batch_norm and not networks.moments_of(graphdef, weights):
+            raise ValueError(
+                f"expected a network with BatchNorm for {self.name}, found none; tent, eta, sar and roid adapt LayerNorm "
+                "and GroupNorm"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchStatistics(Method):
+    """BN-1: every BatchNorm by the mean and biased variance of the batch."""
+
+    name: ClassVar[str] = "bn1"
+    needs_batch_norm: ClassVar[bool] = True
+    statistics: ClassVar[Statistics] = BATCH
+
+
+@dataclasses.dataclass(frozen=True)
+class MixedStatistics(Method):
+    """BN-alpha: mean = (1 - a) source + a batch, and so the variance, the batch's divided by n - 1."""
+
+    name: ClassVar[str] = "bn_alpha"
+    needs_batch_norm: ClassVar[bool] = True
+    alpha: float = 0.1
+
+    def predict(self, graphdef, weights, state, images):
+        return networks.forward(graphdef, weights, images, {}, statistics=Statistics(1 - self.alpha, True))[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class MovingStatistics(Method):
+    """BN-EMA: one pass moves the stored statistics by `momentum` towards the batch's, normalising by the batch; a second
+    pass predicts by the stored ones.
+    """
+
+    name: ClassVar[str] = "bn_ema"
+    prediction: ClassVar[str] = AFTER
+    needs_batch_norm: ClassVar[bool] = True
+    momentum: float = 0.1
+
+    def init(self, graphdef, weights, start):
+        return {"moments": networks.moments_of(graphdef, weights)}
+
+    def step(self, graphdef, weights, state, images, key):
+        by = Statistics(moves=self.momentum)
+        _, _, moved = networks.forward(graphdef, weights, images, {}, state["moments"], by)
+        return {"moments": moved}, self.predict(graphdef, weights, {"moments": moved}, images)
+
+    def predict(self, graphdef, weights, state, images):
+        return networks.forward(graphdef, weights, images, {}, state["moments"])[0]
+
+
+class Descent(NamedTuple):
+    """An optimiser of theta.
+
+    Attributes:
+      kind: `adam` (betas .9 and .999, epsilon 1e-8), `sgd` (momentum .9: b <- .9 b + g, step -rate b) or `nesterov`
+        (step -rate (g + .9 b)); no weight decay.
+      rate: learning rate.
+    """
+
+    kind: str
+    rate: float
+
+    @property
+    def label(self) -> str:
+        words = {"adam": "Adam", "sgd": "SGD .9", "nesterov": "SGD .9 Nesterov"}
+        return f"{words[self.kind]} {self.rate:g}"
+
+    def init(self, theta: Tree) -> Any:
+        """Makes the state before the first step."""
+        zeros, one = jax.tree.map(jnp.zeros_like, theta), jnp.ones((), jax.tree.leaves(theta)[0].dtype)
+        return {"mean": zeros, "square": zeros, "powers": (one, one)} if self.kind == "adam" else {"buffer": zeros}
+
+    def step(self, theta: Tree, gradient: Tree, state: Any) -> tuple[Tree, Any]:
+        """Takes a step: (theta, state)."""
+        if self.kind == "adam":
+            first, second = state["powers"][0] * 0.9, state["powers"][1] * 0.999
+            mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mean"], gradient)
+            square = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["square"], gradient)
+            moved = jax.tree.map(
+                lambda p, m, v: p - self.rate * (m / (1 - first)) / (jnp.sqrt(v / (1 - second)) + 1e-8),
+                theta,
+                mean,
+                square,
+            )
+            return moved, {"mean": mean, "square": square, "powers": (first, second)}
+        buffer = jax.tree.map(lambda b, g: 0.9 * b + g, state["buffer"], gradient)
+        used = buffer if self.kind == "sgd" else jax.tree.map(lambda b, g: g + 0.9 * b, buffer, gradient)
+        return jax.tree.map(lambda p, g: p - self.rate * g, theta, used), {"buffer": buffer}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tent(Method):
+    """One step of `optimizer` on the mean entropy of the batch, for scales and shifts of the normalisation layers."""
+
+    name: ClassVar[str] = "tent"
+    prediction: ClassVar[str] = BEFORE
+    statistics: ClassVar[Statistics] = BATCH
+    optimizer: Descent
+
+    def init(self, graphdef, weights, start):
+        theta = self.trained(graphdef, weights)
+        return {"theta": theta, "optimizer": self.optimizer.init(theta)}
+
+    def trained(self, graphdef: nnx.GraphDef, weights: Weights) -> Tree:
+        """Reads what the method trains."""
+        return networks.theta_of(graphdef, weights)
+
+    def step(self, graphdef, weights, state, images, key):
+        def loss(theta):
+            logits = networks.forward(graphdef, weights, images, theta, statistics=BATCH)[0]
+            return entropy(logits).mean(), logits
+
+        gradient, logits = jax.grad(loss, has_aux=True)(state["theta"])
+        return self.descend(state, gradient), logits
+
+    def descend(self, state: Any, gradient: Tree) -> Any:
+        """Moves theta by the optimiser."""
+        theta, optimizer = self.optimizer.step(state["theta"], gradient, state["optimizer"])
+        return state | {"theta": theta, "optimizer": optimizer}
+
+
+def entropy(logits: jax.Array) -> jax.Array:
+    """H = -sum p ln p, [..., C] -> [...]."""
+    log_p = jax.nn.log_softmax(logits)
+    return -(jnp.exp(log_p) * log_p).sum(-1)
+
+
+def mean_over(values: jax.Array, chosen: jax.Array) -> jax.Array:
+    """Computes the mean of values [N, ...] over the rows where bool [N] `chosen` is true; 0 where none is."""
+    rows = chosen.reshape(-1, *(1,) * (values.ndim - 1))
+    return jnp.where(rows, values, 0).sum(0) / jnp.maximum(chosen.sum(), 1).astype(values.dtype)
+
+
+def where(condition: jax.Array, first: Any, second: Any) -> Any:
+    """Chooses one of two equal trees."""
+    return jax.tree.map(lambda one, other: jnp.where(condition, one, other), first, second)
