@@ -8,7 +8,7 @@ import numpy as np
 
 from corruptions import padded
 from corruptions.noc import severities, stamps
-from corruptions.noc.candidate import Bounds, candidate, padding
+from corruptions.noc.severities import Bounds, candidate, padding
 from corruptions.primitives import filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Severity, Shape

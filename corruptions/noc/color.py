@@ -6,7 +6,7 @@ import numpy as np
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import Bounds, candidate, integer, sign
+from corruptions.noc.severities import Bounds, candidate, integer, sign
 from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 

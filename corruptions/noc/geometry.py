@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.candidate import Bounds, candidate, padding, sign
+from corruptions.noc.severities import Bounds, candidate, padding, sign
 from corruptions.primitives import filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from corruptions import padded
 from corruptions.noc import severities, stamps
-from corruptions.noc.candidate import Bounds, candidate, grey_value, integer, padding
+from corruptions.noc.severities import Bounds, candidate, grey_value, integer, padding
 from corruptions.primitives import painting
 from corruptions.record import Image, Key, Params, Severity, Shape
 

@@ -1,4 +1,5 @@
-"""Severity ranges of the NOC candidates: published, scaled to the image size, or custom.
+"""The common parts of the NOC candidates: severity ranges, published, scaled to the image size, or custom; rounding to
+nearest, the source, draws.
 
 A severity is a fraction f in [0, 1] of a range (mild, severe). A real parameter is mild + f (severe - mild); an
 integer parameter is mild + floor(f (severe - mild + 1)), capped at severe, so that a uniform f draws the integers
@@ -12,36 +13,42 @@ standard model, so for another dataset or size the scaled values are only a star
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from corruptions import padded
+from corruptions import padded, registry
+from corruptions.contract import Fraction
 from corruptions.noc import stamps
+from corruptions.padded import Padding
+
+Bounds = tuple[float, float] | None
 
 _PUBLISHED = (stamps.PUBLISHED_SIDE, stamps.PUBLISHED_SIDE, 3)
 
 
-def _side(shape):
+def _side(shape: Sequence[int]) -> int:
     return min(shape[:2])
 
 
-def _unchanged(value, shape):
+def _unchanged(value: float, shape: Sequence[int]) -> float:
     return value
 
 
-def _pixels(value, shape):
+def _pixels(value: float, shape: Sequence[int]) -> int:
     return max(1, round(value * stamps.scale(shape)))
 
 
-def _block(value, shape):
+def _block(value: float, shape: Sequence[int]) -> int:
     return max(2, _pixels(value, shape))
 
 
-def _counted(stamp_area):
+def _counted(stamp_area: Callable[[Sequence[int]], float]) -> Callable[[float, Sequence[int]], int]:
     """Scales counts to n (area / 224^2) / (area' / HW): shapes that shrink less become fewer."""
 
-    def rule(value, shape):
+    def rule(value: float, shape: Sequence[int]) -> int:
         published = stamp_area(_PUBLISHED) / stamps.PUBLISHED_SIDE**2
         return max(1, round(value * published / (stamp_area(shape) / (shape[0] * shape[1]))))
 
@@ -80,11 +87,11 @@ class Range:
         return self.severe < self.mild
 
 
-def _unit_interval(shape):
+def _unit_interval(shape: Sequence[int]) -> tuple[float, float]:
     return 0.0, 1.0
 
 
-def _count(shape):
+def _count(shape: Sequence[int]) -> tuple[float, float]:
     return 0, 4095  # more would cost time and memory beyond any use
 
 
@@ -203,3 +210,48 @@ def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Ar
 def lookup(name: str, shape: Sequence[int], custom: Iterable[float] | None, fraction: jax.Array) -> jax.Array:
     """Computes the parameter at a fraction of the range that `resolve` returns."""
     return value(name, resolve(name, shape, custom), fraction)
+
+
+def padding(scaled: str = "", **fields: Any) -> Padding:
+    """Makes the `Padding` of a candidate; `scaled` is its name if its range depends on the image size."""
+    if scaled:
+
+        def tables(shape: Sequence[int], table: str | None) -> dict[str, Any]:
+            return {"range": np.array(resolve(scaled, shape), np.float32)}
+
+        fields |= {"tables": tables, "axes": 0}
+    return Padding(lambda shape, table, side: (None, np.int32(0)), **fields)
+
+
+_SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
+candidate = registry.registrar(
+    "noc",
+    Fraction(),
+    "nearest",
+    _SOURCE,
+    padding(),
+    by_size=lambda name, shape, options: {"range": resolve(name, shape, options.get("range"))},
+)
+
+
+def integer(key: jax.Array, low: jax.Array | int, high: jax.Array | int, shape: Sequence[int] = ()) -> jax.Array:
+    """Draws whole numbers uniform in low..high, both included, int32; the ends may be traced."""
+    return jax.random.randint(key, shape, low, high + 1)
+
+
+def sign(key: jax.Array) -> jax.Array:
+    """Draws -1 or +1 with probability 1/2 each, float32."""
+    return jnp.where(jax.random.bernoulli(key), 1.0, -1.0)
+
+
+def grey_value(key: jax.Array, fixed: float | None) -> jax.Array:
+    """Draws a grey uniform in [0, 1), or returns `fixed` if it is not None.
+
+    Raises:
+      ValueError: `fixed` is no number in [0, 1].
+    """
+    if fixed is None:
+        return jax.random.uniform(key)
+    if not isinstance(fixed, (int, float)) or not math.isfinite(fixed) or not 0 <= fixed <= 1:
+        raise ValueError(f"expected grey=None (random) or a number in [0, 1], found {fixed!r}")
+    return jnp.float32(fixed)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.noc.candidate import integer
+from corruptions.noc.severities import integer
 from corruptions.primitives import filters, resizing, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 from corruptions.syn2nat.candidate import candidate, pixels

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.noc.candidate import integer
+from corruptions.noc.severities import integer
 from corruptions.primitives import color, random, special
 from corruptions.record import Image, Key, Params, Severity, Shape
 from corruptions.syn2nat.candidate import candidate, lightness, relit

@@ -5,7 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions.noc.candidate import integer
+from corruptions.noc.severities import integer
 from corruptions.noc.stamps import PUBLISHED_SIDE, scale
 from corruptions.primitives import filters, painting, warps
 from corruptions.record import Image, Key, Params, Severity, Shape
