@@ -69,6 +69,15 @@ def test_the_readme_counts_the_registered_corruptions():
     assert f"| {number} corruptions: LAION-C, lenses, cameras too |" in (ROOT / "README.md").read_text()
 
 
+def test_every_benchmark_has_a_gallery_on_the_site():
+    text = (ROOT / "docs/howto/corrupt.md").read_text()
+    parts = {"imagenet_noc", "imagenet_c_bar", "cifar10_c_bar"}  # of others; a test may have added some in other words
+    known = [name for name in corruptions.benchmarks() if (ROOT / f"docs/images/{name}.png").exists()]
+    assert len(known) == 11 and not parts & set(known)
+    for name in known:
+        assert f"../images/{name}.png" in text, name
+
+
 def test_recipes_have_ten_lines_at_most():
     for page in HOWTO:
         for block in FENCE.finditer(page.read_text()):
