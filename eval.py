@@ -8,8 +8,8 @@ used; the settings of a model come from its workdir. Writes counts.csv, scores.c
 (accuracy, R), errors.csv and errors_summary.csv (mean error of each corruption and benchmark, over
 seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all with standard
 errors. config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default
-AlexNet's published errors where dataset, size, preprocessing, tables, ranges and frost are those
-they hold for. What was evaluated before is not evaluated again, unless the model was trained again
+AlexNet's published errors where they hold for dataset, size, preprocessing, tables, ranges and
+frost. A condition is not evaluated again, unless the model was trained again
 since. Tables follow from the answers in WORKDIR/answers and are written anew.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C

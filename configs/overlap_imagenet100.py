@@ -8,7 +8,7 @@ python overlap.py --config=configs/overlap_imagenet100.py:smoke --workdir=runs/i
 `:densenet121` and `:wide_resnet50_2` are the papers' other two. Recipe: all images squashed to 224x224,
 mirrored; half of each batch of 256 corrupted; 40 epochs of SGD with momentum .9, weight decay 1e-4
 and learning rate .1, a tenth of it after 20 and 30. --config.train.reading=code trains as the
-released code does (docs/reproduce.md, where papers and code differ). The corruptions are the ones of
+released code does (docs/reproduce.md, where papers and code differ). The corruptions are those of
 ImageNet-NOC's Figures 3 and 8; --config.study.corruptions names others. The papers' images of frost
 are ImageNet-C's photographs: --config.frost=FOLDER.
 

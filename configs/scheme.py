@@ -83,7 +83,7 @@ def imagenet():
 
 
 def _both(dataset, model):
-    """What both recipes have in common."""
+    """The common part of both recipes."""
     config = default.get_config()
     config.dataset.name = dataset
     config.model.name = model
@@ -95,7 +95,7 @@ def _both(dataset, model):
 
 
 def stylized(folder):
-    """The recipe of ImageNet for its images and the stylised ones prepared in `folder`."""
+    """The recipe of ImageNet for its images and the stylised images prepared in `folder`."""
     if not folder:
         raise ValueError("expected stylized=DIR, the folder of the prepared stylised images, found stylized=")
     config = imagenet()

@@ -233,7 +233,7 @@ def _read_weights(config: ConfigDict, path: pathlib.Path, class_stride: int = 1)
     Raises:
       ValueError, FileNotFoundError, RuntimeError: see `models.torchvision.load`.
     """
-    return torchvision.load(config.model.name, path, class_stride=class_stride, **states.network_options(config))
+    return torchvision.load(path=path, class_stride=class_stride, **config.model)
 
 
 def _check_classes(directory: pathlib.Path, num_classes: int) -> None:

@@ -1,6 +1,6 @@
-"""What every command stands on: devices, processes, folders of results, files. Knows neither models nor corruptions.
+"""The base of every command: devices, processes, folders of results, files. It knows neither models nor corruptions.
 
-artifacts.py    state: arrays and a record of what they were made from, refused when damaged or edited; the
+artifacts.py    state: arrays and a record of their origin, refused when damaged or edited; the
                 provenance of results: revision, versions, device, command, inputs
 command.py      flags, foreseen errors and Ctrl-C in one line, the user's modules, the command as a shell takes it
 distributed.py  one program in many processes, and the signals that end it

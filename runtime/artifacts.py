@@ -89,7 +89,7 @@ def write_record(path: str | os.PathLike, record: Mapping[str, Any]) -> None:
 def read_record(
     path: str | os.PathLike, remedy: str = files.REMEDY, *, shape: Any = None, by_hand: bool = False
 ) -> dict[str, Any]:
-    """Reads a record that `write_record` wrote, without its digest; errors are those of `read`.
+    """Reads a record that `write_record` wrote, without its digest; raises the errors of `read`.
 
     Args:
       path, remedy: as for `read`.
@@ -167,7 +167,7 @@ def summary(record: Mapping[str, Any]) -> str:
 
 
 def code() -> dict[str, str]:
-    """Returns what all processes of a run must have in common: revision and versions."""
+    """Returns the revision and the versions that all processes of a run must share."""
     return {"git_revision": git_revision()} | versions(_PACKAGES)
 
 

@@ -1,4 +1,4 @@
-"""What every command does: it reads flags, names itself, and ends with a message that a person can act on.
+"""The frame of every command: it reads flags, names itself, and ends with a message that a person can act on.
 
 Commands import this module first. Then Ctrl-C ends them in one line also while they import the others.
 """

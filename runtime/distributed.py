@@ -36,7 +36,7 @@ _speaking = False
 
 
 class ProcessError(RuntimeError):
-    """Processes of one run disagree, or process 0 failed at what it does for all."""
+    """Processes of one run disagree, or process 0 failed at its work for all."""
 
 
 def initialize(
@@ -245,7 +245,7 @@ def abandon(error: BaseException) -> NoReturn:
 class Watch:
     """The signals that `came` so far; calling it tells every process whether the run ends.
 
-    `stopping` says at a signal what the process does next, `saved` at a second Ctrl-C which work is saved.
+    `stopping` names at a signal the next action of the process, `saved` at a second Ctrl-C the work that is saved.
     """
 
     def __init__(self) -> None:

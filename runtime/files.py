@@ -151,12 +151,12 @@ def read_arrays(path: str | os.PathLike, remedy: str = REMEDY, *, content: bytes
         try:
             with np.load(file) as archive:
                 return {name: archive[name] for name in archive.files}
-        except Exception as error:  # of a dozen types, by the byte that is wrong
+        except Exception as error:  # the wrong byte decides among a dozen types
             raise _damaged(path, "an .npz file of arrays", file, error, remedy) from error
 
 
 def read_array(path: str | os.PathLike, remedy: str = REMEDY, *, mapped: bool = False) -> np.ndarray:
-    """Returns the array of an .npy file; with `mapped` as a read-only memory map. Errors are those of `read_arrays`."""
+    """Returns the array of an .npy file; with `mapped` as a read-only memory map. Raises as `read_arrays`."""
     with open(path, "rb") as file:
         try:
             array = np.load(path, mmap_mode="r") if mapped else np.load(file)

@@ -15,7 +15,7 @@ import difflib
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 MOST = 2**31 - 1  # largest whole number that counts or numbers something: an int32 on the device
@@ -88,7 +88,7 @@ class Section:
 
     @classmethod
     def settings(cls, prefix: str = "") -> dict[str, Setting]:
-        """Lists {dotted key: setting} of the section and of those within it, which come last."""
+        """Lists {dotted key: setting} of the section, then of the sections within it."""
         fields = dataclasses.fields(cls)
         own = {f"{prefix}{f.name}": f.metadata["setting"] for f in fields if "setting" in f.metadata}
         for field in fields:
@@ -199,7 +199,7 @@ def or_empty(kind: Kind, empty: Any) -> Kind:
     """A value of `kind`, or `empty`."""
 
     def check(value):
-        if value != empty or type(value) is not type(empty):
+        if value != empty:
             kind.check(value)
 
     return Kind(f"{kind.expected}, or {empty!r}", check)
@@ -261,7 +261,7 @@ def markdown(known: Mapping[str, Setting]) -> str:
 
 
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Checks that the settings `asked` of a command equal those read from JSON, except for dotted keys in or below `free`.
+    """Checks that the settings `asked` of a command equal those read from JSON, but for dotted keys in or below `free`.
 
     Raises:
       WorkdirError: they differ; `refusal`, then a line for every dotted key with both values.
@@ -286,10 +286,11 @@ def is_within(key: str, names: Iterable[str]) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in names)
 
 
-def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Turns nested dicts into one: {"a.b.c": value}."""
+def flatten(tree: Mapping[str, Any], prefix: str = "", whole: Container[str] = ()) -> dict[str, Any]:
+    """Turns nested dicts into one: {"a.b.c": value}; dicts at the dotted keys `whole` stay."""
     flat = {}
     for key, value in tree.items():
         name = f"{prefix}{key}"
-        flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+        inner = isinstance(value, Mapping) and name not in whole
+        flat |= flatten(value, f"{name}.", whole) if inner else {name: value}
     return flat

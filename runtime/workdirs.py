@@ -35,7 +35,7 @@ PLACES = (  # settings of places and of files beside the results do not determin
     "dataset.placement",
     "ranges",
     "imports",
-    "bank",  # its digest, and that of the photographs of frost, is among the options of the corruption
+    "bank",  # digests of banks and of photographs of frost are options of corruptions
     "frost",
     "style",
     "train.transforms",
@@ -93,7 +93,7 @@ class Workdir:
         return self.for_all((self.path / name).exists)
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """Reads the object in a JSON file and gives it to every process; errors are those of `files.read_json`."""
+        """Reads the object in a JSON file and gives it to every process; raises as `files.read_json`."""
         return self.for_all(read_json, self.path / name)
 
     def write_csv(self, name: str, frame: Any, **source: Any) -> None:
@@ -137,7 +137,7 @@ def write_json(path: str | os.PathLike, value: Any) -> None:
 
 
 def read_json(path: str | os.PathLike) -> dict[str, Any]:
-    """Reads the object in a JSON file of a workdir; errors are those of `files.read_json`."""
+    """Reads the object in a JSON file of a workdir; raises as `files.read_json`."""
     return files.read_json(path, remedy="move it away or use another workdir")
 
 
@@ -246,7 +246,7 @@ def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] |
 
 
 def claim(path: pathlib.Path, values: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Stores settings in the JSON file `path`, after checking them against what an earlier run stored there.
+    """Stores settings in the JSON file `path`, after comparing them with settings that an earlier run stored there.
 
     Raises:
       WorkdirError: they differ, see `settings.check_equal`.

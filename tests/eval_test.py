@@ -61,21 +61,16 @@ def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
     answers = evaluate_models({("standard", 0): network}, shown, conditions, tmp_path)
     expected = count_answers(answers)
     assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
+    of = {
+        "corruptions": CORRUPTIONS,
+        "severity": "random",
+        "batch_size": BATCH,
+        "index": split.index,
+        "progress": False,
+    }
     for dtype in ("uint8", "float32"):
-        found = evaluate(
-            flax_predict,
-            split.images,
-            split.labels,
-            corruptions=CORRUPTIONS,
-            severity="random",
-            batch_size=BATCH,
-            dtype=dtype,
-            index=split.index,
-            progress=False,
-        )
-        assert found == expected
-    of = {"corruptions": CORRUPTIONS, "severity": "random", "batch_size": BATCH, "index": split.index}
-    of_library = corruptions.evaluate(flax_predict, split.images, split.labels, **of, progress=False)
+        assert evaluate(flax_predict, split.images, split.labels, dtype=dtype, **of) == expected
+    of_library = corruptions.evaluate(flax_predict, split.images, split.labels, **of)
     assert [tuple(count) for count in of_library] == [row[2:] for row in expected]
 
 
@@ -156,31 +151,24 @@ def test_a_pytorch_network_sees_the_memory_of_jax(split):
 
 
 @pytest.mark.parametrize(
-    "predict, changes, message",
+    "answers, changes, message",
     [
-        (
-            lambda images: np.zeros(len(images)),
-            {},
-            r"expected real logits \[70, classes\] from predict, found float64\[70\]",
-        ),
-        (lambda images: np.zeros((3, 10)), {}, r"expected real logits \[70, classes\]"),
-        (lambda images: np.zeros((len(images), 10), int), {}, "real logits"),
-        (
-            lambda images: np.zeros((len(images), 5)),
-            {},
-            "expected logits of at least 10 classes for these labels, found 5",
-        ),
-        (lambda images: np.full((len(images), 10), np.nan), {}, "found NaN"),
-        (brightness, {"labels": np.zeros(69, int)}, r"expected labels of integers \[70\], found int64\[69\]"),
-        (brightness, {"index": np.zeros(70)}, r"expected index of integers \[70\], found float64\[70\]"),
-        (brightness, {"images": np.zeros((70, 32, 32, 3))}, r"expected images uint8\[N, H, W, 3\], found float64"),
-        (brightness, {"dtype": "bfloat16"}, "expected dtype among float32, uint8, found 'bfloat16'"),
-        (brightness, {"batch_size": 0}, "batch_size of at least 1, found 0"),
-        (brightness, {"name": "my model"}, "found 'my model'"),
-        (brightness, {"corruptions": ("fgo",)}, "did you mean"),
+        (np.zeros(70), {}, r"expected real logits \[70, classes\] from predict, found float64\[70\]"),
+        (np.zeros((3, 10)), {}, r"expected real logits \[70, classes\]"),
+        (np.zeros((70, 10), int), {}, "real logits"),
+        (np.zeros((70, 5)), {}, "expected logits of at least 10 classes for these labels, found 5"),
+        (np.full((70, 10), np.nan), {}, "found NaN"),
+        (None, {"labels": np.zeros(69, int)}, r"expected labels of integers \[70\], found int64\[69\]"),
+        (None, {"index": np.zeros(70)}, r"expected index of integers \[70\], found float64\[70\]"),
+        (None, {"images": np.zeros((70, 32, 32, 3))}, r"expected images uint8\[N, H, W, 3\], found float64"),
+        (None, {"dtype": "bfloat16"}, "expected dtype among float32, uint8, found 'bfloat16'"),
+        (None, {"batch_size": 0}, "batch_size of at least 1, found 0"),
+        (None, {"name": "my model"}, "found 'my model'"),
+        (None, {"corruptions": ("fgo",)}, "did you mean"),
     ],
 )
-def test_what_is_wrong_is_named(split, predict, changes, message):
+def test_what_is_wrong_is_named(split, answers, changes, message):
+    predict = brightness if answers is None else lambda images: answers
     given = {"images": split.images, "labels": split.labels, "batch_size": 70, "corruptions": (), "progress": False}
     given |= changes
     with pytest.raises((ValueError, TypeError), match=message):

@@ -16,18 +16,9 @@ from tests import compiling, processes
 from tests.analysis.made_up import read_counts
 from tests.pages import commands, section_of
 
-SMALL = [
-    f"--config.{setting}"
-    for setting in (
-        "dataset.train_limit=600",
-        "dataset.test_limit=200",
-        "train.epochs=6",
-        "train.batch_size=50",
-        "train.learning_rate=0.05",
-        "eval.batch_size=100",
-        "study.corruptions=('noc/border','noc/hue')",
-    )
-]
+SMALL = ["--config.dataset.train_limit=600", "--config.dataset.test_limit=200", "--config.train.epochs=6"]
+SMALL += ["--config.train.batch_size=50", "--config.train.learning_rate=0.05", "--config.eval.batch_size=100"]
+SMALL += ["--config.study.corruptions=('noc/border','noc/hue')"]
 IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # of the study once a test asked it for more
 
 
@@ -47,23 +38,10 @@ def study(tmp_path_factory):
 
 def test_a_study_leaves_every_result(study):
     workdir, out = study
-    assert {p.name for p in workdir.iterdir()} >= {
-        "config.json",
-        "provenance.json",
-        "counts.csv",
-        "scores.csv",
-        "errors.csv",
-        "errors_summary.csv",
-        "evaluation.json",
-        "overlap.csv",
-        "overlap_long.csv",
-        "overlap.png",
-        "overlap.pdf",
-        "benchmark.json",
-        "stability.json",
-        "answers",
-        "models",
-    }
+    tables = {"counts.csv", "scores.csv", "errors.csv", "errors_summary.csv", "overlap.csv", "overlap_long.csv"}
+    records = {"config.json", "provenance.json", "evaluation.json", "benchmark.json", "stability.json"}
+    results = {path.name for path in workdir.iterdir()}
+    assert results >= tables | records | {"overlap.png", "overlap.pdf", "answers", "models"}
     counts = read_counts(workdir / "counts.csv")
     assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
     names, matrix, *_ = read_overlap(workdir / "overlap.csv")
@@ -121,14 +99,8 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
     """What the writer stored gives the answers of the same images corrupted on the fly."""
     workdir, _ = study
     test = data.load("shapes", test_limit=200, train_limit=10).test
-    write_dataset(
-        tmp_path / "stored",
-        (test.images, test.labels),
-        corruptions=["noc/border"],
-        severities=["random"],
-        seed=0,
-        progress=False,
-    )
+    of = {"corruptions": ["noc/border"], "severities": ["random"], "seed": 0, "progress": False}
+    write_dataset(tmp_path / "stored", (test.images, test.labels), **of)
     code, _, err = script("eval.py", f"--workdir={workdir}", IMPORTED, f"--config.eval.stored={tmp_path / 'stored'}")
     assert code == 0, err
     stored = read_counts(workdir / "stored" / "stored" / "counts.csv")
@@ -153,18 +125,14 @@ def test_calibrated_ranges_are_written_and_used(study, tmp_path):
     assert len(dict(map(tuple, border["evaluations"]))) == len(border["evaluations"]) >= 4
     short = [argument for argument in SMALL if "study" not in argument] + ["--config.train.epochs=1"]
     augmented = tmp_path / "border"
-    code, _, err = script(
-        "train.py",
-        "--config=configs/aug.py:noc/border",
-        f"--workdir={augmented}",
-        f"--config.ranges={ranges}",
-        f"--config.train.init_from={workdir}",
-        IMPORTED,
-        *short,
-    )
+    given = ["--config=configs/aug.py:noc/border", f"--config.ranges={ranges}", f"--config.train.init_from={workdir}"]
+    code, _, err = script("train.py", *given, f"--workdir={augmented}", IMPORTED, *short)
     assert code == 0, err
     used = json.loads((augmented / "config.json").read_text())["train"]
     assert used["corruption_options"] == {"noc/border": {"range": border["range"]}}
+
+
+NO_CIFAR10 = ["--config.dataset.name=cifar10", "--config.dataset.data_dir=/nonexistent"]
 
 
 @pytest.mark.parametrize(
@@ -173,12 +141,7 @@ def test_calibrated_ranges_are_written_and_used(study, tmp_path):
         ("train.py", ["--config.train.corruption=fgo"], "did you mean"),
         pytest.param("train.py", ["--config.dataset.name=cifar11"], "cifar10", marks=pytest.mark.slow),
         pytest.param("train.py", ["--config.model.name=resnet17"], "resnet18", marks=pytest.mark.slow),
-        pytest.param(
-            "train.py",
-            ["--config.dataset.name=cifar10", "--config.dataset.data_dir=/nonexistent"],
-            "python -m data.prepare",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param("train.py", NO_CIFAR10, "python -m data.prepare", marks=pytest.mark.slow),
         pytest.param("tools.calibrate", [], "expected a workdir with trained models", marks=pytest.mark.slow),
     ],
 )

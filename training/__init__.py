@@ -4,15 +4,14 @@ A training step is in three files: batches.py, augmentation.py, steps.py.
 
 sections.py      every setting of a config: default, meaning, range; the typed parts that functions take
 cli.py           flags of the commands that take a config, the check of its settings, --help, ranges and files
-study.py         a study: its data, config, name and folder of each of its models, training of the missing ones
-loop.py          the order of events: `train` one model, `train_jobs` many at once, `read_back`
-rows.py          the models that train at the same time, one on each row of the device mesh; whether a batch fits
+study.py         a study: its data, config, name and folder of each of its models, training of missing models
+loop.py          the order of events: `train` one model, `train_jobs` many at once, one on each row of the device mesh
 run.py           one model as the host sees it: workdir, next batches, metrics, checkpoints
 batches.py       the plan of a run, and the images of a step: mirrored, cropped, augmented, corrupted in part
 augmentation.py  names of trainings; corruption, mixture of a benchmark, or augmentation scheme, over the mesh
 steps.py         the loss, and the compiled block of training steps
 states.py        networks, their parameters and statistics, optimiser and learning rate
-stream.py        images that do not fit in device memory, read ahead from the host
+stream.py        images and batches that do not fit in device memory: read ahead from the host, or refused
 checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 """

@@ -1,4 +1,4 @@
-"""What images are trained with: names of trainings, and augmentation over the devices of a mesh.
+"""Augmentation of training images: names of trainings, and the augmentation over the devices of a mesh.
 
 A model of a study is trained with `standard` (mirror and crop alone), a corruption, `mixture=BENCHMARK`, or a scheme of
 corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian. `NAME+jsd` adds the consistency loss of AugMix to a
@@ -34,14 +34,11 @@ SYNCHRONISED, PER_DEVICE, RUNNING, _GROUPS = "synchronised", "per_device", "runn
 
 
 def members(augmentation: str) -> tuple[str, ...]:
-    """Lists the corruptions behind an augmentation: none, one, or a benchmark's.
+    """Lists the corruptions behind an augmentation: none, one, or a benchmark's; raises ValueError for an unknown name.
 
     Args:
       augmentation: `standard`, a corruption's name, or `mixture=BENCHMARK` (each image draws one of
         its members, at one of the severities that the benchmark selects).
-
-    Raises:
-      ValueError: an unknown name.
     """
     if augmentation == STANDARD:
         return ()
@@ -56,11 +53,7 @@ def benchmark(augmentation: str) -> str:
 
 
 def canonical(augmentation: str) -> str:
-    """Spells an augmentation in one way: `standard`, a qualified name, or `mixture=BENCHMARK`.
-
-    Raises:
-      ValueError: an unknown name.
-    """
+    """Spells an augmentation (`members`) in one way: `standard`, a qualified name, or `mixture=BENCHMARK`."""
     names = members(augmentation)
     return names[0] if len(names) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
 
@@ -74,8 +67,7 @@ def canonical_training(training: str) -> str:
     """Spells a training of a study in one way: a scheme, or as `canonical`.
 
     Raises:
-      ValueError: an unknown name, or a file that holds no stored transforms.
-      FileNotFoundError: no such file.
+      ValueError, FileNotFoundError: an unknown name, a file that holds no stored transforms, no such file.
     """
     if not is_scheme(training):
         return canonical(training)
@@ -89,8 +81,7 @@ def expand_schemes(settings: Iterable[str]) -> dict[str, str]:
       {canonical name: name in the settings, which tells where stored transforms lie}.
 
     Raises:
-      ValueError: an unknown name, a corruption, or a pattern that no file matches.
-      FileNotFoundError: no such file of stored transforms.
+      ValueError, FileNotFoundError: an unknown name, a corruption, or no such file of stored transforms.
     """
     by_name = {}
     for name in settings:
@@ -118,10 +109,10 @@ def _meant(name):
 
 
 def scheme_of(name: str, transforms: str) -> corruptions.augment.Scheme | None:
-    """Makes the augmentation scheme `name` (config.train.scheme); stored ones are read from the file `transforms`.
+    """Makes the augmentation scheme `name` (config.train.scheme); stored transforms are read from the file `transforms`.
 
     Raises:
-      ValueError: the digest of the transforms is not the one in the scheme's name.
+      ValueError: the digest in the name is not the digest of the transforms.
     """
     if not name:
         return None
@@ -134,10 +125,9 @@ def scheme_of(name: str, transforms: str) -> corruptions.augment.Scheme | None:
 
 
 def keeps_levels(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
-    """Returns True if training images stay uint8.
+    """Returns True if training images stay uint8: Patch Gaussian for CIFAR comes before the crop and is truncated.
 
-    Those of Patch Gaussian for CIFAR do: it comes before the crop and is truncated. Those of other schemes, and
-    the views of the JSD loss, are float32.
+    Images of other schemes, and the views of the JSD loss, are float32.
     """
     return scheme is None or ("patch_gaussian" in (scheme.name, scheme.drawn_from) and not jsd_weight)
 
@@ -154,10 +144,7 @@ def batch_norm(setting: str, devices: int = 1) -> str:
     * `running`: images are normalised by the running statistics, as in evaluation, and these stay as they are.
 
     Evaluation uses one set of running statistics: the mean over the parts of each part's mean and of each part's
-    unbiased variance enters the running average. `devices` share a model's batch.
-
-    Raises:
-      ValueError: another setting.
+    unbiased variance enters the running average. `devices` share a model's batch. Another setting raises ValueError.
     """
     if setting == RUNNING:
         return RUNNING
@@ -166,16 +153,12 @@ def batch_norm(setting: str, devices: int = 1) -> str:
 
 
 def norm_groups(setting: str) -> int:
-    """Counts the parts of a batch with statistics of their own in a setting of `batch_norm`; 0 for `running`.
-
-    Raises:
-      ValueError: another setting.
-    """
+    """Counts the parts of a batch with statistics of their own in a setting of `batch_norm`; 0 for `running`."""
     if setting == RUNNING:
         return 0
-    number = setting.removeprefix(_GROUPS)
     if setting == SYNCHRONISED:
         return 1
+    number = setting.removeprefix(_GROUPS)
     if setting != number and number.isdecimal() and int(number) > 0:
         return int(number)
     raise ValueError(
@@ -207,16 +190,10 @@ def check_corruption_options(options: Mapping[str, Any]) -> None:
                 ("levels", corruptions.contract.selected),
             ):
                 check(given.get(option), scale.count)
-        elif (bounds := given.get("range")) is not None and not _is_pair(bounds):
-            raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")
-
-
-def _is_pair(bounds):
-    return (
-        isinstance(bounds, tuple | list)
-        and len(bounds) == 2
-        and all(isinstance(end, int | float) and math.isfinite(end) for end in bounds)
-    )
+        elif (bounds := given.get("range")) is not None:
+            numbers = isinstance(bounds, tuple | list) and all(isinstance(end, int | float) for end in bounds)
+            if not numbers or len(bounds) != 2 or not all(map(math.isfinite, bounds)):
+                raise ValueError(f"{name}: expected range=(mild, severe), two finite numbers, found {bounds!r}")
 
 
 def check_mixture(name: str) -> None:
@@ -227,13 +204,13 @@ def check_mixture(name: str) -> None:
 
 
 def check_scheme(name: str) -> None:
-    """Checks an augmentation scheme; stored ones, which are files, are checked when they are read."""
+    """Checks an augmentation scheme; files of stored transforms are checked when they are read."""
     if name and not corruptions.augment.is_stored(name):
         corruptions.augment.get(name)
 
 
 def check_study_scheme(name: str) -> None:
-    """Checks a training of tools.scheme_study; stored ones are checked when they are read."""
+    """Checks a training of tools.scheme_study; files of stored transforms are checked when they are read."""
     alone = name.removesuffix(JSD)
     if alone not in (SUBSETS, STANDARD) and not corruptions.augment.is_stored(alone):
         corruptions.augment.get(alone)
@@ -255,20 +232,18 @@ def check_enhancement(name: str) -> None:
 
 def check_severity(text: str) -> None:
     """Checks `random`, `levels`, or numbers; which numbers a corruption takes depends on it."""
-    if text in ("random", "levels"):
-        return
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = [math.nan]
-    if not all(math.isfinite(value) and value >= 0 for value in values):
+    if text not in ("random", "levels") and not all(0 <= value < math.inf for value in values):
         raise ValueError(f"expected {SEVERITY}, found {text!r}")
 
 
 # Augmentation of images.
 
 
-def augment(
+def corrupt_or_mix(
     mesh: Mesh,
     augmentation: str,
     key: jax.Array,
@@ -311,10 +286,11 @@ def corrupt_on_mesh(
     options: Mapping[str, Any],
 ) -> jax.Array:
     """Corrupts a batch split over the mesh, as `corruptions.corrupt` does, whatever the split."""
+    settings = name, tuple(sorted(options.items()))
     if _stays_whole(mesh, images):
-        return corruptions.corrupt(key, images, name, severity, index=index, **options)
-    corrupt = _corrupt_shards(mesh, name, tuple(sorted(options.items())))
-    return corrupt(key, images, index, None if severity is None else jnp.asarray(severity))
+        return _corrupted(settings, key, images, index, severity)
+    severity = None if severity is None else jnp.asarray(severity)
+    return _shards(mesh, _corrupted, settings)(key, images, index, severity)
 
 
 def scheme_on_mesh(
@@ -325,20 +301,35 @@ def scheme_on_mesh(
     The result equals `corruptions.augment.augment`, whatever the split.
     """
     if _stays_whole(mesh, images):
-        return _augmented(key, images, index, scheme)
-    program, choices = _scheme_shards(mesh, scheme)
-    return program(key, images, index, choices)
+        return _augmented(scheme, key, images, index, scheme.choices)
+    return _shards(mesh, _augmented, scheme)(key, images, index, _choices(mesh, scheme))
 
 
 def enhance_on_mesh(mesh: Mesh, name: str, images: jax.Array) -> jax.Array:
     """Enhances images [M, H, W, 3], split over the mesh, as `corruptions.enhance.enhance`."""
     if _stays_whole(mesh, images):
-        return enhancements.enhance(images, name, validate=False)
-    return _enhance_shards(mesh, name)(None, images, jnp.arange(images.shape[0]), None)
+        return _enhanced(name, None, images, None, None)
+    return _shards(mesh, _enhanced, name)(None, images, jnp.arange(images.shape[0]), None)
 
 
-def _augmented(key, images, index, scheme):
+def _corrupted(settings, key, images, index, severity):
+    name, options = settings
+    return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
+
+
+def _augmented(scheme, key, images, index, choices):
+    scheme = dataclasses.replace(scheme, choices=choices)
     return corruptions.augment.augment(key, images, scheme, index=index, dtype=jnp.float32, validate=False)
+
+
+def _enhanced(name, key, images, index, argument):
+    return enhancements.enhance(images, name, validate=False)
+
+
+@functools.lru_cache(maxsize=64)
+def _choices(mesh, scheme):
+    """Puts stored transforms, too many for constants of a program, onto the devices."""
+    return meshes.place_tree(scheme.choices, meshes.replicated(mesh))
 
 
 def _stays_whole(mesh, images):
@@ -347,41 +338,20 @@ def _stays_whole(mesh, images):
     return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
 
 
-@functools.lru_cache(maxsize=64)
-def _scheme_shards(mesh, scheme):
-    """Makes (program, argument): stored transforms, too many for constants, lie on the devices."""
-
-    def local(key, images, index, choices):
-        return _augmented(key, images, index, dataclasses.replace(scheme, choices=choices))
-
-    return _shards(mesh, local), meshes.place_tree(scheme.choices, meshes.replicated(mesh))
-
-
 @functools.lru_cache(maxsize=256)
-def _corrupt_shards(mesh, name, options):
-    def local(key, images, index, severity):
-        return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
-
-    return _shards(mesh, local)
-
-
-@functools.lru_cache(maxsize=8)
-def _enhance_shards(mesh, name):
-    def local(key, images, index, argument):
-        return enhancements.enhance(images, name)
-
-    return _shards(mesh, local)
-
-
-def _shards(mesh, local):
-    """Compiles `local(key, images, index, argument)` with images and index split over 'data'.
+def _shards(mesh, function, settings):
+    """Compiles `function(settings, key, images, index, argument)` with images and index split over 'data'.
 
     An uneven batch is filled up with its last image. Several processes need this: the path of uneven batches on one
-    device (`_stays_whole`) starts programs from several threads, in no order.
+    device starts programs from several threads, in no order.
     """
     whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
-    specs = (whole, batch, batch, whole)
-    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=batch, check_vma=False))
+    program = jax.jit(
+        jax.shard_map(
+            functools.partial(function, settings),
+            mesh=mesh, in_specs=(whole, batch, batch, whole), out_specs=batch, check_vma=False,
+        )
+    )  # fmt: skip
 
     def even(array):
         short = -array.shape[0] % devices

@@ -29,11 +29,10 @@ class Plan:
     """How the epochs of a run are cut into blocks of equal length.
 
     Args:
-      train: settings of the run, checked by `training.cli`.
+      train: settings of the run, checked by `training.cli`; an attribute too.
       shape: shape of the training images, (N, H, W, 3).
 
     Attributes:
-      train: as given.
       number: number of training images.
       views: images of an epoch.
       batch_size: images of a step.
@@ -61,8 +60,7 @@ class Plan:
                 f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {train.crop}"
             )
         self.number = shape[0]
-        # Code reading: one epoch shows every image twice, once clean and once corrupted, in one
-        # shuffled list.
+        # In the code reading an epoch shows every image twice, clean and corrupted, in one shuffled list.
         self.views = 2 * self.number if train.reading == "code" else self.number
         self.steps_per_epoch = self.views // train.batch_size
         if self.steps_per_epoch == 0:
@@ -75,11 +73,9 @@ class Plan:
         batch_bytes = train.batch_size * math.prod(shape[1:]) * copies
         cpu = jax.default_backend() == "cpu"
         limit = max(1, (_CPU_BLOCK_BYTES if cpu else _BLOCK_BYTES) // batch_bytes)
-        limit = min(limit, _CPU_BLOCK_STEPS) if cpu else limit
+        limit = min(limit, self.steps_per_epoch, _CPU_BLOCK_STEPS if cpu else limit)
         # Blocks divide the epoch evenly, so that one shape (one compile) serves all of them.
-        self.block_steps = max(
-            d for d in range(1, min(limit, self.steps_per_epoch) + 1) if self.steps_per_epoch % d == 0
-        )
+        self.block_steps = max(d for d in range(1, limit + 1) if self.steps_per_epoch % d == 0)
 
     def place(self, step: int) -> tuple[int, int]:
         """Returns (epoch, step within the epoch) of a step of the run."""
@@ -109,11 +105,10 @@ def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh
     truncated to 8 bits, as its authors do; with a JSD weight it is a view like any other.
 
     Args:
-      plan: plan of the run.
+      plan, keys: plan and root keys of the run.
       split: a `data.Split` on the device, or the `stream.Stream` of a split on the host.
       order: order of the views of this epoch, see `epoch_order`.
       begin: step within the run.
-      keys: root keys of the run.
       mesh: the batch lies split over its 'data' axis.
 
     Returns:
@@ -129,10 +124,10 @@ def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh
         images, labels, doubled = split.take(begin)
     chex.assert_shape(images, (count * size, None, None, 3))
     chex.assert_shape(labels, (count * size,))
+    augment = functools.partial(augmentation.scheme_on_mesh, mesh, scheme)
     first = scheme and augmentation.keeps_levels(scheme, train.jsd_weight)
     if first:  # its authors train on whole levels, truncated
-        noisy = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
-        images = from_float(noisy, jnp.uint8, "truncate")
+        images = from_float(augment(keys.scheme, images, identity), jnp.uint8, "truncate")
     if train.random_resized_crop:
         images = random_resized_crop(images, keys.crop, identity, plan.box)
     elif train.random_crop:
@@ -145,13 +140,10 @@ def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh
     if train.crop:
         images = _crop(images, keys.crop, identity, train.crop)
     if train.jsd_weight:
-        views = [
-            augmentation.scheme_on_mesh(mesh, scheme, jax.random.fold_in(keys.scheme, view), images, identity)
-            for view in (1, 2)
-        ]
+        views = [augment(jax.random.fold_in(keys.scheme, view), images, identity) for view in (1, 2)]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
     elif scheme and not first:
-        images = augmentation.scheme_on_mesh(mesh, scheme, keys.scheme, images, identity)
+        images = augment(keys.scheme, images, identity)
     if train.corruption != augmentation.STANDARD:
         images = _corrupt_part(plan, images, doubled, identity, keys.corruption, mesh)
     if train.enhance:
@@ -164,20 +156,21 @@ def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh
 
 def _corrupt_part(plan, images, doubled, identity, key, mesh):
     train = plan.train
+
+    def corrupt(images, index):
+        return augmentation.corrupt_or_mix(mesh, train.corruption, key, images, index, train.corruption_options)
+
     if train.reading == "code":
-        corrupted = augmentation.augment(mesh, train.corruption, key, images, identity, train.corruption_options)
-        return jnp.where(doubled[:, None, None, None], corrupted, images)
-    # Paper reading: the first part of each batch (a random part, batches are shuffled) is
-    # corrupted. Where BatchNorm takes its statistics over parts of a batch, the first part of each
-    # such part is, so that all parts hold the same mixture.
+        return jnp.where(doubled[:, None, None, None], corrupt(images, identity), images)
+    # Paper reading: the first part of each batch is corrupted, a random part, since batches are shuffled. Where BatchNorm
+    # takes its statistics over groups of a batch, the first part of each group is, so that groups hold the same mixture.
     groups = plan.norm_groups or 1
     number = plan.block_steps * groups
     part = round(train.corrupted_fraction * plan.batch_size / groups)
     by_group = images.reshape(number, -1, *images.shape[1:])
     clean = by_group[:, :part].reshape(-1, *images.shape[1:])
     index = identity.reshape(number, -1)[:, :part].reshape(-1)
-    corrupted = augmentation.augment(mesh, train.corruption, key, clean, index, train.corruption_options)
-    corrupted = corrupted.reshape(number, part, *images.shape[1:])
+    corrupted = corrupt(clean, index).reshape(number, part, *images.shape[1:])
     return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
@@ -226,10 +219,9 @@ def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
     """Draws the random box (top, left, height, width), int32 [4], of the ImageNet recipes.
 
     Szegedy et al., "Going Deeper with Convolutions", CVPR 2015, section 6; area and aspect as in torchvision's
-    RandomResizedCrop.
-
-    Area uniform in _AREA of the image's, logarithm of the aspect uniform in _ASPECT, sides rounded, corner uniform. A
-    box that sticks out is drawn again, up to 10 times; then it is the largest centre box with an aspect in _ASPECT.
+    RandomResizedCrop. Area uniform in _AREA of the image's, logarithm of the aspect uniform in _ASPECT, sides rounded,
+    corner uniform. A box that sticks out is drawn again, up to 10 times; then it is the largest centre box with an
+    aspect in _ASPECT.
     """
     area_key, aspect_key, corner_key = jax.random.split(key, 3)
     area = jax.random.uniform(area_key, (_TRIES,), minval=_AREA[0], maxval=_AREA[1]) * (height * width)
@@ -246,15 +238,12 @@ def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
 
 
 def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
-    """Resizes a box of an image to [size, size], bilinear with antialiasing as Pillow's BILINEAR.
+    """Resizes a box of an image, bilinear with antialiasing as Pillow's BILINEAR, rounded to nearest.
 
     Args:
       image: uint8 [H, W, 3].
       box: int32 [4], see `random_box`; may be traced.
-      size: static side in pixels.
-
-    Returns:
-      uint8 [size, size, 3], rounded to nearest.
+      size: static side of the result in pixels, uint8 [size, size, 3].
     """
     top, left, height, width = box
     rows = triangle_matrix(size, height, size, image.shape[0], top)
@@ -266,12 +255,9 @@ def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames="size")
 def random_resized_crop(images: jax.Array, key: jax.Array, identity: jax.Array, size: int) -> jax.Array:
-    """Cuts each image [M, H, W, 3] to a random box of its own, resized: uint8 [M, size, size, 3].
+    """Cuts each image [M, H, W, 3] to a random box of its own, resized: uint8 [M, size, size, 3], size at most H and W.
 
-    Args:
-      key: root key; image i draws with `fold_in(key, identity[i])`.
-      identity: int32 [M].
-      size: side in pixels, at most H and W.
+    Image i draws with `fold_in(key, identity[i])`.
     """
 
     def crop(numbered_image):

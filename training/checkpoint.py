@@ -24,7 +24,7 @@ KEPT = 2
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint cannot be written, or none of those stored can be read."""
+    """A checkpoint cannot be written, or no stored checkpoint can be read."""
 
 
 def digest(state: Any) -> str:
@@ -43,33 +43,25 @@ def _reason(error):
     return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 
 
-def _folder(directory):
-    """Finds where a workdir's checkpoints are: there, or below JAX_CORRUPTIONS_CHECKPOINTS."""
-    root = os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS")
-    if not root:
-        return epath.Path(pathlib.Path(directory).resolve())
-    return epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
-
-
 @contextlib.contextmanager
 def _late_work_is_quiet():
     """Silences Orbax's late tasks while the block runs, and for good when it fails.
 
     Tasks that end after Orbax gave up find its event loop closed, and each would print a traceback.
     """
-    before, loggers = sys.unraisablehook, [logging.getLogger(name) for name in ("asyncio", "absl")]
-    levels = [logger.level for logger in loggers]
+    before = sys.unraisablehook
+    levels = {logger: logger.level for logger in map(logging.getLogger, ("asyncio", "absl"))}
 
     def hook(unraisable):
         if unraisable.exc_type is not RuntimeError or str(unraisable.exc_value) != "Event loop is closed":
             before(unraisable)
 
     sys.unraisablehook = hook
-    for logger in loggers:
+    for logger in levels:
         logger.setLevel(logging.CRITICAL)
     yield
     sys.unraisablehook = before
-    for logger, level in zip(loggers, levels, strict=True):
+    for logger, level in levels.items():
         logger.setLevel(level)
 
 
@@ -77,7 +69,7 @@ class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
     Orbax writes each aside and renames it, so a killed process leaves only whole checkpoints. The
-    digest also finds those that were damaged later. Of many processes all save and restore, into
+    digest also finds checkpoints that were damaged later. Of many processes all save and restore, into
     one directory: their workdir is on a file system they share, or JAX_CORRUPTIONS_CHECKPOINTS
     names a folder or an address like gs://BUCKET/FOLDER that all reach.
 
@@ -86,7 +78,9 @@ class Checkpoints:
     """
 
     def __init__(self, directory: str | os.PathLike, keep: int = KEPT, read_only: bool = False):
-        self._directory, self._keep = _folder(directory), keep
+        self._directory, self._keep = epath.Path(pathlib.Path(directory).resolve()), keep
+        if root := os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS"):
+            self._directory = epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
         workdir = pathlib.Path(directory).parent
         self._model = Workdir(workdir).for_all(workdirs.model_of, workdir)
         options = ocp.CheckpointManagerOptions(
@@ -98,13 +92,8 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
     def save(self, state: TrainState) -> None:
-        """Writes the state.
-
-        Raises:
-          CheckpointError: it cannot be written (a full disk); the checkpoints before it stay.
-        """
-        step = int(state.step)
-        meta = {"digest": digest(state), "model": self._model}
+        """Writes the state; raises CheckpointError where it cannot (a full disk). The checkpoints before it stay."""
+        step, meta = int(state.step), {"digest": digest(state), "model": self._model}
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
             with _late_work_is_quiet():
@@ -136,29 +125,20 @@ class Checkpoints:
             state, actual, reason = self._read(step, template)
             if not reason and final and step == final["step"] and actual != final["digest"]:
                 reason = f"it holds another state, {actual[:12]}, than final.json names, {final['digest'][:12]}"
-            if reason:
-                failures.append(f"step {step}: {reason}")
-                log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
-                continue
-            read = len(failures)
-            # Delete damaged checkpoints and old ones that an earlier kill left behind.
-            for unneeded in (*steps[:read], *steps[read + self._keep :]):
-                self._manager.delete(unneeded)
-            return state
+            if not reason:
+                read = len(failures)  # damaged checkpoints go, and old checkpoints after a kill
+                for unneeded in (*steps[:read], *steps[read + self._keep :]):
+                    self._manager.delete(unneeded)
+                return state
+            failures.append(f"step {step}: {reason}")
+            log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)
         if failures:
-            raise CheckpointError(
-                f"no checkpoint under {self._directory} can be read; remove the folder to train again:\n  "
-                + "\n  ".join(failures)
-            )
+            head = f"no checkpoint under {self._directory} can be read; remove the folder to train again:"
+            raise CheckpointError("\n  ".join([head, *failures]))
         return None
 
     def read(self, template: TrainState, step: int, expected: str) -> TrainState:
-        """Reads the checkpoint of one step, and no other; nothing is deleted.
-
-        Args:
-          template: as in `restore`.
-          step: step of the checkpoint.
-          expected: digest of its state.
+        """Reads the checkpoint of one step, whose state has the digest `expected`, and no other; nothing is deleted.
 
         Raises:
           CheckpointError: it is missing, damaged, or holds another state.

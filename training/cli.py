@@ -46,28 +46,18 @@ def define_flags(default_config: str = "configs/default.py", hosts: bool = False
     config_flags.DEFINE_config_file("config", None, f"{_HELP}.", lock_config=True)
     flags.DEFINE_string("workdir", None, "Directory of results; by default runs/NAME-OF-THE-CONFIG.")
     if hosts:
-        flags.DEFINE_bool(
-            "distributed", False, "This is one of many processes that SLURM, Open MPI or Cloud TPU started."
-        )
+        started, silence = "that SLURM, Open MPI or Cloud TPU started", distributed.HEARTBEAT_SECONDS
+        flags.DEFINE_bool("distributed", False, f"This is one of many processes {started}.")
         flags.DEFINE_string(
             "coordinator", None, "HOST:PORT of process 0, where no cluster manager starts the processes."
         )
         flags.DEFINE_integer("num_processes", None, "Number of processes, with --coordinator.")
         flags.DEFINE_integer("process_id", None, "Number of this process, from 0, with --coordinator.")
-        flags.DEFINE_integer(
-            "heartbeat_seconds",
-            distributed.HEARTBEAT_SECONDS,
-            "Seconds of silence after which a process counts as dead.",
-        )
+        flags.DEFINE_integer("heartbeat_seconds", silence, "Seconds of silence after which a process counts as dead.")
 
 
 def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
-    """Returns (config, workdir) from the command line.
-
-    Raises:
-      absl.app.UsageError: a positional argument.
-      SettingsError: a wrong setting (`check`).
-    """
+    """Returns (config, workdir) from the command line; refuses positional arguments and wrong settings (`check`)."""
     command.refuse_positional(argv)
     configure()
     config = flags.FLAGS.config
@@ -79,8 +69,8 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     use_files(config)
     workdir = _workdir()
     if several:
-        settings = flatten({"config": config.to_dict()}) | {"workdir": str(workdir), "script": command.program()}
-        distributed.check_same(settings | {"devices": jax.local_device_count()} | code())
+        ours = {"workdir": str(workdir), "script": command.program(), "devices": jax.local_device_count()}
+        distributed.check_same(flatten({"config": config.to_dict()}) | ours | code())
     return config, workdir
 
 
@@ -111,7 +101,7 @@ def parse(argv: list[str]) -> list[str]:
 
 
 def help_text(every: bool) -> str:
-    """Writes the help of the running command: what it does, its flags, usual settings, or with `every` all."""
+    """Writes the help of the running command: its purpose, its flags, usual settings, or with `every` all."""
     config = flat(_load(_default))
     own = {flag.name: flag for flag in flags.FLAGS.get_key_flags_for_module(sys.argv[0])}
     shown = [flag for name, flag in own.items() if name != "config" and (every or name not in _HOSTS)]
@@ -119,27 +109,21 @@ def help_text(every: bool) -> str:
     lines += [f"  --{flag.name}{'' if flag.boolean else '=...'}  {' '.join(flag.help.split())}" for flag in shown]
     if not every and set(_HOSTS) & own.keys():
         lines.append("  --distributed, --coordinator and more: one of many processes (docs/distributed.md).")
-    lines += [
-        "",
-        "Settings:" if every else f"Usual settings (--help=all lists all {len(SETTINGS)} and the values they take):",
-    ]
-    lines += [f"  --{line}" for line in settings.lines(SETTINGS, config)] if every else [
-        f"  --config.{key}={config[key]!r}  {SETTINGS[key].meaning}" for key in _USUAL if key in config
-    ]  # fmt: skip
+    if every:
+        lines += ["", "Settings:", *(f"  --{line}" for line in settings.lines(SETTINGS, config))]
+    else:
+        lines += ["", f"Usual settings (--help=all lists all {len(SETTINGS)} and the values they take):"]
+        lines += [f"  --config.{key}={config[key]!r}  {SETTINGS[key].meaning}" for key in _USUAL if key in config]
     return "\n".join([sys.modules["__main__"].__doc__.strip(), "", "Flags:", *lines])
 
 
-def overridden(config: ConfigDict, settings: Mapping[str, str]) -> ConfigDict:
-    """Copies a config with settings as the command line would override them.
-
-    Args:
-      config: config of the command.
-      settings: {dotted key: text of the value}.
+def overridden(config: ConfigDict, texts: Mapping[str, str]) -> ConfigDict:
+    """Copies a config with {dotted key: text of the value} as the command line would override it.
 
     Raises:
       SettingsError: a setting that does not exist, or a value that it does not take.
     """
-    argv, values = [f"--config.{key}={text}" for key, text in settings.items()], flags.FlagValues()
+    argv, values = [f"--config.{key}={text}" for key, text in texts.items()], flags.FlagValues()
     with _settings_errors(argv, lambda: config):
         copy = ConfigDict(config.to_dict())
         config_flags.DEFINE_config_dict("config", copy, flag_values=values, sys_argv=argv)
@@ -227,11 +211,9 @@ def _workdir():
 
 def use_ranges(config: ConfigDict) -> None:
     """Puts the ranges in the file config.ranges into train.corruption_options; options in the config win."""
-    if not config.ranges:
-        return
     given = config.train.corruption_options
     with config.unlocked():
-        for name, options in ranges.read_ranges(config.ranges).items():
+        for name, options in (ranges.read_ranges(config.ranges) if config.ranges else {}).items():
             given[name] = options | (given[name].to_dict() if name in given else {})
 
 
@@ -263,7 +245,7 @@ def use_files(config: ConfigDict) -> None:
             config.train.corruption_options = stored | {corruption: options | {option: digest}}
 
 
-# The check of settings: each alone, then those that exclude each other. A rule yields the problems of a config, each as
+# The check of settings: each alone, then settings that exclude each other. A rule yields the problems of a config, each as
 # `expected ..., found ...`.
 
 
@@ -332,24 +314,19 @@ def of_measures(config: ConfigDict) -> Iterator[str]:
     """Settings of measurements on trained models fit together."""
     if config.adapt.images < config.adapt.batch_size:
         yield f"expected config.adapt.images of at least a batch of {config.adapt.batch_size}, found {config.adapt.images}"
-    if config.eval.adapt and config.eval.stored:
-        yield f"expected no config.eval.stored with config.eval.adapt, found {config.eval.stored!r}"
-    if config.eval.adapt and config.eval.enhance:
-        yield f"expected no config.eval.enhance with config.eval.adapt, found {config.eval.enhance!r}"
+    for key in ("stored", "enhance"):
+        if config.eval.adapt and config.eval[key]:
+            yield f"expected no config.eval.{key} with config.eval.adapt, found {config.eval[key]!r}"
     if config.eval.images and config.eval.stored:
         yield f"expected no config.eval.images with config.eval.stored, found {config.eval.images!r}"
     mild, severe = config.calibrate.targets
     if mild <= severe:
         yield f"expected config.calibrate.targets (mild, severe) with mild > severe, found ({mild}, {severe})"
-    subsets = config.msd.subsets
+    subsets, toy = config.msd.subsets, config.msd.toy
     if max(subsets.sizes) > subsets.pool:
         yield f"expected config.msd.subsets.sizes up to the pool of {subsets.pool}, found {max(subsets.sizes)}"
-    toy = config.msd.toy
     if toy.first == toy.second:
         yield f"expected two corruptions in config.msd.toy, found {toy.first} twice"
-
-
-RULES = (of_model, of_files, of_sizes, of_schedule, of_batches, of_measures)
 
 
 def check(config: ConfigDict) -> None:
@@ -366,26 +343,16 @@ def check(config: ConfigDict) -> None:
             f"expected {', '.join(f'config.{key}' for key in missing)}, found no such setting; make the config from "
             "configs.default.get_config()"
         )
-    # A network may have options that no other has: of_model compares them with its class.
-    checked = {key: value for key, value in values.items() if key in known or not _is_of_model(key, values)}
-    settings.check(checked, known)
-    if wrong := [problem for rule in RULES for problem in rule(config)]:
+
+    def of_network(key):  # a network may have options that no other has: `of_model` compares them with its class
+        return key.startswith("model.") and key.removeprefix("model.") in models.options(values["model.name"])
+
+    settings.check({key: value for key, value in values.items() if key in known or not of_network(key)}, known)
+    rules = (of_model, of_files, of_sizes, of_schedule, of_batches, of_measures)
+    if wrong := [problem for rule in rules for problem in rule(config)]:
         raise SettingsError("\n".join(wrong))
 
 
 def flat(config: ConfigDict) -> dict[str, Any]:
     """Flattens a config to {dotted key: value}; a setting that holds a dict stays one."""
-    return dict(_items(config.to_dict(), ""))
-
-
-def _items(tree: Mapping[str, Any], prefix: str):
-    for name, value in tree.items():
-        key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and key not in SETTINGS:
-            yield from _items(value, f"{key}.")
-        else:
-            yield key, value
-
-
-def _is_of_model(key, values):
-    return key.startswith("model.") and key.removeprefix("model.") in models.options(values["model.name"])
+    return flatten(config.to_dict(), whole=SETTINGS)

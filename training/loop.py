@@ -1,10 +1,22 @@
-"""Training: blocks of steps on the device, resumable, each model a function of (config, seed)."""
+"""Training: blocks of steps on the device, resumable, each model a function of (config, seed).
+
+`train_jobs` tells the order of events. The models that train at the same time lie on the rows of the device mesh
+(`Rows`), with one stacked state and one program for all. Arrays of several models are put together from the rows' arrays
+uncopied: states along a new first axis, [M, ...]; blocks of batches and metrics, whose first axis is the step, one after
+another, [M K, ...]. Either way 'model' splits the first axis, and a device holds the part of one model alone.
+"""
 
 import collections
 import contextlib
+import math
 import pathlib
+import time
 from collections.abc import Callable, Sequence
 
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
@@ -12,13 +24,14 @@ from ml_collections import ConfigDict
 from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.workdirs import Workdir, command_of
-from training import states
+from training import states, steps, stream
 from training.checkpoint import CheckpointError, Checkpoints
-from training.rows import Rows
 from training.run import Job, NonFiniteLossError, Run, finished, fresh, read_final
 from training.states import TrainState
 
 __all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
+PIECE_SECONDS = 2.5
+"""Seconds of training that a CPU is given at a time, in whole steps: what a stop waits for, at least one step."""
 
 
 def train(
@@ -42,8 +55,7 @@ def train(
       num_classes: number of classes.
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data') and one row.
-      description: text beside the progress bar.
-      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
+      description, initial: see `Job`.
 
     Returns:
       (graphdef, TrainState).
@@ -56,25 +68,21 @@ def train(
     return train_jobs([job], split, num_classes, mesh=mesh, target=mesh)[0]
 
 
-# What happens when, in each round of `train_jobs`:
+# The order of events in each round of `train_jobs`:
 #
-#  1. A free row takes the next waiting job: its workdir is opened and locked, its newest checkpoint
-#     restored, or a first state drawn. A job without a step left is finished at once, without a
-#     row.
+#  1. A free row takes the next waiting job: its workdir is opened and locked, its newest checkpoint restored, or a
+#     first state drawn. A job without a step left is finished at once, without a row.
 #  2. Each row's next block of batches is made on the row's devices; a row without a job gets zeros.
-#  3. One program starts the block of steps in all rows. The device works; the host goes on. On a CPU
-#     the program runs a piece of the block, as many steps as take some seconds, and the host waits.
-#  4. Meanwhile the steps before are reported: their loss is checked to be finite, the progress bar
-#     moves, a whole block adds a line to metrics.jsonl.
-#  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread has
-#     said it at once, and ends the process at a second Ctrl-C.)
-#  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new
-#     block is reported first, so that no state with a non-finite loss is saved; then the row's
-#     state is copied to the host and saved.
-#  7. A run after its last step leaves its row: final.json is written, its workdir released,
-#     `on_finish` called. The others begin the next round.
-#  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues
-#  at 1.
+#  3. One program starts the block of steps in all rows. The device works; the host goes on. On a CPU the program runs
+#     a piece of the block, as many steps as take some seconds, and the host waits.
+#  4. Meanwhile the steps before are reported: their loss is checked to be finite, the progress bar moves, a whole
+#     block adds a line to metrics.jsonl.
+#  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread has said it at once,
+#     and ends the process at a second Ctrl-C.)
+#  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new block is reported
+#     first, so that no state with a non-finite loss is saved; then the row's state is copied to the host and saved.
+#  7. A run after its last step leaves its row: final.json is written, its workdir released, `on_finish` called.
+#  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues at 1.
 
 
 def train_jobs(
@@ -93,7 +101,7 @@ def train_jobs(
     left, the other rows repeat steps on zeros that nobody reads: a program with fewer rows would be another compile.
 
     Args:
-      jobs: with the same architecture, optimiser and shapes; finished ones are only read back.
+      jobs: jobs with the same architecture, optimiser and shapes; a finished job is only read back.
       split: uint8 images, replicated over the devices of `target`.
       num_classes: number of classes.
       mesh: (M, D / M); each batch is split over a row.
@@ -148,14 +156,9 @@ def train_jobs(
 def read_back(
     config: ConfigDict, image_size: int, num_classes: int, workdir: pathlib.Path, *, mesh: Mesh
 ) -> tuple[nnx.GraphDef, TrainState]:
-    """Reads (graphdef, TrainState) of a finished run, without its training data.
+    """Reads (graphdef, TrainState) of a finished run, replicated over the mesh, without its training data.
 
-    Args:
-      config: config of the model.
-      image_size: side of the network's input in pixels.
-      num_classes: number of classes.
-      workdir: folder of the run.
-      mesh: the state is replicated over its devices.
+    `image_size` is the side of the network's input in pixels.
 
     Raises:
       FileNotFoundError: the run in `workdir` has not reached its end.
@@ -178,3 +181,199 @@ def read_back(
             f"{workdir} holds a finished model that cannot be read: {error}. Given again, the command that made it "
             f"trains what is missing: {made_by}"
         ) from error
+
+
+def in_pieces(mesh: Mesh) -> bool:
+    """Returns True on CPUs: their blocks are trained in pieces of some seconds, each awaited, since a step may take long."""
+    return mesh.devices.flat[0].platform == "cpu"
+
+
+class Rows:
+    """The rows of a mesh, the run in each, and their states, stacked; arguments as for `train_jobs`."""
+
+    def __init__(self, mesh: Mesh, split: Split, target: Mesh):
+        self._mesh, self._target = mesh, target
+        self._meshes = meshes.rows(mesh)
+        self._splits = [meshes.local_copy(split, row) for row in self._meshes]  # views of the same memory
+        self._runs = [None] * len(self._meshes)
+        self._blocks = [None] * len(self._meshes)  # (images, labels) of each row's present block of steps
+        self._program = self._states = self._keys = self._pending = None
+        self._compiled, self._in_pieces, self._at_once = False, in_pieces(mesh), 1
+
+    def free(self) -> list[int]:
+        """Lists the rows without a run."""
+        return [row for row, run in enumerate(self._runs) if run is None]
+
+    def begin(self, row: int, run: Run):
+        """Puts a run into a free row; raises ValueError if its program is not the one of the runs before it."""
+        if self._program not in (None, run.program):
+            run.close()
+            raise ValueError("expected models of one architecture, optimiser and batch size, found others among them")
+        self._runs[row], self._program = run, run.program
+        if self._states is None:
+            self._states = stack_states(self._mesh, run.state)
+        else:
+            self._states = put_state(self._mesh, self._states, row, run.state)
+        self._keys = run.state = self._blocks[row] = None
+
+    def leave(self, row: int):
+        """Frees the row of a run that has ended."""
+        self._runs[row] = self._blocks[row] = None
+
+    def train(self, stop: distributed.Watch) -> None:
+        """Starts the next steps of every run, a block or a piece of it, then reports the steps before.
+
+        In this order an accelerator never waits for the host. A CPU gets pieces of `PIECE_SECONDS`, by the time that
+        the last steps took; the host waits for each. No step is started after a signal.
+        """
+        if not stop.passed():
+            return
+        for row, (run, split, mesh) in enumerate(zip(self._runs, self._splits, self._meshes)):
+            if run is not None and self._blocks[row] is None:
+                self._blocks[row] = run.block(split, mesh)
+        if self._in_pieces and not stop.passed(self._blocks):
+            return
+        began = time.perf_counter()
+        if self._keys is None:
+            stand_in = next(run for run in self._runs if run is not None)  # rows without a run take its key
+            self._keys = stack_keys(self._mesh, [(run or stand_in).key for run in self._runs])
+        images, labels = (join_batches(self._mesh, part) for part in zip(*self._filled()))
+        if not self._compiled:  # asks the compiler, before the first block, whether its steps fit the devices
+            parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
+            stream.check_memory(self._mesh, self._lower, images, labels, parts)
+        pairs, spans = self._spans()
+        self._states, metrics = steps.train_models_block(
+            *self._arguments(images, labels), **self._program.static, spans=spans
+        )
+        self._compiled = True
+        self._report()
+        self._pending = metrics, []
+        for row, (run, (begin, end)) in enumerate(zip(self._runs, pairs)):
+            if run is not None:
+                run.step += end - begin
+                self._pending[1].append((row, run, run.step, slice(begin, end)))
+                if end == self._program.block_steps:
+                    self._blocks[row] = None
+        if self._in_pieces:
+            self._report()
+            seconds = (time.perf_counter() - began) / max(end - begin for begin, end in pairs)
+            self._at_once = distributed.from_main(lambda: max(1, int(PIECE_SECONDS / seconds)))
+
+    def _spans(self):
+        """Computes the steps of its block that each row runs next: as pairs, and as `steps.train_models_block` takes them."""
+        length = self._program.block_steps
+        number = self._at_once if self._in_pieces else length
+        begins = [run and run.offset for run in self._runs]
+        spans = [(0, 0) if begin is None else (begin, min(length, begin + number)) for begin in begins]
+        if not self._in_pieces and not any(begins):
+            return spans, None
+        return spans, meshes.place_tree(np.array(spans, np.int32), meshes.by_model(self._mesh))
+
+    def stopping(self) -> str:
+        """Says after which steps the runs stop."""
+        places = [f"{run.place(run.step)}{f' of {run}' if len(self._runs) > 1 else ''}" for run in self._runs if run]
+        compiling = "" if self._compiled else ", once its program is compiled"
+        return f"stopping after {', '.join(places) or 'the first step'}{compiling}"
+
+    def saved_steps(self) -> str:
+        """Lists the steps of the runs that are saved."""
+        places = [f"{run} is saved at {run.place(run.saved)}" for run in self._runs if run and run.saved]
+        return f"{', '.join(places) or 'no step is saved'}; the same command continues"
+
+    def _arguments(self, images, labels):
+        return self._mesh, self._program.graphdef, self._program.optimizer, self._states, images, labels, self._keys
+
+    def _lower(self, images, labels):
+        return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static)
+
+    def _filled(self):
+        """Lists the rows' blocks, with an idle one in each row without a run."""
+        like = next(block for block in self._blocks if block is not None)
+        for row, block in enumerate(self._blocks):
+            if block is None:
+                self._blocks[row] = tuple(  # zeros that nobody reads
+                    jnp.zeros(part.shape, part.dtype, device=meshes.batch_sharding(self._meshes[row], axis=1))
+                    for part in like
+                )
+        return self._blocks
+
+    def _report(self):
+        if self._pending is None:
+            return
+        metrics, members = self._pending
+        self._pending = None
+        metrics = {name: distributed.fetch(values).reshape(len(self._runs), -1) for name, values in metrics.items()}
+        for row, run, step, span in members:
+            run.report(step, {name: values[row][span] for name, values in metrics.items()})
+
+    def saved(self, stop: bool) -> list[tuple[int, Run, TrainState]]:
+        """Saves the runs whose checkpoint is due, all of them before a `stop`; returns (row, run, state) of each."""
+        due = [(row, run) for row, run in enumerate(self._runs) if run is not None and run.checkpoint_due(stop)]
+        if due:
+            self._report()  # a checkpoint is only written of a state whose loss was finite
+        saved = [(row, run, take_state(self._mesh, self._states, row, self._target)) for row, run in due]
+        for _, run, state in saved:
+            run.save(state)
+        return saved
+
+    def close(self) -> None:
+        """Closes the runs that are left."""
+        for run in filter(None, self._runs):
+            run.close()
+
+
+def stack_states(mesh: Mesh, state: TrainState) -> TrainState:
+    """Makes leaves [M, ...] of the leaves [...] of a state: a copy of it in every row."""
+    sharding, rows = meshes.by_model(mesh), mesh.devices.shape[0]
+
+    def stack(leaf):
+        pieces = [_copy(leaf[None], device) for device in sharding.addressable_devices]
+        return jax.make_array_from_single_device_arrays((rows, *leaf.shape), sharding, pieces)
+
+    return jax.tree.map(stack, _host(state))
+
+
+def put_state(mesh: Mesh, stacked: TrainState, row: int, state: TrainState) -> TrainState:
+    """Puts a copy of `state` into a row of `stacked`; the other rows stay where they are."""
+    chex.assert_trees_all_equal_dtypes(stacked, state)
+
+    def put(leaf, new):
+        chex.assert_shape(new, leaf.shape[1:])
+        pieces = {shard.device: shard.data for shard in leaf.addressable_shards}
+        pieces |= {device: _copy(new[None], device) for device in mesh.devices[row] if device in pieces}
+        return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, list(pieces.values()))
+
+    return jax.tree.map(put, stacked, _host(state))
+
+
+def take_state(mesh: Mesh, stacked: TrainState, row: int, target: Mesh) -> TrainState:
+    """Copies the state of a row to every device of the mesh `target`, once it is computed."""
+    devices = set(mesh.devices[row])
+
+    def take(leaf):
+        piece = next(shard.data for shard in leaf.addressable_shards if shard.device in devices)
+        return np.array(piece)[0]  # a copy: the stacked state is donated to the next block of steps
+
+    return meshes.place_tree(jax.tree.map(take, stacked), meshes.replicated(target))
+
+
+def _copy(array, device):
+    return jax.device_put(np.array(array), device)  # on a CPU device_put may share memory, and states are donated
+
+
+def _host(state):
+    return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), state)  # every device has the same
+
+
+def join_batches(mesh: Mesh, blocks: Sequence[jax.Array]) -> jax.Array:
+    """Joins the rows' blocks [K, B, ...], batches split over 'data', to one array [M K, B, ...]."""
+    chex.assert_equal_shape(blocks)
+    first = blocks[0]
+    pieces = [shard.data for block in blocks for shard in block.addressable_shards]
+    shape = (len(blocks) * first.shape[0], *first.shape[1:])
+    return jax.make_array_from_single_device_arrays(shape, meshes.by_model(mesh, "data"), pieces)
+
+
+def stack_keys(mesh: Mesh, keys: Sequence[jax.Array]) -> jax.Array:
+    """Makes an array [M] of typed keys, one for each row."""
+    return meshes.place_tree(jnp.stack(keys), meshes.by_model(mesh))

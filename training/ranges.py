@@ -10,8 +10,11 @@ from typing import Any
 
 import corruptions
 from corruptions.noc import severities
-from runtime import artifacts, files
+from runtime import artifacts
+from runtime.files import Maybe
 from runtime.workdirs import Workdir, read_final
+
+_SHAPE = {"image_shape": [int], "corruptions": {}, "made_from": Maybe({}), "model": Maybe({})}
 
 
 def write(path: pathlib.Path, content: Mapping[str, Any]) -> None:
@@ -29,35 +32,25 @@ def read_content(path: str | pathlib.Path) -> dict[str, Any]:
     """Reads a file of tools.calibrate.
 
     Raises:
-      FileNotFoundError: no such file.
-      ValueError: another file, or an edited one.
+      FileNotFoundError, DamagedFileError: no such file, another one, or an edited one.
     """
-    path = pathlib.Path(path)
-    if not path.is_file():
+    if not pathlib.Path(path).is_file():
         raise FileNotFoundError(
             f"expected a file of calibrated ranges (tools.calibrate writes ranges.json), found no {path}"
         )
     remedy = "restore it, or move it away and calibrate again; ranges of your own have no `sha256`"
-    content = artifacts.read_record(path, remedy, by_hand=True)
-    if not isinstance(content.get("corruptions"), dict) or not isinstance(content.get("image_shape"), list):
-        raise ValueError(
-            f"{path}: expected a ranges.json of tools.calibrate (image_shape, corruptions), found other content"
-        )
-    return content
+    return artifacts.read_record(path, remedy, shape=_SHAPE, by_hand=True)
 
 
 def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
-    """Says that ranges were calibrated with another model than the one beside them; "" if not.
-
-    Raises:
-      DamagedFileError: the file of ranges or final.json names no model.
-    """
-    try:
-        model, seed = content.get("made_from", {}).get("model", ""), content.get("model", {}).get("seed", 0)
-    except AttributeError:
-        raise files.DamagedFileError(f"{path}: expected objects as model and made_from; calibrate again") from None
-    now = "" if "copy_of" in content else _standard_digest(path.parent, seed)
-    if not model or not now or model == now:
+    """Says that ranges were calibrated with another model than the one beside them; "" if not."""
+    model, seed = content.get("made_from", {}).get("model", ""), content.get("model", {}).get("seed", 0)
+    folders = (
+        path.parent,
+        path.parent / "models" / "standard" / f"seed{seed}",
+    )  # workdirs of train.py and of overlap.py
+    finals = [] if "copy_of" in content else [final for folder in folders if (final := read_final(folder))]
+    if not model or not finals or model == finals[0]["digest"]:
         return ""
     return (
         f"{path} was calibrated with another model than the one in {path.parent}, which was trained again since; "
@@ -98,11 +91,3 @@ def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
             raise ValueError(f"{path}: {name}: {error}") from None
         options[corruption.qualified_name] = {"range": bounds}
     return options
-
-
-def _standard_digest(workdir, seed):
-    """Reads the digest of the standard model of a workdir of train.py or overlap.py, "" without one."""
-    for folder in (workdir, workdir / "models" / "standard" / f"seed{seed}"):
-        if final := read_final(folder):
-            return final["digest"]
-    return ""

@@ -26,7 +26,9 @@ from training.batches import Plan
 from training.checkpoint import Checkpoints, digest
 from training.steps import Loss
 
-_LONG_HOURS, _SMALL = 1, "small_resnet"
+_SMALL = "small_resnet"
+_PURPOSES = {"order": 0, "flip": 1, "corruption": 2, "training": 3, "crop": 4, "scheme": 5}
+"""Numbers that the root key of a run is folded with, one for each kind of draws."""
 
 
 class NonFiniteLossError(RuntimeError):
@@ -38,7 +40,7 @@ class Job(NamedTuple):
 
     Attributes:
       spec: the settings that determine the model.
-      open: gives a context manager that yields the directory of its run and holds it meanwhile.
+      open: makes a context manager that yields the directory of its run and holds it meanwhile.
       description: text beside the progress bar.
       title: message when it begins.
       initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
@@ -52,7 +54,7 @@ class Job(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The settings of a compiled block of steps; models with equal ones train together."""
+    """The settings of a compiled block of steps; models with equal settings train together."""
 
     graphdef: nnx.GraphDef
     optimizer: optax.GradientTransformation
@@ -68,9 +70,8 @@ class Program(NamedTuple):
     ) -> "Program":
         """Builds the Program of a run; `statistics` of the network may be abstract."""
         learns_groups = condensenet.has_masks(statistics) and not plan.train.frozen
-        condense_steps = plan.total_steps if learns_groups else 0
-        loss = Loss.of(plan.train)
-        return cls(graphdef, optimizer, loss, plan.norm_groups, condense_steps, plan.batch_size, plan.block_steps)
+        steps, loss = plan.total_steps if learns_groups else 0, Loss.of(plan.train)
+        return cls(graphdef, optimizer, loss, plan.norm_groups, steps, plan.batch_size, plan.block_steps)
 
     @property
     def static(self) -> dict[str, Any]:
@@ -93,7 +94,7 @@ class Run:
       key: root key of its steps.
       step: number of steps that were started.
       saved: step of the newest checkpoint, 0 without one.
-      report: `_Report` of its steps; None where none is left.
+      report: `_Report` of its steps; None where no step is left.
     """
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
@@ -107,8 +108,9 @@ class Run:
             state = meshes.place_tree(jax.tree.map(jnp.copy, state), meshes.replicated(target))
         self.program = Program.of(self._plan, graphdef, state.statistics, optimizer)
         root = seed_key(job.spec.seed)
-        self._order_key, *image_keys, self.key = (jax.random.fold_in(root, purpose) for purpose in (0, 1, 2, 4, 5, 3))
-        self._image_keys = batches.Keys(*image_keys)
+        keys = {purpose: jax.random.fold_in(root, number) for purpose, number in _PURPOSES.items()}
+        self._order_key, self.key = keys.pop("order"), keys.pop("training")
+        self._image_keys = batches.Keys(**keys)
         self.report = self._source = None
         with contextlib.ExitStack() as stack:
             self._workdir = stack.enter_context(job.open())
@@ -144,11 +146,9 @@ class Run:
         return f"step {step} of {self._plan.total_steps}"
 
     def block(self, split: Split, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
-        """Makes (images, labels) of the block that holds the next step, on the devices of `mesh`.
+        """Makes (images, labels) of the block that holds the next step, on the devices of the row `mesh`.
 
-        Args:
-          split: training images, on these devices or on the host; the same in every call.
-          mesh: one row, the same in every call.
+        Split and mesh are the same in every call; the training images lie on these devices or on the host.
         """
         begin = self.step - self.offset
         if self._source is None:
@@ -181,8 +181,7 @@ class Run:
         A finished run whose last checkpoint was lost is trained to its end again: on other hardware to another model,
         which final.json then names.
         """
-        trained_now = self.report is not None
-        if trained_now or not finished(self._workdir):
+        if self.report is not None or not finished(self._workdir):
             final = {"step": int(state.step), "digest": digest(state), "num_classes": self._classes}
             if (read_final(self._workdir) or final)["digest"] != final["digest"]:
                 log.warning("%s was trained again and is another model than before.", self._workdir)
@@ -230,22 +229,18 @@ class _Report:
         rate = len(loss) * self._plan.batch_size / (now - self._last)
         self._last, self._step = now, step
         self._calls += 1
-        if self._calls == 2:  # the first time contains a compile
-            self._warn_if_long((self._plan.total_steps - step) * self._plan.batch_size / rate / 3600, rate)
+        hours = (self._plan.total_steps - step) * self._plan.batch_size / rate / 3600
+        if self._calls == 2 and hours >= 1:  # the first time contains a compile
+            smaller = "" if self._network == _SMALL else f"a smaller network (--config.model.name={_SMALL}) or "
+            log.warning(
+                "%.3g images/s: about %.1f hours are left for this model. Faster: an accelerator, %sfewer epochs "
+                "(--config.train.epochs=N, now %d).", rate, hours, smaller, self._plan.train.epochs,
+            )  # fmt: skip
         self._bar.set_postfix_str(f"loss {loss.mean():.3f}, {rate:,.0f} images/s", refresh=False)
         self._bar.update(len(loss))
         self._reported.append(metrics)
         if step % self._plan.block_steps == 0:
             self.write_line()
-
-    def _warn_if_long(self, hours, rate):
-        if hours < _LONG_HOURS:
-            return
-        smaller = "" if self._network == _SMALL else f"a smaller network (--config.model.name={_SMALL}) or "
-        log.warning(
-            "%.3g images/s: about %.1f hours are left for this model. Faster: an accelerator, %sfewer epochs "
-            "(--config.train.epochs=N, now %d).", rate, hours, smaller, self._plan.train.epochs,
-        )  # fmt: skip
 
     def write_line(self):
         """Writes the line of the steps since the line before: a block, or fewer steps where the run stops."""
@@ -263,9 +258,7 @@ class _Report:
 
 
 def training_seconds(path: str | pathlib.Path, batch_size: int) -> float:
-    """Sums the seconds of training in a metrics.jsonl.
-
-    Compilation is included, time between interrupted runs is not.
+    """Sums the seconds of training in a metrics.jsonl, with compilation, without the time between interrupted runs.
 
     Raises:
       DamagedFileError: a line that does not report a block.
@@ -298,15 +291,11 @@ def _damaged(path, number, wrong):
 
 
 class MetricsLog:
-    """Appends to `metrics.jsonl`, one JSON line a block of steps; of many processes only the first writes.
+    """Appends to `metrics.jsonl`, one JSON line a block of steps, from `step` on; of many processes only the first writes.
 
-    The first write drops the lines that a killed run wrote after its last checkpoint. Before it there is
-    no file, so that a run refused before its first step leaves no result.
-
-    Args:
-      path: the file.
-      step: first step of the run.
-      tensorboard: write the same numbers to the folder `tensorboard` beside the file.
+    The first write drops the lines that a killed run wrote after its last checkpoint. Before it there is no file, so
+    that a run refused before its first step leaves no result. With `tensorboard` the folder of that name beside the
+    file gets the same numbers.
 
     Raises:
       DamagedFileError: a line that does not report a block.
@@ -316,9 +305,8 @@ class MetricsLog:
         self._file = self._events = None
         self._path, self._step, self._tensorboard = pathlib.Path(path), step, tensorboard
         self._writes = Workdir(self._path.parent).writes
-        if not self._writes:
-            return
-        self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
+        if self._writes:
+            self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
 
     def _open(self):
         files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in self._kept))

@@ -22,7 +22,6 @@ RELEASED = {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0), "init": "xavier"}
 """Their values where config.train.reading is `code`: the overlap papers' code does not normalise."""
 _WHITENED_IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
 _EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up
-_HEAD, _BACKBONE = "head", "backbone"
 
 
 class Spec(NamedTuple):
@@ -60,47 +59,29 @@ def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.
       a tenth of it after 20 and 30 of 40 epochs).
     * `cosine`: half a cosine from learning_rate to 0 over all steps, after warmup_epochs of linear warm-up.
     * `triangle`: linearly from 0 to learning_rate at warmup_epochs, then linearly to 0 at the end.
-
-    Args:
-      train: settings of the training.
-      steps_per_epoch: number of steps.
     """
-    if train.schedule == "step":
-        decays = {step: train.decay_factor for step in _milestone_steps(train, steps_per_epoch)}
-        return _of_whole_steps(optax.piecewise_constant_schedule(train.learning_rate, decays))
     warmup, end = train.warmup_epochs * steps_per_epoch, max(1, train.epochs * steps_per_epoch)
     start = 0.0 if warmup else train.learning_rate
-    if train.schedule == "cosine":
-        return _of_whole_steps(optax.warmup_cosine_decay_schedule(start, train.learning_rate, int(warmup), end))
-    # Without a warm-up the first corner coincides with the second, whose value counts.
-    corners, rates = [0.0, warmup, end], [start, train.learning_rate, 0.0]
-    corners, rates = jnp.array(corners, jnp.float32), jnp.array(rates, jnp.float32)
-    return _of_whole_steps(lambda step: jnp.interp(step, corners, rates))
-
-
-def _of_whole_steps(schedule):
-    """Makes a schedule of whole steps from a schedule of float32 steps: optax would mix the two types."""
-    return lambda step: schedule(jnp.asarray(step, jnp.float32))
+    if train.schedule == "step":
+        decays = {step: train.decay_factor for step in _milestone_steps(train, steps_per_epoch)}
+        schedule = optax.piecewise_constant_schedule(train.learning_rate, decays)
+    elif train.schedule == "cosine":
+        schedule = optax.warmup_cosine_decay_schedule(start, train.learning_rate, int(warmup), end)
+    else:  # Without a warm-up the first corner coincides with the second, whose value counts.
+        corners = jnp.array([0.0, warmup, end], jnp.float32)
+        rates = jnp.array([start, train.learning_rate, 0.0], jnp.float32)
+        schedule = functools.partial(jnp.interp, xp=corners, fp=rates)
+    return lambda step: schedule(jnp.asarray(step, jnp.float32))  # optax would mix whole and float32 steps
 
 
 def _milestone_steps(train, steps_per_epoch):
     return tuple(int(epoch) * steps_per_epoch for epoch in train.milestones)
 
 
-class _Descent(NamedTuple):
-    """The settings that an optimiser depends on, a subset of `TrainSettings`; equal ones share one optimiser."""
-
-    epochs: int
-    schedule: str
-    learning_rate: float
-    milestones: tuple[int, ...]
-    decay_factor: float
-    warmup_epochs: float
-    weight_decay: float
-    momentum: float
-    nesterov: bool
-    reading: str
-    frozen: str
+_OF_THE_OPTIMIZER = (  # the settings of `TrainSettings` that an optimiser depends on
+    *("epochs", "schedule", "learning_rate", "milestones", "decay_factor", "warmup_epochs", "weight_decay"),
+    *("momentum", "nesterov", "reading", "frozen"),
+)
 
 
 def make_optimizer(train: TrainSettings, steps_per_epoch: int) -> optax.GradientTransformation:
@@ -111,11 +92,12 @@ def make_optimizer(train: TrainSettings, steps_per_epoch: int) -> optax.Gradient
 
     Equal settings give the same object: jit compares optimisers by identity, and a study shares one compile.
     """
-    return _optimizer(_Descent(*(getattr(train, name) for name in _Descent._fields)), steps_per_epoch)
+    return _optimizer(tuple((name, getattr(train, name)) for name in _OF_THE_OPTIMIZER), steps_per_epoch)
 
 
 @functools.lru_cache(maxsize=16)
 def _optimizer(settings, steps_per_epoch):
+    settings = TrainSettings(**dict(settings))
     momentum = optax.trace(decay=settings.momentum, nesterov=settings.nesterov)
     if settings.reading == "code":  # the released code makes a new optimiser at each milestone
         momentum = _forgetting(momentum, _milestone_steps(settings, steps_per_epoch))
@@ -124,20 +106,17 @@ def _optimizer(settings, steps_per_epoch):
         momentum,
         optax.scale_by_learning_rate(learning_rate_schedule(settings, steps_per_epoch)),
     )
-    parts = {_HEAD: descent, _BACKBONE: optax.set_to_zero()}
-    return optax.multi_transform(parts, _parts) if settings.frozen else descent
 
+    def parts(params):
+        return jax.tree_util.tree_map_with_path(lambda path, _: "head" if of_head(path) else "backbone", params)
 
-def _parts(params):
-    return jax.tree_util.tree_map_with_path(lambda path, _: _HEAD if of_head(path) else _BACKBONE, params)
+    both = {"head": descent, "backbone": optax.set_to_zero()}
+    return optax.multi_transform(both, parts) if settings.frozen else descent
 
 
 def of_head(path: tuple[Any, ...]) -> bool:
-    """Returns True if a path in a pytree leads to a parameter of the last layer.
-
-    Every network calls this layer `head`; each exit has one.
-    """
-    return any(getattr(entry, "key", None) == _HEAD for entry in path)
+    """Returns True if a path in a pytree leads to a parameter of the last layer, `head` in every network; exits have one."""
+    return any(getattr(entry, "key", None) == "head" for entry in path)
 
 
 def _forgetting(transformation, steps):
@@ -158,19 +137,13 @@ def _forgetting(transformation, steps):
 
 def build_model(spec: Spec, num_classes: int, image_size: int) -> tuple[nnx.GraphDef, nnx.State, nnx.State]:
     """Builds the Flax module of a model, split into (graphdef, params, statistics)."""
-    options = network_options(spec)
-    model = models.build(spec.model["name"], num_classes, seed=spec.seed, image_size=image_size, **options)
+    model = models.build(num_classes=num_classes, seed=spec.seed, image_size=image_size, **spec.model)
     return nnx.split(model, nnx.Param, ...)
 
 
 def abstract_model(spec: Spec, num_classes: int, image_size: int) -> nnx.Module:
     """Builds the same module with shapes in place of arrays (`models.abstract`)."""
-    return models.abstract(spec.model["name"], num_classes, image_size=image_size, **network_options(spec))
-
-
-def network_options(spec: Spec) -> dict[str, Any]:
-    """Lists the options of the network: config.model without the name."""
-    return {key: value for key, value in spec.model.items() if key != "name"}
+    return models.abstract(num_classes=num_classes, image_size=image_size, **spec.model)
 
 
 def initial_state(params: Any, statistics: Any, optimizer: optax.GradientTransformation) -> TrainState:
@@ -204,20 +177,13 @@ def whitening_filters(
 
 
 def whitened(state: TrainState, images: np.ndarray | jax.Array) -> TrainState:
-    """Fits the variable `whitening` of a model, if it has one, to the first training images.
-
-    Args:
-      state: state of a fresh model.
-      images: uint8 [N, H, W, 3].
-    """
+    """Fits the variable `whitening` of a fresh model, if it has one, to the first training images, uint8 [N, H, W, 3]."""
     if "whitening" not in state.statistics:
         return state
     statistics = state.statistics
-    normalize = statistics["normalize"]
-    size = statistics["whitening"].shape[0]
-    kernel = whitening_filters(
-        distributed.fetch(images[:_WHITENED_IMAGES]), size, normalize["mean"][...], normalize["std"][...]
-    )
+    mean, std = (statistics["normalize"][name][...] for name in ("mean", "std"))
+    first, size = distributed.fetch(images[:_WHITENED_IMAGES]), statistics["whitening"].shape[0]
+    kernel = whitening_filters(first, size, mean, std)
 
     def fill(path, leaf):
         if path[0].key != "whitening":

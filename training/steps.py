@@ -53,7 +53,7 @@ class Loss:
     mixup: bool = False
 
     def __post_init__(self):
-        if problem := next(_exclusive(self), None):
+        for problem in _exclusive(self):
             raise ValueError(problem)
 
     @classmethod
@@ -63,28 +63,26 @@ class Loss:
 
     def prepare(self, images: jax.Array, key: jax.Array) -> tuple[jax.Array, Any]:
         """Makes the network's input [V, H, W, 3] of the images of a step, and the mixture that `__call__` takes."""
-        mixture = None
+        mixture = draw_mixture(key, images.shape[0]) if self.mixup else None
         if self.stability_weight:
             images = with_noise(images, key, self.stability_noise)
-        if self.mixup:
-            mixture = draw_mixture(key, images.shape[0])
+        if mixture:
             images = mix(images, *mixture)
         return images.reshape(-1, *images.shape[-3:]), mixture
 
     def __call__(self, logits: jax.Array, labels: jax.Array, mixture: Any) -> tuple[jax.Array, jax.Array]:
         """Computes (loss, logits of the clean images) from the logits [V, C] of a step's input."""
+        entropy = functools.partial(cross_entropy, smoothing=self.label_smoothing)
         if self.jsd_weight:
-            clean, first_view, second_view = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
-            return jsd_loss(clean, first_view, second_view, labels, self.jsd_weight), clean
+            views = jnp.moveaxis(logits.reshape(labels.shape[0], 3, -1), 1, 0)
+            return jsd_loss(*views, labels, self.jsd_weight), views[0]
         if self.stability_weight:
             clean, noisy = jnp.moveaxis(logits.reshape(labels.shape[0], 2, -1), 1, 0)
-            loss = cross_entropy(clean, labels, self.label_smoothing)
-            return loss + self.stability_weight * disagreement(clean, noisy), clean
+            return entropy(clean, labels) + self.stability_weight * disagreement(clean, noisy), clean
         if self.mixup:
             share, order = mixture
-            loss = cross_entropy(logits, labels, self.label_smoothing, share)
-            return loss + cross_entropy(logits, labels[order], self.label_smoothing, 1 - share), logits
-        return cross_entropy(logits, labels, self.label_smoothing), logits
+            return entropy(logits, labels, weights=share) + entropy(logits, labels[order], weights=1 - share), logits
+        return entropy(logits, labels), logits
 
 
 def problems_of_loss(train: TrainSettings) -> Iterator[str]:
@@ -144,9 +142,7 @@ def train_models_block(
       mesh: (M, devices for each model).
       states: TrainState with leaves [M, ...], donated.
       images, labels: [M K, B, ...] and [M K, B], the models' blocks one after another, B split over 'data'.
-      keys: typed keys [M].
-      graphdef, optimizer, loss, norm_groups, condense_steps: as `train_block`.
-      spans: int32 [M, 2], the `span` of each model; None is all K steps.
+      keys, spans: typed keys [M] and int32 [M, 2], the `key` and `span` of each model; others as `train_block`.
 
     Returns:
       (states, {"loss": [M K], "accuracy": [M K]}).
@@ -187,9 +183,7 @@ def train_block(
     trained on the sum of their losses; the accuracy is the last exit's.
 
     Args:
-      graphdef: static half of the model.
-      optimizer: optax transformation.
-      state: TrainState.
+      graphdef, optimizer, state: static half of the model, optax transformation, TrainState.
       images: uint8, or float32 in [0, 1], [K, B, H, W, 3]; with a JSD weight [K, B, 3, H, W, 3], clean and two views.
       labels: int32 [K, B].
       key: root key of the run; dropout, noise and mixtures of step s use `fold_in(key, s)`.
@@ -203,9 +197,6 @@ def train_block(
     Returns:
       (state, {"loss": [K], "accuracy": [K]}), loss and accuracy over each whole batch (of clean
       images, with JSD; of mixtures against their first labels, with mixup).
-
-    Raises:
-      AssertionError: images and labels do not belong together.
     """
     chex.assert_rank([images, labels], [6 if loss.jsd_weight else 5, 2])
     chex.assert_equal_shape_prefix([images, labels], 2)
@@ -282,16 +273,9 @@ def jsd_loss(
         of it. All three come from one forward pass of 3 B images: BatchNorm sees them together.
       labels: int [B].
       weight: factor of the divergence; 0 leaves the cross-entropy.
-
-    Returns:
-      float32 scalar.
-
-    Raises:
-      ValueError: logits of different shapes, or labels that do not belong to them.
     """
-    shapes = [logits.shape for logits in (logits_clean, logits_one, logits_two)]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 2 or labels.shape != shapes[0][:1]:
-        raise ValueError(f"expected three logits [B, C] and labels [B], found {shapes} and {labels.shape}")
+    chex.assert_equal_shape([logits_clean, logits_one, logits_two])
+    chex.assert_shape(labels, logits_clean.shape[:-1])
     logits = jnp.stack([logits_clean, logits_one, logits_two]).astype(jnp.float32)
     entropy = optax.softmax_cross_entropy_with_integer_labels(logits[0], labels).mean()
     log_p = jax.nn.log_softmax(logits)
@@ -302,15 +286,12 @@ def jsd_loss(
 
 
 def with_noise(images: jax.Array, key: jax.Array, noise: float) -> jax.Array:
-    """Puts a noisy copy x + U(-u, u), which may leave [0, 1], beside each image x.
+    """Puts a noisy copy x + U(-u, u), which may leave [0, 1], beside each image x: float32 [B, 2, H, W, 3].
 
     Args:
       images: uint8, or float32 in [0, 1], [B, H, W, 3].
       key: key of the step.
       noise: u, drawn for each pixel and channel.
-
-    Returns:
-      float32 [B, 2, H, W, 3].
     """
     clean = to_float(images)
     drawn = jax.random.uniform(jax.random.fold_in(key, _NOISE), images.shape, minval=-noise, maxval=noise)
@@ -332,12 +313,8 @@ def draw_mixture(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     H. Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018, draw one t from Beta(a, a) for a batch;
     the code of Hendrycks's and Dietterich's draft draws t from U(0, 1), a = 1, for each image, and so does this.
 
-    Args:
-      key: key of the step.
-      number: number of images, B.
-
     Returns:
-      (share, order): t, float32 [B], and the partner of each image, int32 [B].
+      (share, order): t, float32 [B], and the partner of each of the B = `number` images, int32 [B].
     """
     share_key, order_key = jax.random.split(jax.random.fold_in(key, _MIXTURE))
     return jax.random.uniform(share_key, (number,)), jax.random.permutation(order_key, number)

@@ -1,4 +1,4 @@
-"""Images that are not on the device: training blocks read ahead by Grain, test sets read in pieces.
+"""Device memory: images that lie there or are read ahead from the host, and batches whose steps fit.
 
 Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the views
 of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches are equal, bit
@@ -7,6 +7,7 @@ for bit, to batches of images on the device.
 
 import contextlib
 import functools
+import math
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -19,11 +20,13 @@ from jax.sharding import Mesh
 from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
+from runtime.settings import SettingsError
 from training.batches import Plan
 
 _FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies want the rest
 _THREADS = 16  # they wait for the disk; copying itself is bound by memory
 _PIECE_BYTES = 2**30
+_NO_ROOM = "RESOURCE_EXHAUSTED"  # a TPU's compiler says so of a program that does not fit
 
 
 def place_splits(
@@ -37,29 +40,21 @@ def place_splits(
         memory, training images first. On a CPU the machine's memory counts; each device holds a copy.
       mesh: devices.
       placed: names of the splits to place; the others are returned as they are.
-
-    Raises:
-      ValueError: another placement.
     """
-    if placement not in ("auto", "device", "stream"):
-        raise ValueError(f"expected config.dataset.placement auto, device or stream, found {placement!r}")
     free = _free_bytes(mesh)
-    splits = []
-    for name in ("train", "test"):
-        split = getattr(dataset, name)
+    splits = {"train": dataset.train, "test": dataset.test}
+    for name, split in splits.items():
         if name not in placed:
-            splits.append(split)
             continue
         size = split.images.nbytes
         too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # on any of many processes
-        if placement == "device" or (placement == "auto" and not too_large):
-            splits.append(split.to_device(meshes.replicated(mesh)))
-            free -= size
-        else:
+        if placement == "stream" or too_large:
             gigabytes = f"{size / 1e9:.1f} GB, {free / 1e9:.1f} GB free on the device"
             log.info("The %s images of %s are streamed from the host (%s).", name, dataset.name, gigabytes)
-            splits.append(split)
-    return tuple(splits)
+        else:
+            splits[name] = split.to_device(meshes.replicated(mesh))
+            free -= size
+    return tuple(splits.values())
 
 
 def fits(size: float, free: float) -> bool:
@@ -120,19 +115,21 @@ class Stream:
         threads = min(_THREADS, plan.block_steps)
         steps = grain.MapDataset.source(_Steps(split, plan, orders))[begin:]
         steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=plan.block_steps))
-        blocks = steps.batch(plan.block_steps).map(lambda block: tuple(_put(part, sharding) for part in block))
+
+        def put(part):  # [K, B, ...] on the devices of all processes, as [K B, ...]
+            part = part.reshape(-1, *part.shape[2:])
+            return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
+
+        blocks = steps.batch(plan.block_steps).map(lambda block: tuple(map(put, block)))
         # One block waits on the device, another is on its way while that one is handed over.
         self._blocks = iter(ThreadPrefetchIterDataset(blocks, prefetch_buffer_size=1))
 
     def take(self, step: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Takes the block of steps that begins at `step`.
+        """Takes the block of steps that begins at `step`; raises ValueError if another block comes next.
 
         Returns:
-          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]); `doubled` says which
-          views are the corrupted copies of the code reading.
-
-        Raises:
-          ValueError: another block comes next.
+          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]): the views, and which of them are the corrupted
+          copies of the code reading.
         """
         if step != self._next:
             raise ValueError(f"expected the block at step {self._next}, which comes next, found {step}")
@@ -164,12 +161,6 @@ class _Steps:
         number = len(self._split)
         image_number = views % number
         return self._split.images[image_number], np.asarray(self._split.labels)[image_number], views >= number
-
-
-def _put(part, sharding):
-    """Puts a part [K, B, ...] of a block on the devices of all processes, as [K B, ...]."""
-    part = part.reshape(-1, *part.shape[2:])
-    return jax.make_array_from_callback(part.shape, sharding, lambda index: part[index])
 
 
 def piece_size(batch_size: int, image_bytes: int) -> int:
@@ -205,3 +196,76 @@ def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
             if start < len(split):
                 ahead = thread.submit(part, start)
             yield current
+
+
+def beyond_arguments(program: jax.stages.Compiled) -> int:
+    """Counts a program's bytes on a device beside its arguments: temporaries, code, results in new places."""
+    sizes = program.memory_analysis()
+    results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    return sizes.temp_size_in_bytes + results + sizes.generated_code_size_in_bytes
+
+
+def check_memory(
+    mesh: Mesh,
+    lower: Callable[[jax.Array, jax.Array], jax.stages.Lowered],
+    images: jax.Array,
+    labels: jax.Array,
+    parts: int,
+) -> None:
+    """Refuses a block of steps that does not fit; does nothing where devices do not tell their free memory.
+
+    The arguments of the block, and a dataset, are in place when free memory is measured. Beside the steps there must
+    be room for the images of the next block, which are made meanwhile. Without this check the allocator fails minutes
+    after the start and names neither the setting nor a size that fits.
+
+    Args:
+      mesh: (M, devices for each model).
+      lower: lowers the block for images and labels; JAX compiles it once, for this and the first call.
+      images, labels: the first block, [M K, B, ...].
+      parts: batches are multiples of this number.
+
+    Raises:
+      SettingsError: it does not fit; names the largest batch that does.
+    """
+    free = free_bytes(mesh)
+    if free is None:
+        return
+    batch = images.shape[1]
+    needed = _needed(lower, images, labels, batch)
+    if not distributed.anyone(needed > free):
+        return
+    too_large = smaller = batch
+    while smaller := smaller // 2 // parts * parts:
+        of_smaller = _needed(lower, images, labels, smaller)
+        if not distributed.anyone(of_smaller > free):  # all compile the same sizes
+            break
+        too_large = smaller
+    advice = "no batch fits"
+    if smaller:  # the largest that fits, by the needs of a smaller one
+        largest = min(int(smaller * free / of_smaller), too_large - 1) // parts * parts
+        advice = f"the largest that fits is about {largest} ({smaller} need {gib(of_smaller)})"
+    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"
+    raise SettingsError(
+        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {mesh.devices.flat[0].device_kind}, found "
+        f"{batch}, {found}; {advice}. Fewer models at once (config.study.parallel) leave more devices to each"
+    )
+
+
+def _needed(lower, images, labels, batch):
+    """Counts bytes beside the arguments for batches of another size; infinite where the compiler refuses."""
+    sized = [
+        jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
+        for array in (images, labels)
+    ]
+    local = math.prod(images.sharding.shard_shape(sized[0].shape)) * images.dtype.itemsize
+    try:
+        return beyond_arguments(lower(*sized).compile()) + local
+    except jax.errors.JaxRuntimeError as error:
+        if _NO_ROOM not in str(error):
+            raise
+        return math.inf
+
+
+def gib(number: float) -> str:
+    """Writes bytes as GiB."""
+    return f"{number / 2**30:.3g} GiB"

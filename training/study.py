@@ -1,4 +1,4 @@
-"""A study: its data, the config, the name and the folder of each of its models, and the training of missing ones."""
+"""A study: its data, the config, the name and the folder of each of its models, and the training of missing models."""
 
 import dataclasses
 import functools
@@ -69,14 +69,10 @@ def load_data(
     placed: Collection[str] = ("train", "test"),
     listed: str = "",
 ) -> tuple[Dataset, Split, Split]:
-    """Loads (dataset, train split, test split), uint8, on the mesh where they fit.
+    """Loads (dataset, train split, test split), uint8, on the mesh where they fit (`stream.place_splits`).
 
-    Args:
-      config: config of the command.
-      mesh: splits that fit are replicated over it, see `stream.place_splits`.
-      mixed: with the training images of config.train.mix_in too, as for training.
-      placed: splits to place; the others stay on the host.
-      listed: file of `data.listed` with the test images to keep; "" keeps all.
+    With `mixed` the training images of config.train.mix_in are among them, as for training. Only the splits `placed`
+    leave the host. The file `listed` (`data.listed`) names the test images to keep; "" keeps all.
     """
     dataset = load_dataset(config, mixed)
     if listed:
@@ -90,38 +86,39 @@ def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = data.load(**given)
     if mixed and config.train.mix_in.name:
-        dataset = union(dataset, _load_mixed_in(given | {k: v for k, v in config.train.mix_in.items() if v}))
+        try:
+            dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
+        except (FileNotFoundError, ValueError) as error:
+            raise type(error)(f"config.train.mix_in: {error}") from None
     if config.get("ranges"):
         ranges.check_image_shape(config.ranges, dataset.image_shape)
     return dataset
 
 
-def _load_mixed_in(given):
-    try:
-        return data.load(**given)
-    except (FileNotFoundError, ValueError) as error:
-        raise type(error)(f"config.train.mix_in: {error}") from None
-
-
 def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple[Dataset, Split, Split]:
     """Loads data as `load_data` for a run in a workdir, with the images of config.train.mix_in.
 
-    Mixed images are recorded in data.json of the workdir; a run that began with other ones is refused (WorkdirError).
+    Mixed images are recorded in data.json of the workdir; a run that began with other images is refused (WorkdirError).
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
     if config.train.mix_in.name:
-        _record_data(workdir, dataset)
+        record = {"name": dataset.name, **dataset.provenance}
+        if workdir.exists("data.json"):
+            before, now = map(_digests, (workdir.read_json("data.json"), record))
+            settings.check_equal(before, now, f"{workdir} was trained on other images")
+        workdir.write_json("data.json", record)
     return dataset, *splits
+
+
+def _digests(record):
+    sources = (("first", record), ("mixed_in", record["mixed_in"]))
+    return {name: source.get("train", {}).get("sha256", {}) for name, source in sources}
 
 
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:
     """Extracts from a study's config the settings that determine one of its models.
 
-    Args:
-      config: config of the study.
-      corruption: the model's augmentation, see `augmentation.members`.
-      seed: seed of the model.
-      devices: number of devices over which its batches are split.
+    `corruption` is the model's augmentation (`augmentation.members`); its batches are split over `devices` devices.
 
     Raises:
       ValueError: an unknown corruption or scheme, or another setting of BatchNorm.
@@ -144,9 +141,8 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
             model.train.transforms = os.path.abspath(model.train.scheme.partition("=")[2])
         model.train.scheme = name
     options = model.train.corruption_options.to_dict()
-    model.train.corruption_options = {
-        name: options[name] for name in augmentation.members(corruption) if name in options
-    }
+    members = augmentation.members(corruption)
+    model.train.corruption_options = {name: options[name] for name in members if name in options}
     return model
 
 
@@ -159,13 +155,7 @@ def with_scheme(config: ConfigDict, training: str) -> ConfigDict:
 
 
 def finetuned_config(config: ConfigDict, standard: ConfigDict, corruption: str, devices: int = 1) -> ConfigDict:
-    """Makes the `model_config` of a model that starts from the standard one and has its seed.
-
-    Args:
-      config: config of the study.
-      standard: `model_config` of its standard model.
-      corruption, devices: as for `model_config`.
-    """
+    """Makes the `model_config` of a model that starts from the standard one, whose config and seed `standard` has."""
     model = model_config(config, corruption, standard.seed, devices)
     model.train.update(config.study.finetune)
     model.start = {"train": standard.train.to_dict()}  # a different base model must change the config
@@ -210,11 +200,7 @@ def comment(config: ConfigDict, record: Mapping[str, Any], *more: str) -> str:
 
 
 def refuse_checkpoint(config: ConfigDict) -> None:
-    """Refuses to start a training run from a checkpoint file.
-
-    Raises:
-      ValueError: config.model.checkpoint names one.
-    """
+    """Raises ValueError where config.model.checkpoint names a file: no training starts from it."""
     if config.model.get("checkpoint"):
         raise ValueError(
             "config.model.checkpoint is for eval.py, tools.calibrate and tools.msd, found it in training; to train "
@@ -223,11 +209,7 @@ def refuse_checkpoint(config: ConfigDict) -> None:
 
 
 def refuse_unnamed(config: ConfigDict) -> None:
-    """Refuses settings that the names of a study's models do not tell (`name_of`).
-
-    Raises:
-      ValueError: stability training, mixup, frozen weights, or enhanced training images.
-    """
+    """Raises ValueError for stability training, mixup, frozen weights and enhancements: no model of a study is named so."""
     for section, train in (("train", config.train), ("study.finetune", config.study.finetune)):
         for key in ("enhance", "stability_weight", "stability_noise", "mixup", "frozen"):
             plain = SETTINGS[f"train.{key}"].default
@@ -238,28 +220,13 @@ def refuse_unnamed(config: ConfigDict) -> None:
                 )
 
 
-def _record_data(workdir, dataset):
-    """Records the training images in data.json; refuses (WorkdirError) to go on with other ones."""
-    record = {"name": dataset.name, **dataset.provenance}
-    if workdir.exists("data.json"):
-        before = workdir.read_json("data.json")
-        settings.check_equal(_digests(before), _digests(record), f"{workdir} was trained on other images")
-    workdir.write_json("data.json", record)
-
-
-def _digests(record):
-    sources = (("first", record), ("mixed_in", record["mixed_in"]))
-    return {name: source.get("train", {}).get("sha256", {}) for name, source in sources}
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Trainings:
     """The models of a study, one for each training and seed, and their training images.
 
     Attributes:
       config: config of the study.
-      trainings: augmentations (see `augmentation.members`) or schemes,
-        `standard` among them where others start from it.
+      trainings: augmentations (`augmentation.members`) or schemes, `standard` among them where others start from it.
       seeds: seeds of the models of each training.
       workdir: folder of the study.
       dataset: gives the number of classes.
@@ -279,7 +246,19 @@ class Trainings:
     mesh: Mesh
 
     def __post_init__(self):
-        _refuse_single(self.config)
+        """Refuses settings of a single training run."""
+        refuse_checkpoint(self.config)
+        train = self.config.train
+        if train.init_from not in ("", augmentation.STANDARD):
+            raise ValueError(
+                f"expected config.train.init_from '' or 'standard' in a study, found {train.init_from!r}; "
+                "train.py starts from the model of any workdir"
+            )
+        if train.scheme:
+            raise ValueError(
+                f"expected config.train.scheme '' in a study, found {train.scheme!r}; tools.scheme_study trains "
+                "with each of config.study.schemes, train.py with one scheme"
+            )
 
     @functools.cached_property
     def _given(self) -> dict[str, str]:
@@ -291,17 +270,11 @@ class Trainings:
         return [(name, seed) for seed in self.seeds for name in self._given]
 
     def train(self) -> dict[Key, Model]:
-        """Trains every model that is not finished and reads the others back.
+        """Trains every model that is not finished and reads the others back: {(training, seed): (graphdef, state)}.
 
         config.study.parallel models train at once, on devices of their own, with one compiled train step. With
         config.train.init_from `standard`, the other models start from the standard one of their seed and train with
-        the settings of config.study.finetune, once all standard models are there.
-
-        Returns:
-          {(training, seed): (graphdef, state)}.
-
-        Raises:
-          NonFiniteLossError, SystemExit: as `loop.train_jobs`.
+        the settings of config.study.finetune, once all standard models are there. Raises as `loop.train_jobs`.
         """
         models = {}
         for part in self.train_in_parts():
@@ -311,11 +284,9 @@ class Trainings:
     def train_in_parts(self, at_most: int = 0) -> Iterator[dict[Key, Model]]:
         """Trains as `train` does and yields the models part by part, so that not all of them need be held at once.
 
-        Models of a part share one compiled train step: those with the JSD loss, with float32 images
-        and with uint8 images are apart from each other.
-
-        Args:
-          at_most: models of a part, rounded up to whole rounds of those that train at once; 0: all.
+        Models of a part share one compiled train step: models with the JSD loss, with float32 images and with uint8
+        images are apart from each other. A part has at most `at_most` models, rounded up to whole rounds of
+        models that train at once; 0 is no bound.
         """
         starts: dict[int, tuple[ConfigDict, TrainState]] = {}  # seed -> the standard model, where others start from it
         needs_starts = any(map(self._is_finetuned, self._keys))
@@ -389,18 +360,3 @@ class Trainings:
         if augmentation.is_scheme(training):
             return model_config(with_scheme(self.config, training), augmentation.STANDARD, seed, devices)
         return model_config(self.config, training, seed, devices)
-
-
-def _refuse_single(config):
-    """Refuses settings of a single training run."""
-    refuse_checkpoint(config)
-    if config.train.init_from not in ("", augmentation.STANDARD):
-        raise ValueError(
-            f"expected config.train.init_from '' or 'standard' in a study, found {config.train.init_from!r}; "
-            "train.py starts from the model of any workdir"
-        )
-    if config.train.scheme:
-        raise ValueError(
-            f"expected config.train.scheme '' in a study, found {config.train.scheme!r}; tools.scheme_study trains "
-            "with each of config.study.schemes, train.py with one scheme"
-        )

@@ -23,7 +23,7 @@ from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
 from corruptions.scoring.conditions import expand
 from runtime import meshes
-from training import augmentation, cli, rows, run, states, stream, study
+from training import augmentation, cli, run, states, stream, study
 from training.batches import Plan
 from training.checkpoint import KEPT
 from training.study import Trainings
@@ -111,7 +111,7 @@ def main(argv):
     jax.config.update("jax_platforms", "cpu")  # not a chip of this machine
     config, _ = cli.read_flags(argv)
     target, chips = TARGETS[flags.FLAGS.target], flags.FLAGS.chips
-    print(f"{chips} x {target.kind} of {rows.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
+    print(f"{chips} x {target.kind} of {stream.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
     print(pd.DataFrame(plan(config, target, chips)).to_string(index=False, float_format="{:.3g}".format, na_rep="-"))
 
 

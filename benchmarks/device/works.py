@@ -143,7 +143,7 @@ class Training:
         if self._corruption:
             half = images.shape[1] // 2
             flat, key = images[:, :half].reshape(-1, *images.shape[2:]), jax.random.key(turn)
-            corrupted = augmentation.augment(self._mesh, self._corruption, key, flat, jnp.arange(len(flat)))
+            corrupted = augmentation.corrupt_or_mix(self._mesh, self._corruption, key, flat, jnp.arange(len(flat)))
             images = images.at[:, :half].set(corrupted.reshape(images[:, :half].shape))
             images = jax.device_put(images, self._images.sharding)
         self._state, metrics = self._compiled(self._state, images, self._labels, self._key)

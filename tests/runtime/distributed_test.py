@@ -1,11 +1,11 @@
-"""Two real processes over loopback: they train one model like one process, stop together, and go on
-after a death.
-"""
+"""Two real processes over loopback: they train one model like one process, stop together, and go on after a death; signals."""
 
 import contextlib
 import json
 import signal
+import subprocess
 import sys
+import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,21 +16,17 @@ from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from training.checkpoint import Checkpoints
 
-TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"] + [
-    f"--config.{setting}"
-    for setting in (
-        "dataset.train_limit=64",
-        "dataset.test_limit=71",
-        "train.batch_size=32",
-        "train.epochs=8",
-        "eval.batch_size=32",
-        "train.checkpoint_epochs=2",
-    )
-]
-EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"] + [
-    "--config.eval.corruptions=('noc/hue',)",
-    "--config.eval.batch_size=32",
-]
+SMALL = (
+    "dataset.train_limit=64",
+    "dataset.test_limit=71",
+    "train.batch_size=32",
+    "train.epochs=8",
+    "eval.batch_size=32",
+)
+TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"]
+TRAIN += [f"--config.{setting}" for setting in (*SMALL, "train.checkpoint_epochs=2")]
+EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"]
+EVAL += ["--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"]
 STEPS = 16
 
 
@@ -167,6 +163,45 @@ def test_half_of_an_address_is_refused():
 def test_checkpoints_can_lie_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_CORRUPTIONS_CHECKPOINTS", str(tmp_path / "elsewhere"))
     monkeypatch.chdir(tmp_path)
-    with contextlib.closing(Checkpoints("runs/one/checkpoints")):
-        assert (tmp_path / "elsewhere" / "runs" / "one" / "checkpoints").is_dir()
-    assert not (tmp_path / "runs").exists()
+    for folder in ("runs/one/checkpoints", "../two/checkpoints"):
+        with contextlib.closing(Checkpoints(folder)):
+            assert (tmp_path / "elsewhere" / folder.removeprefix("../")).is_dir()
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+
+
+WAITS = """
+import sys, jax, jax.numpy as jnp
+from runtime import distributed, log
+log.configure()
+long = jax.jit(lambda x: jax.lax.while_loop(lambda y: y[0, 0] < 9, lambda y: y @ y, x))
+with distributed.watch_signals() as stop:
+    stop.stopping, stop.saved = (lambda: "stopping after step 3 of 9"), (lambda: "runs/a is saved at step 2 of 9")
+    endless = long(jnp.eye(500))
+    print("waits", flush=True)
+    if sys.argv[1] == "in polls" and not stop.passed(endless):
+        print("passed", flush=True)
+    endless.block_until_ready()
+"""
+
+
+@pytest.mark.parametrize("number, name", [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_a_process_that_waits_for_the_device_answers_and_a_second_control_c_ends_it(number, name):
+    waits = "in polls" if number == signal.SIGTERM else "for the device"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS, waits], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "waits\n"
+        began = time.monotonic()
+        process.send_signal(number)
+        assert process.stderr.readline() == f"{name}: stopping after step 3 of 9. (A second Ctrl-C ends at once.)\n"
+        if waits == "in polls":
+            assert process.stdout.readline() == "passed\n"
+            process.send_signal(signal.SIGTERM)  # a scheduler may send it again
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130 and time.monotonic() - began < 10
+        assert process.stderr.read() == "Ended at once by a second Ctrl-C; runs/a is saved at step 2 of 9.\n"
+    finally:
+        process.kill()

@@ -102,9 +102,7 @@ def test_permissions_follow_the_umask(tmp_path, write, mask):
         (tmp_path / "b").write_bytes(b"")
     finally:
         os.umask(before)
-    assert (
-        stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o666 & ~mask == stat.S_IMODE((tmp_path / "b").stat().st_mode)
-    )
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"] == [0o666 & ~mask] * 2
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -118,10 +116,7 @@ def test_what_is_written_is_read(tmp_path):
     arrays = {"x|0": np.arange(5.0), "y": np.zeros((0, 2), np.uint8)}
     files.write_arrays(tmp_path / "arrays.npz", arrays)
     content = (tmp_path / "arrays.npz").read_bytes()
-    for found in (
-        files.read_arrays(tmp_path / "arrays.npz"),
-        files.read_arrays("elsewhere.npz", content=content),
-    ):
+    for found in (files.read_arrays(tmp_path / "arrays.npz"), files.read_arrays("elsewhere.npz", content=content)):
         assert found.keys() == arrays.keys()
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array, strict=True)
@@ -156,18 +151,16 @@ def test_damaged_json_is_named_with_the_remedy(tmp_path, content):
         files.read_json(path, remedy="mend it")
 
 
-def test_json_of_another_type_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [("[1]", dict, "object, found list"), ("{}", list, "list, found object"), ("3", dict, "object, found int")],
+)
+def test_json_of_another_type_is_refused(tmp_path, content, kind, message):
     path = tmp_path / "value.json"
-    path.write_text("[1]")
-    with pytest.raises(DamagedFileError, match=r"value\.json: expected a JSON object, found list; move it away"):
-        files.read_json(path)
-    assert files.read_json(path, list) == files.read_json(path, None) == [1]
-    path.write_text("{}")
-    with pytest.raises(DamagedFileError, match="expected a JSON list, found object"):
-        files.read_json(path, list)
-    path.write_text("3")
-    with pytest.raises(DamagedFileError, match="expected a JSON object, found int"):
-        files.read_json(path)
+    path.write_text(content)
+    with pytest.raises(DamagedFileError, match=rf"value\.json: expected a JSON {message}; move it away"):
+        files.read_json(path, kind)
+    assert files.read_json(path, None) == json.loads(content)
 
 
 def test_damaged_arrays_are_named_with_size_and_remedy(tmp_path):
@@ -210,8 +203,7 @@ def test_what_is_not_there_is_not_called_damaged(tmp_path, read):
 def test_parts_of_killed_writers_are_removed(tmp_path):
     code = (
         "import os, sys; from runtime import files\n"
-        "with files.writing(sys.argv[1]) as file:\n"
-        "    file.write(b'1' * 10**6); os._exit(9)\n"
+        "with files.writing(sys.argv[1]) as file: file.write(b'1' * 10**6); os._exit(9)\n"
     )
     (tmp_path / "kept").write_text("")
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "value")]).returncode == 9
@@ -236,14 +228,17 @@ def test_a_folder_has_one_writer(tmp_path):
     assert second() == "entered\n"
 
 
+HOME = "/home/a"
+
+
 @pytest.mark.parametrize(
     ("xdg", "home", "expected"),
     [
-        ("", "/home/a", "/home/a/.cache"),
-        (None, "/home/a", "/home/a/.cache"),
+        ("", HOME, f"{HOME}/.cache"),
+        (None, HOME, f"{HOME}/.cache"),
         ("/x", "", "/x"),
         ("", None, None),
-        ("a", "/h", None),
+        ("a", HOME, None),
     ],
 )
 def test_caches_lie_in_one_absolute_folder(monkeypatch, xdg, home, expected):

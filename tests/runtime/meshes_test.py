@@ -10,7 +10,6 @@ from tests import checks
 from training import augmentation
 
 check = functools.partial(checks.check, "tests.training.mesh_checks", devices=8)
-check_runs = functools.partial(checks.check, "tests.training.mesh_run_checks", devices=8)
 
 
 def test_any_number_of_devices_trains_alike():
@@ -28,17 +27,17 @@ def test_any_number_of_devices_trains_alike():
 
 
 def test_rows_share_the_work_with_one_compiled_program():
-    check_runs("rows_share_the_work_and_one_program")
+    check("rows_share_the_work_and_one_program")
 
 
 @pytest.mark.slow
 def test_a_group_stopped_between_two_checkpoints_continues_to_the_same_bits():
-    check_runs("stopped_between_the_checkpoints_of_two_models")
+    check("stopped_between_the_checkpoints_of_two_models")
 
 
 @pytest.mark.slow
 def test_finetuned_models_in_rows():
-    check_runs("finetuned_models_wait_for_their_standard_model")
+    check("finetuned_models_wait_for_their_standard_model")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,8 @@ PATIENCE = 250  # seconds for what takes some ten on an idle machine
 
 
 def environment(devices, **more):
-    return (
-        compiling.environment()
-        | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices), "PYTHONPATH": str(ROOT)}
-        | more
-    )
+    own = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": str(devices), "PYTHONPATH": str(ROOT)}
+    return compiling.environment() | own | more
 
 
 def free_port():
@@ -30,9 +27,7 @@ def free_port():
 
 
 class Pair:
-    """Two processes of one device each; each has a folder of its own, as if it were a host without
-    a shared disk.
-    """
+    """Two processes of one device each, in folders of their own, as if they were hosts without a shared disk."""
 
     def __init__(self, folder, *command, differently=(), heartbeat=10):
         self.folders = [folder / "host0", folder / "host1"]

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import corruptions
-import data
 from corruptions import augment, registry
 from data.dataset import Split
 from runtime import meshes
@@ -24,8 +23,8 @@ random_box = jax.jit(batches.random_box, static_argnums=(1, 2))
 
 
 @pytest.fixture(scope="module")
-def split():
-    return data.load("shapes", train_limit=160, test_limit=70).train.to_device()
+def split(dataset):
+    return dataset.train.to_device()
 
 
 @pytest.fixture(scope="module")
@@ -64,20 +63,19 @@ def test_code_reading_shows_every_image_clean_and_corrupted(split, original):
 def test_mixture_deals_all_members(split, original):
     images = jnp.asarray(original[:32])
     key = jax.random.key(0)
-    mixed = np.asarray(augmentation.augment(MESH, "mixture=imagenet_noc", key, images, jnp.arange(32)))
+    mixed = np.asarray(augmentation.corrupt_or_mix(MESH, "mixture=imagenet_noc", key, images, jnp.arange(32)))
     members = augmentation.members("mixture=imagenet_noc")
     assert len(members) == 8
     for turn, name in enumerate(members):
-        alone = augmentation.augment(
-            MESH, name, jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8]
-        )
+        own = jax.random.fold_in(key, turn), images[turn::8], jnp.arange(32)[turn::8]
+        alone = augmentation.corrupt_or_mix(MESH, name, *own)
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
 def test_mixture_of_a_selected_benchmark_draws_its_levels(split, original, monkeypatch):
     monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
     images, index, key = jnp.asarray(original[:24]), jnp.arange(24), jax.random.key(0)
-    mixed = np.asarray(augmentation.augment(MESH, "mixture=bar", key, images, index))
+    mixed = np.asarray(augmentation.corrupt_or_mix(MESH, "mixture=bar", key, images, index))
     met = []
     for turn, name in enumerate(augmentation.members("mixture=bar")):
         own, at = jax.random.fold_in(key, turn), slice(turn, None, 2)
@@ -126,9 +124,8 @@ def test_crops_are_windows_of_the_padded_image(split, original):
 def test_the_scheme_works_on_every_image_after_mirror_and_crop(split):
     plain = tiny.block(split, crop=2)[2]
     found = tiny.block(split, crop=2, scheme="augmix=rotate+posterize")[2]
-    expected = augment.augment(
-        jax.random.key(9), plain.reshape(-1, 32, 32, 3), "augmix=rotate+posterize", dtype=np.float32
-    )
+    shown = plain.reshape(-1, 32, 32, 3)
+    expected = augment.augment(jax.random.key(9), shown, "augmix=rotate+posterize", dtype=np.float32)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found.reshape(-1, 32, 32, 3), expected, atol=1e-5)
     assert (np.abs(found - plain / 255.0).max((2, 3, 4)) > 0.02).mean() > 0.8

@@ -1,21 +1,23 @@
-"""What a machine does to a long run: a disk that fills, a clock that jumps. Real processes; the
-result is the same."""
+"""What happens to long runs: a disk that fills, a clock that jumps, a kill in the middle of a study; level memory. Real processes."""
 
-import contextlib
 import json
 import os
 import pathlib
 import resource
 import shlex
+import signal
 import subprocess
+import sys
 import time
 
+import numpy as np
 import pytest
 
-from runtime import workdirs
-from tests import compiling
+from analysis.overlap.measured import read_overlap
+from tests import compiling, processes
+from tests.analysis.made_up import read_counts
 from tests.processes import ROOT
-from tests.training.running import COMMAND, start, without_none
+from tests.training import tiny
 
 EPOCHS = 8
 LONGER = f"--config.train.epochs={EPOCHS}"
@@ -38,7 +40,7 @@ def environment(tmp_path_factory):
 
 def finish(workdir, environment):
     """Output of the run that begins or continues in `workdir`, and what it ended with."""
-    process = start(workdir, LONGER, **environment)
+    process = tiny.start(workdir, LONGER, **environment)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 0, output
     return output, json.loads((workdir / "final.json").read_text())
@@ -60,7 +62,7 @@ def expected(tmp_path_factory, environment):
 def stopped(tmp_path_factory, environment, expected):
     """(workdir, output) of a run whose disk was full after the first checkpoint."""
     workdir = tmp_path_factory.mktemp("stopped") / "run"
-    process = start(workdir, LONGER, **environment)
+    process = tiny.start(workdir, LONGER, **environment)
     while process.poll() is None and not (workdir / "checkpoints" / "5").exists():
         time.sleep(0.005)
     assert process.poll() is None
@@ -68,26 +70,6 @@ def stopped(tmp_path_factory, environment, expected):
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 1, output
     return workdir, output
-
-
-@contextlib.contextmanager
-def full_disk():
-    """No file of this process can grow: the limit on file sizes acts as a full disk does, for any
-    user."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_file_on_a_full_disk_keeps_its_old_value_and_is_named(tmp_path):
-    path = tmp_path / "value.json"
-    workdirs.write_json(path, {"a": 1})
-    with full_disk(), pytest.raises(OSError, match=r"too large: '.*value\.json'"):
-        workdirs.write_json(path, {"a": 2})
-    assert workdirs.read_json(path) == {"a": 1} and [p.name for p in tmp_path.iterdir()] == ["value.json"]
 
 
 def test_training_on_a_disk_that_fills_stops_with_one_message_and_keeps_its_checkpoints(stopped):
@@ -103,8 +85,7 @@ def test_a_second_process_compiles_nothing_anew(stopped, expected, environment):
 
 
 def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path, stopped, expected, environment):
-    """Each reading of the wall clock is years off, and the files of the run get dates of other
-    years."""
+    """Each reading of the wall clock is years off, and the files of the run get dates of other years."""
     workdir, _ = stopped
     (tmp_path / "sitecustomize.py").write_text(JUMPING_CLOCK)
     for number, path in enumerate(sorted(workdir.rglob("*"))):
@@ -129,20 +110,116 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
 
 @pytest.mark.slow
 def test_training_on_a_small_file_system(tmp_path, expected, environment):
-    """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user
-    namespaces)."""
+    """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user namespaces)."""
     can = subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "t", str(tmp_path)], capture_output=True)
     if can.returncode:
         pytest.skip("this machine lets users mount nothing")
-    command = shlex.join([*COMMAND, LONGER, f"--workdir={tmp_path / 'run'}"])
+    command = shlex.join([*tiny.COMMAND, LONGER, f"--workdir={tmp_path / 'run'}"])
     script = f"mount -t tmpfs -o size=3m t {tmp_path}; ({command}) && exit 9; mount -o remount,size=90m {tmp_path}; "
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", f"{script} {command} && cat {tmp_path}/run/final.json"],
         cwd=ROOT,
-        env=without_none(os.environ | environment),
+        env=tiny.without_none(os.environ | environment),
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
     assert "Resuming" in done.stderr and json.loads(done.stdout) == expected[0]
+
+
+# train.py as it is, but each line of metrics.jsonl also tells the memory of the process.
+PROBE = """
+import gc, pathlib, resource, sys
+import jax
+import train
+from runtime import command
+from training import cli, run
+
+def resident():
+    pages = pathlib.Path("/proc/self/statm")  # Linux; elsewhere the peak, which grows when memory does
+    return int(pages.read_text().split()[1]) * resource.getpagesize() if pages.exists() \\
+        else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+write = run.MetricsLog.write
+def probe(self, step, **values):
+    write(self, step, **values)
+    if step % 500 == 0:
+        gc.collect()
+        print("PROBE", step, resident(), len(jax.live_arrays()), flush=True)
+run.MetricsLog.write = probe
+cli.define_flags()
+command.run(train.main, cli.parse)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="resource is for POSIX systems")
+@pytest.mark.slow
+def test_memory_does_not_grow_over_2000_steps(tmp_path):
+    """20 epochs, with checkpoints: no array more is alive, and the process grows by less than 20 MiB."""
+    settings = ["train.epochs=20", "train.batch_size=8", "dataset.train_limit=800", "dataset.image_size=16"]
+    given = [*tiny.COMMAND[2:], *(f"--config.{s}" for s in settings), f"--workdir={tmp_path / 'run'}"]
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
+    done = processes.run([sys.executable, "-c", PROBE, *given], env=environment)
+    assert done.returncode == 0, done.stderr
+    found = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("PROBE")]
+    assert [step for step, _, _ in found] == [500, 1000, 1500, 2000], done.stdout
+    (_, early, arrays), *_, (_, late, arrays_late) = found
+    assert arrays_late <= arrays
+    grown = (late - early) / 2**20
+    assert grown < 20, f"grew by {grown:.0f} MiB over 1,500 steps"
+
+
+# Each model trains on a device of its own (25 images cannot be split over the two devices of a row), and XLA's thread
+# pool, whose size decides in which order sums are taken on a CPU, is as large for one device as for eight.
+SMALL = {"dataset.train_limit": 600, "dataset.test_limit": 200, "train.epochs": 10, "train.batch_size": 25}
+SMALL |= {"train.learning_rate": 0.05, "train.checkpoint_epochs": 1, "eval.batch_size": 100}
+SMALL |= {"study.corruptions": ("noc/border", "noc/hue")}
+LARGE = SMALL | {"dataset.image_size": 224, "dataset.train_limit": 300, "dataset.test_limit": 100, "train.epochs": 8}
+
+
+def start_study(workdir, settings, devices, parallel):
+    """The study as a user runs it, on `devices` virtual CPU devices, `parallel` models at once."""
+    settings = settings | {"study.parallel": parallel}
+    given = [f"--workdir={workdir}", *(f"--config.{k}={v}" for k, v in settings.items())]
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": str(devices), "NPROC": "8"}  # threads of the pool
+    return processes.Process([sys.executable, "overlap.py", *given], env=environment)
+
+
+def end(process):
+    _, errors = process.communicate(timeout=1500)
+    assert process.returncode == 0, errors
+    return errors
+
+
+def kill_in_the_middle(process, workdir, step):
+    """SIGKILL once some model has a checkpoint at `step`."""
+    while process.poll() is None and not list(workdir.glob(f"models/*/seed0/checkpoints/{step}")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not list(workdir.glob("models/*/seed0/final.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)  # three runs, each of which `end` gives 1,500 s: a loaded machine takes many times as long
+@pytest.mark.parametrize("settings", [SMALL, LARGE], ids=["32 pixels", "224 pixels"])
+def test_a_killed_study_in_rows_ends_like_one_device(tmp_path, settings):
+    """Bit for bit: parameters, counts and matrix."""
+    eight, one = tmp_path / "eight", tmp_path / "one"
+    kill_in_the_middle(start_study(eight, settings, 8, 3), eight, 24)
+    errors = end(start_study(eight, settings, 8, 3))
+    assert errors.count("Resuming") >= 1 and "expected" not in errors
+    end(start_study(one, settings, 1, 1))
+    assert json.loads((eight / "provenance.json").read_text())["device"].startswith("8 x")
+    for workdir in (eight, one):
+        assert json.loads((workdir / "compiles.json").read_text()) == {"train_models_block": 1, "network_logits": 1}
+    for model in ("standard", "noc.border", "noc.hue"):
+        final = [json.loads((workdir / f"models/{model}/seed0/final.json").read_text()) for workdir in (eight, one)]
+        assert final[0] == final[1], model  # the digest of all parameters
+    counts = [read_counts(workdir / "counts.csv") for workdir in (eight, one)]
+    assert counts[0] == counts[1] and len(counts[0]) == 9
+    (names, matrix), (_, other) = (read_overlap(workdir / "overlap.csv")[:2] for workdir in (eight, one))
+    assert names == ("noc/border", "noc/hue") and np.isfinite(matrix).all()
+    np.testing.assert_array_equal(matrix, other)

@@ -1,17 +1,20 @@
-"""The training loop: what a batch holds, resuming, one compile for a study, independence of the
-device count."""
+"""The training loop: what a batch holds, resuming, pieces of blocks, one compile for a study, independence of the devices."""
 
+import collections
 import json
 import os
 import random
+import shutil
 import signal
 import time
 
 import chex
+import jax
 import numpy as np
 import pytest
 from flax import nnx
 
+import data
 import models
 from corruptions.scoring.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
@@ -20,7 +23,6 @@ from models import condensenet
 from runtime import meshes, workdirs
 from tests.models import tiny as networks
 from tests.training import tiny
-from tests.training.running import checkpoints_begun, start
 from training import loop, steps, study
 
 
@@ -28,6 +30,11 @@ def run(config, dataset, workdir, mesh):
     workdir.mkdir(exist_ok=True)
     one = study.model_config(config, config.train.corruption, config.seed)
     return loop.train(one, dataset.train.to_device(), dataset.num_classes, workdir, mesh=mesh)[1]
+
+
+def lines(folder):
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [(line["step"], line["loss"], line["accuracy"]) for line in found]
 
 
 def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
@@ -42,21 +49,15 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "network_logits": 1}
 
 
-def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path):
-    first = run(tiny.config(), dataset, tmp_path, mesh)
-    lines = (tmp_path / "metrics.jsonl").read_text()
-    again = run(tiny.config(), dataset, tmp_path, mesh)
-    chex.assert_trees_all_equal(first, again)
-    assert (tmp_path / "metrics.jsonl").read_text() == lines
-    assert [json.loads(line)["step"] for line in lines.splitlines()] == [5, 10]
-
-
-def test_a_run_that_ended_before_it_was_marked_finished_is_marked(dataset, mesh, tmp_path):
-    run(tiny.config(), dataset, tmp_path, mesh)
-    mark, lines = (tmp_path / "final.json").read_text(), (tmp_path / "metrics.jsonl").read_text()
-    (tmp_path / "final.json").unlink()
-    run(tiny.config(), dataset, tmp_path, mesh)
-    assert (tmp_path / "final.json").read_text() == mark and (tmp_path / "metrics.jsonl").read_text() == lines
+def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path, in_whole_blocks):
+    """Also a run that ended before it was marked as finished."""
+    folder = shutil.copytree(in_whole_blocks[0], tmp_path / "run")
+    mark = (folder / "final.json").read_text()
+    for _ in range(2):
+        chex.assert_trees_all_equal(run(tiny.config(), dataset, folder, mesh), in_whole_blocks[1])
+        assert lines(folder) == lines(in_whole_blocks[0]) and [step for step, *_ in lines(folder)] == [5, 10]
+        assert (folder / "final.json").read_text() == mark
+        (folder / "final.json").unlink()
 
 
 def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
@@ -77,7 +78,6 @@ def test_bad_recipes_are_named(dataset, mesh, tmp_path, change, message):
         run(tiny.config(**change), dataset, tmp_path, mesh)
 
 
-AUGMENTED = ["--config.train.scheme=augmix", "--config.train.crop=2"]
 EPOCHS = "--config.train.epochs=30"
 
 
@@ -85,7 +85,7 @@ EPOCHS = "--config.train.epochs=30"
 def whole(tmp_path_factory):
     """Workdir of a run that nothing disturbed."""
     workdir = tmp_path_factory.mktemp("undisturbed") / "whole"
-    end(start(workdir, EPOCHS, "--config.train.checkpoint_epochs=30"))
+    end(tiny.start(workdir, EPOCHS, "--config.train.checkpoint_epochs=30"))
     return workdir
 
 
@@ -104,69 +104,54 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     rng = random.Random(0)
     often = (EPOCHS, "--config.train.checkpoint_epochs=5")
     for goal in (5, 15):  # kill -9 once the checkpoint of an epoch was begun, at a random moment after
-        process = start(tmp_path / "killed", *often)
-        while process.poll() is None and checkpoints_begun(tmp_path / "killed") < goal:
+        process = tiny.start(tmp_path / "killed", *often)
+        while process.poll() is None and tiny.checkpoints_begun(tmp_path / "killed") < goal:
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.3))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    end(start(tmp_path / "killed", *often))
+    end(tiny.start(tmp_path / "killed", *often))
     assert final(tmp_path / "killed") == final(whole)
 
-    def curve(path):
-        lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
-        return [(line["step"], line["loss"]) for line in lines]
-
-    assert curve(tmp_path / "killed") == curve(whole)
+    assert lines(tmp_path / "killed") == lines(whole)
 
 
 @pytest.mark.slow
 def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
-    """Preemption: status 143, a message, and a checkpoint in the middle of where it was, long
-    before the next one due."""
+    """Preemption: status 143, a message, and a checkpoint where it was, long before the next one due."""
     rare = (EPOCHS, "--config.train.checkpoint_epochs=30")
-    process = start(tmp_path / "run", *rare)
+    process = tiny.start(tmp_path / "run", *rare)
     while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
         time.sleep(0.01)
     time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 143 and "the same command continues" in output, output
-    assert not (tmp_path / "run" / "final.json").exists() and checkpoints_begun(tmp_path / "run") > 0
-    assert "Resuming" in end(start(tmp_path / "run", *rare))
+    assert not (tmp_path / "run" / "final.json").exists() and tiny.checkpoints_begun(tmp_path / "run") > 0
+    assert "Resuming" in end(tiny.start(tmp_path / "run", *rare))
     assert final(tmp_path / "run") == final(whole)
 
 
 @pytest.mark.slow
 def test_control_c_keeps_the_checkpoints(tmp_path):
-    process = start(tmp_path / "run", "--config.train.epochs=2000")
-    while process.poll() is None and checkpoints_begun(tmp_path / "run") < 2:
+    process = tiny.start(tmp_path / "run", "--config.train.epochs=2000")
+    while process.poll() is None and tiny.checkpoints_begun(tmp_path / "run") < 2:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=100)
     assert process.returncode == 130 and "Traceback" not in output, output
     assert output.rstrip().endswith("train.py: stopped; the same command continues"), output
-    assert not (tmp_path / "run" / "final.json").exists() and checkpoints_begun(tmp_path / "run") >= 1
+    assert not (tmp_path / "run" / "final.json").exists() and tiny.checkpoints_begun(tmp_path / "run") >= 1
 
 
 @pytest.mark.slow
 def test_eight_devices_train_like_one(tmp_path):
     """With a scheme and a corruption, which are split over the devices too."""
-    process = start(tmp_path / "one", *AUGMENTED)
-    output, _ = process.communicate(timeout=250)
-    assert process.returncode == 0, output
     flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
-    process = start(tmp_path / "eight", *AUGMENTED, XLA_FLAGS=flags)
-    output, _ = process.communicate(timeout=250)
-    assert process.returncode == 0, output
-    record = json.loads((tmp_path / "eight" / "provenance.json").read_text())
-    assert record["device"].startswith("8 x")
-
-    def losses(name):
-        lines = (tmp_path / name / "metrics.jsonl").read_text().splitlines()
-        return np.array([json.loads(line)["loss"] for line in lines])
-
-    one, eight = losses("one"), losses("eight")
+    for name, environment in {"one": {}, "eight": {"XLA_FLAGS": flags}}.items():
+        end(tiny.start(tmp_path / name, "--config.train.scheme=augmix", "--config.train.crop=2", **environment))
+    assert json.loads((tmp_path / "eight" / "provenance.json").read_text())["device"].startswith("8 x")
+    one, eight = (np.array([loss for _, loss, _ in lines(tmp_path / name)]) for name in ("one", "eight"))
     np.testing.assert_allclose(eight[:3], one[:3], rtol=1e-4)  # later, other orders of summation have grown
     np.testing.assert_allclose(eight, one, rtol=5e-3)
 
@@ -184,3 +169,94 @@ def test_groups_are_learned_by_the_end_of_a_training_and_the_network_converts(da
         np.testing.assert_array_equal(mask.sum(0), len(mask) // 4)
     converted = condensenet.convert(nnx.merge(graphdef, state.params, state.statistics))
     assert converted.head.kernel.shape == (24, 10)
+
+
+def record_spans(monkeypatch):
+    spans, original = [], steps.train_models_block
+
+    def call(*arguments, spans_=spans, **options):
+        spans_.append(None if options["spans"] is None else options["spans"].tolist())
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(steps, "train_models_block", call)
+    return spans
+
+
+@pytest.fixture(scope="module")
+def in_whole_blocks(dataset, mesh, tmp_path_factory):
+    """Folder and state of a run in whole blocks of 5 steps, as accelerators train."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "in_pieces", lambda mesh: False)
+        spans = record_spans(patch)
+        state = run(tiny.config(), dataset, folder, mesh)
+    assert spans == [None, None]
+    return folder, state
+
+
+@pytest.mark.parametrize("seconds, number", [(0, 10), (1000, 4)])
+def test_pieces_of_any_length_train_to_the_same_bits(
+    dataset, mesh, tmp_path, in_whole_blocks, monkeypatch, seconds, number
+):
+    monkeypatch.setattr(loop, "PIECE_SECONDS", seconds)
+    spans = record_spans(monkeypatch)
+    state = run(tiny.config(), dataset, tmp_path, mesh)
+    assert len(spans) <= number and spans[0] == [[0, 1]]
+    chex.assert_trees_all_equal(state, in_whole_blocks[1])
+    assert lines(tmp_path) == lines(in_whole_blocks[0]) and [step for step, *_ in lines(tmp_path)] == [5, 10]
+
+
+@pytest.mark.parametrize("in_pieces", [True, False])
+def test_a_run_stopped_within_a_block_continues_to_the_same_bits(
+    dataset, mesh, tmp_path, in_whole_blocks, monkeypatch, caplog, in_pieces
+):
+    """The first part stops in a piece of a block; the second continues in pieces, or as an accelerator does."""
+    monkeypatch.setattr(loop, "PIECE_SECONDS", 0)
+    original, calls = steps.train_models_block, []
+
+    def third_is_last(*arguments, **options):
+        calls.append(options["spans"])
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(*arguments, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as end:
+        patch.setattr(steps, "train_models_block", third_is_last)
+        run(tiny.config(), dataset, tmp_path, mesh)
+    assert end.value.code == 143 and (tmp_path / "checkpoints" / "3").is_dir()
+    assert [step for step, *_ in lines(tmp_path)] == [3]
+    monkeypatch.setattr(loop, "in_pieces", lambda mesh: in_pieces)
+    chex.assert_trees_all_equal(run(tiny.config(), dataset, tmp_path, mesh), in_whole_blocks[1])
+    assert [step for step, *_ in lines(tmp_path)] == [3, 5, 10] and lines(tmp_path)[2] == lines(in_whole_blocks[0])[1]
+
+
+BLOCKS = 8  # one an epoch
+
+
+def traced(folder):
+    """Nanoseconds at which the host handed each block over, and at which the block's last operation ended."""
+    (path,) = folder.glob("**/*.xplane.pb")
+    calls, ends = [], collections.Counter()
+    for plane in jax.profiler.ProfileData.from_file(str(path)).planes:
+        for event in (event for line in plane.lines for event in line.events):
+            if event.name == "PjitFunction(train_models_block)":
+                calls.append((event.start_ns, event.end_ns))
+            told = dict(event.stats)
+            if told.get("hlo_module") == "jit_train_models_block":
+                ends[told["run_id"]] = max(ends[told["run_id"]], event.end_ns)
+    outer = [start for start, end in calls if not any(a < start and end < b for a, b in calls)]
+    return sorted(outer), sorted(ends.values())
+
+
+@pytest.mark.slow
+def test_a_block_is_handed_over_before_the_one_before_it_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "in_pieces", lambda mesh: False)  # as on an accelerator
+    images = data.load("shapes", train_limit=160, test_limit=70)
+    config = study.model_config(tiny.config(epochs=BLOCKS, checkpoint_epochs=BLOCKS), "standard", 0)
+    workdir = tmp_path / "run"
+    workdir.mkdir()
+    with workdirs.open_workdir(workdir, config.to_dict()), jax.profiler.trace(tmp_path / "trace"):
+        loop.train(config, images.train.to_device(), images.num_classes, workdir, mesh=meshes.data_mesh(1))
+    handed_over, ended = traced(tmp_path / "trace")
+    assert len(handed_over) == len(ended) == BLOCKS
+    assert all(following < end for following, end in zip(handed_over[1:], ended))

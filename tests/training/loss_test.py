@@ -1,5 +1,8 @@
-"""The losses against NumPy in float64: their values, gradients, and the loss of a step."""
+"""The losses against NumPy in float64: their values, gradients, and the loss of a step; the parameters that move."""
 
+import types
+
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +11,15 @@ import pytest
 import scipy.special
 from flax import nnx
 
-from training import states, steps
+import models
+import train
+from evaluation import trained_models
+from models import condensenet, layers
+from projects.structural import datasets  # noqa: F401 - registers the dataset of the config
+from projects.structural.configs import imagenet22k_superclasses
+from runtime import meshes
+from tests.training import tiny
+from training import run, states, steps
 from training.steps import Loss, cross_entropy
 
 RNG = np.random.default_rng(0)
@@ -98,25 +109,9 @@ def test_a_step_of_mixup():
     assert float(step(mixup=True)["loss"][0]) == pytest.approx(terms.mean(), rel=1e-5)
 
 
-def test_mixup_with_all_of_the_first_image_is_the_plain_loss(monkeypatch):
-    monkeypatch.setattr(
-        steps, "draw_mixture", lambda key, number: (np.ones(number, np.float32), np.roll(np.arange(number), 1))
-    )
-    assert float(step(mixup=True)["loss"][0]) == pytest.approx(float(step()["loss"][0]), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        ({"jsd_weight": 12.0, "stability_weight": 0.5}, "train.stability_weight 0 with a train.jsd_weight, found 0.5"),
-        ({"jsd_weight": 12.0, "label_smoothing": 0.1}, "train.label_smoothing 0 with a train.jsd_weight, found 0.1"),
-        ({"mixup": True, "stability_weight": 0.5}, "train.mixup False with a .* found True with 0.0 and 0.5"),
-        ({"mixup": True, "jsd_weight": 12.0}, "train.mixup False with a .* found True with 12.0 and 0.0"),
-    ],
-)
-def test_losses_that_exclude_each_other_are_refused(given, message):
-    with pytest.raises(ValueError, match=f"expected config.{message}"):
-        Loss(**given)
+def test_losses_that_exclude_each_other_are_refused():
+    with pytest.raises(ValueError, match=r"train\.mixup False with a .* found True with 12\.0 and 0\.0"):
+        Loss(mixup=True, jsd_weight=12.0)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -155,23 +150,11 @@ def test_jsd_equals_numpy(scale, weight):
     np.testing.assert_allclose(found, jsd_reference(logits, labels, weight), rtol=2e-6)
 
 
-def test_the_default_jsd_weight_is_twelve():
-    logits, labels = drawn(2.0)
-    assert float(jsd(*logits, labels)) == float(jsd(*logits, labels, 12.0))
-
-
 def test_equal_views_leave_the_cross_entropy():
     logits, labels = drawn(2.0)
     expected = jsd_reference(logits[:1], labels, 0.0)
     np.testing.assert_allclose(jsd(logits[0], logits[0], logits[0], labels), expected, rtol=1e-6)
     np.testing.assert_allclose(jsd(*logits, labels, 0.0), expected, rtol=1e-6)
-
-
-def test_opposed_certain_views_reach_the_bound():
-    # Three one-hot predictions of three classes: M = 1/3 each, KL = ln 3, whatever the rest.
-    logits = 200.0 * np.eye(3, dtype=np.float32)[:, None, :]
-    labels = np.array([0])
-    np.testing.assert_allclose(jsd(*logits, labels), 12 * np.log(3), rtol=1e-6)
 
 
 def test_the_jsd_gradient_equals_differences():
@@ -189,8 +172,110 @@ def test_the_jsd_gradient_is_finite_for_certain_predictions():
     assert np.all(np.isfinite(jsd_gradient(logits, labels)))
 
 
-@pytest.mark.parametrize(("shape", "labels"), [((4, 5), 3), ((5, 4), 4)])
-def test_jsd_shapes_must_agree(shape, labels):
-    good = jnp.zeros((4, 5))
-    with pytest.raises(ValueError, match=r"expected three logits \[B, C\] and labels \[B\]"):
-        steps.jsd_loss(good, good, jnp.zeros(shape), jnp.zeros(labels, int))
+RECIPE = tiny.config(frozen="backbone").train
+
+
+class Probed(nnx.Module):
+    """BatchNorm, a hidden layer and a last one, of 4x4 images."""
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.norm = layers.BatchNorm(3, rng=rng)
+        self.hidden, self.head = layers.Linear(48, 6, rng=rng), layers.Linear(6, 5, rng=rng)
+
+    def __call__(self, images, train, key=None):
+        x = self.norm(images.astype(jnp.float32) / 255, train)
+        return self.head(jax.nn.relu(self.hidden(x.reshape(len(x), -1)))), {}
+
+
+PROBED, WEIGHTS, STATES = nnx.split(Probed(), nnx.Param, ...)
+
+
+@pytest.mark.parametrize("groups", [1, 0])
+def test_only_the_last_layer_moves_and_the_statistics_as_asked(groups):
+    optimizer = states.make_optimizer(RECIPE, 5)
+    before = states.initial_state(WEIGHTS, STATES, optimizer)
+    images, labels = np.concatenate([IMAGES, IMAGES[:, ::-1]]), np.concatenate([LABELS, LABELS])
+    after, _ = steps.train_block(PROBED, optimizer, before, images, labels, KEY, norm_groups=groups)
+    for name in ("hidden", "norm"):
+        assert jax.tree.all(jax.tree.map(np.array_equal, after.params[name], before.params[name]))
+    moved = jax.tree.map(lambda old, new: not np.array_equal(old, new), before.params["head"], after.params["head"])
+    assert jax.tree.all(moved)
+    drifted = [not np.array_equal(new, old) for new, old in zip(*map(jax.tree.leaves, (after[2], before[2])))]
+    assert drifted == [groups > 0] * 2
+
+
+def test_momentum_is_kept_of_the_last_layer_alone():
+    state = states.make_optimizer(RECIPE, 5).init(WEIGHTS)
+    assert sorted(leaf.shape for leaf in jax.tree.leaves(state) if leaf.ndim) == [(5,), (6, 5)]
+    assert states.make_optimizer(RECIPE, 5) is states.make_optimizer(RECIPE, 5)
+
+
+def test_a_frozen_network_learns_no_groups(monkeypatch):
+    monkeypatch.setattr(condensenet, "has_masks", lambda statistics: True)
+    condense_steps = []
+    for settings in (RECIPE, tiny.config().train):
+        plan = types.SimpleNamespace(train=settings, norm_groups=1, total_steps=7, batch_size=32, block_steps=1)
+        condense_steps.append(run.Program.of(plan, None, None, None).condense_steps)
+    assert condense_steps == [0, 7]
+
+
+@pytest.mark.slow
+def test_a_probe_that_was_stopped_ends_like_one_that_was_not(tmp_path, monkeypatch):
+    config = tiny.config(batch_norm="groups=1")
+    config.model.update({"stem": 4, "widths": (4,)})
+    config.train.init_from = str(tiny.untrained_workdir(tmp_path / "backbone", config))
+    config.train.frozen = "backbone"
+    save, saved = run.Checkpoints.save, []
+
+    def stop_once(self, state):
+        save(self, state)
+        saved.append(int(state.step))
+        if len(saved) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.Checkpoints, "save", stop_once)
+    with pytest.raises(KeyboardInterrupt):
+        train.train_and_evaluate(config, tmp_path / "halves")
+    assert not (tmp_path / "halves" / "final.json").exists()
+    for name in ("halves", "whole"):
+        train.train_and_evaluate(config, tmp_path / name)
+    assert saved == [5, 10, 5, 10]
+
+    mesh = meshes.data_mesh()
+    start, halves, whole = (
+        trained_models.read_model(tmp_path / name, 10, 32, mesh)[1] for name in ("backbone", "halves", "whole")
+    )
+    chex.assert_trees_all_equal(halves, whole)  # momentum and drifting statistics among it
+    stayed = jax.tree.map(np.array_equal, start.params, whole.params)
+    for path, same in jax.tree_util.tree_leaves_with_path(stayed):
+        assert same != states.of_head(path), path
+    for name in ("stem_norm", "stages"):
+        stayed = jax.tree.map(np.array_equal, start.statistics[name], whole.statistics[name])
+        assert not any(jax.tree.leaves(stayed)), name
+
+
+QUICK = ("small_resnet", "alexnet", "vgg11", "squeezenet1_1")
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in models.names() if name not in QUICK]
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SLOW])
+def test_every_network_has_a_last_layer_that_alone_depends_on_the_classes(name):
+    """So that a backbone of any number of classes is taken."""
+    options = {"exits": 2} if "exits" in models.options(name) else {}
+    (graphdef, few, _), (other, many, _) = (
+        nnx.split(models.abstract(name, classes, **options), nnx.Param, ...) for classes in (5, 7)
+    )
+    assert graphdef == other and jax.tree.structure(few) == jax.tree.structure(many)
+    differ = jax.tree.map(lambda one, two: one.shape != two.shape, few, many)
+    for path, of_classes in jax.tree_util.tree_leaves_with_path(differ):
+        assert of_classes == states.of_head(path), path
+
+
+def test_the_recipe_is_the_sheets():
+    config = imagenet22k_superclasses.get_config("alexnet")
+    train, steps_per_epoch = config.train, 694_000 // 128
+    assert (config.model.name, config.dataset.train_size, train.random_crop, train.flip) == ("alexnet", 256, 224, True)
+    assert (train.epochs, train.batch_size, train.momentum, train.weight_decay) == (1, 128, 0.9, 5e-4)
+    rate = states.learning_rate_schedule(train, steps_per_epoch)
+    assert float(rate(0)) == pytest.approx(0.01) and float(rate(steps_per_epoch - 1)) < 1e-5

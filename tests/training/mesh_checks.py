@@ -1,10 +1,15 @@
-"""Checks of a block of steps on eight devices; tests/runtime/meshes_test.py runs each in a process.
-Every one ends or raises.
-"""
+"""Checks of blocks of steps and of whole runs on eight devices; tests/runtime/meshes_test.py runs each in a process."""
 
+import contextlib
 import functools
+import json
+import os
+import pathlib
 import re
+import signal
+import tempfile
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +21,8 @@ from models.layers import BatchNorm
 from models.small_resnet import SmallResNet
 from runtime import meshes
 from tests.checks import run_named
-from training import rows, states, steps
+from tests.training import tiny
+from training import loop, run, states, steps, study
 
 STEPS, BATCH, SIDE = 3, 32, 16
 OPTIMIZER = optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.05, momentum=0.9))
@@ -40,11 +46,11 @@ def grid(rows, columns):
 
 def placed(mesh, state, images, labels):
     """Arguments of a block of one model, the same in every row."""
-    join = lambda array: rows.join_batches(  # noqa: E731
+    join = lambda array: loop.join_batches(  # noqa: E731
         mesh, [jax.device_put(array, meshes.batch_sharding(row, axis=1)) for row in meshes.rows(mesh)]
     )
-    keys = rows.stack_keys(mesh, [jax.random.key(0)] * mesh.shape["model"])
-    return rows.stack_states(mesh, state), join(images), join(labels), keys
+    keys = loop.stack_keys(mesh, [jax.random.key(0)] * mesh.shape["model"])
+    return loop.stack_states(mesh, state), join(images), join(labels), keys
 
 
 def trained(mesh, norm_groups=1):
@@ -52,7 +58,7 @@ def trained(mesh, norm_groups=1):
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
     states_, metrics = steps.train_models_block(mesh, graphdef, OPTIMIZER, *arguments, norm_groups=norm_groups)
-    return rows.take_state(mesh, states_, 0, mesh), np.asarray(metrics["loss"])
+    return loop.take_state(mesh, states_, 0, mesh), np.asarray(metrics["loss"])
 
 
 def close(one, other, rtol=1e-4):
@@ -186,5 +192,165 @@ def statistics_per_device():
     assert np.abs(synchronised / losses - 1).max() > 1e-3  # the two are not the same thing
 
 
+@contextlib.contextmanager
+def counted_rounds():
+    """Counts calls of the training program, and checks that each gives every device one model's work."""
+    calls, original = [], steps.train_models_block
+
+    def call(mesh, graphdef, optimizer, stacked, images, *rest, **options):
+        rows, columns = mesh.devices.shape
+        for shard in images.addressable_shards:
+            assert shard.data.shape == (images.shape[0] // rows, images.shape[1] // columns, *images.shape[2:])
+        calls.append(mesh.devices.shape)
+        return original(mesh, graphdef, optimizer, stacked, images, *rest, **options)
+
+    call._cache_size = original._cache_size
+    steps.train_models_block = call
+    try:
+        yield calls
+    finally:
+        steps.train_models_block = original
+
+
+class Setting:
+    """Jobs of the smallest possible study: 5 steps an epoch, 2 epochs."""
+
+    def __init__(self, root):
+        rng = np.random.default_rng(0)
+        images = rng.integers(0, 256, (160, SIDE, SIDE, 3)).astype(np.uint8)
+        labels = np.arange(160, dtype=np.int32) % 10
+        self.target = meshes.data_mesh()
+        self.split = Split(images, labels, np.arange(160, dtype=np.int32)).to_device(meshes.replicated(self.target))
+        self.root = pathlib.Path(root)
+
+    def train(self, folder, members, mesh, **train):
+        jobs = []
+        for corruption, seed in members:
+            config = tiny.config(corruption=corruption, **train)
+            config.seed = seed
+            with config.unlocked():
+                config.model.update({"stem": 8, "widths": (16,)})
+            path = self.root / folder / f"{corruption.replace('/', '.')}{seed}"
+            path.mkdir(parents=True, exist_ok=True)
+            one = study.model_config(config, corruption, seed)
+            jobs.append(loop.Job(states.Spec.of(one), lambda path=path: contextlib.nullcontext(path)))
+        found = loop.train_jobs(jobs, self.split, 10, mesh=mesh, target=self.target)
+        return {member: state for member, (_, state) in zip(members, found)}
+
+
+MEMBERS = [("standard", 0), ("noc/border", 0), ("standard", 1), ("noc/border", 1), ("standard", 2), ("standard", 3)]
+
+
+def rows_share_the_work_and_one_program():
+    """Six models take six runs' rounds in one row and two in four rows, compile once, and come out the same."""
+    with tempfile.TemporaryDirectory() as root:
+        setting = Setting(root)
+        found, at_the_end = {}, {"checkpoint_epochs": 2}
+        for rows in (1, 4):
+            with counted_rounds() as rounds, meshes.counting_compiles() as compiled:
+                found[rows] = setting.train(f"rows{rows}", MEMBERS, grid(rows, 1), **at_the_end)
+            alone = 2  # blocks of one model: an epoch each
+            assert len(rounds) == -(-len(MEMBERS) // rows) * alone, rounds
+            assert compiled["train_models_block"] == 1, compiled
+            # The same jobs again, the other way round: nothing is left to do.
+            with counted_rounds() as rounds:
+                again = setting.train(f"rows{rows}", MEMBERS[::-1], grid(rows, 1), **at_the_end)
+            chex.assert_trees_all_equal(again, found[rows])
+            assert rounds == []
+        close(found[4], found[1])  # bits may differ: two programs
+        first, other = (jax.tree.leaves(found[4]["standard", seed].params)[0] for seed in (0, 1))
+        assert not np.array_equal(first, other)
+        # Neither the row nor the neighbours of a model matter.
+        few = [MEMBERS[k] for k in (5, 1, 3)]
+        again = setting.train("few", few, grid(4, 1), **at_the_end)
+        chex.assert_trees_all_equal(again, {member: found[4][member] for member in few})
+        # A study may continue with more or fewer rows than it began with.
+        for before, after in ((1, 4), (4, 1)):
+            with ended_after(3) as saved:
+                setting.train(f"from{before}", MEMBERS, grid(before, 1))
+            assert saved == ([5, 10, 5] if before == 1 else [5, 5, 5])
+            close(setting.train(f"from{before}", MEMBERS, grid(after, 1)), found[1])
+
+
+@contextlib.contextmanager
+def ended_after(number):
+    """Ends training in place of the checkpoint after `number` others; yields the steps of those that were written."""
+    save, steps_saved = run.Checkpoints.save, []
+
+    def stop(self, state):
+        if len(steps_saved) == number:
+            raise KeyboardInterrupt
+        steps_saved.append(int(state.step))
+        save(self, state)
+
+    run.Checkpoints.save = stop
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield steps_saved
+    finally:
+        run.Checkpoints.save = save
+
+
+def stopped_between_the_checkpoints_of_two_models():
+    """Killed when one model of a group is saved and the next is not, then continued: the bits of a study never stopped."""
+    with tempfile.TemporaryDirectory() as root:
+        setting = Setting(root)
+        members = MEMBERS[:3]
+        whole = setting.train("whole", members, grid(3, 2))
+        with ended_after(2) as saved:
+            setting.train("halves", members, grid(3, 2))
+        assert saved == [5, 5]
+        continued = setting.train("halves", members, grid(3, 2))
+        chex.assert_trees_all_equal(continued, whole)
+        for path in (setting.root / "whole").iterdir():
+            logs = [(setting.root / run / path.name / "metrics.jsonl").read_text() for run in ("whole", "halves")]
+            losses = [[json.loads(line)["loss"] for line in log.splitlines()] for log in logs]
+            assert losses[0] == losses[1] and len(losses[0]) == 2
+        terminated_in_a_group(setting, members, whole)
+
+
+def terminated_in_a_group(setting, members, whole):
+    """SIGTERM in the first epoch: every model is saved, before its checkpoint is due, and continues to the same bits."""
+    at = grid(3, 2)
+    send = steps.train_models_block
+
+    def terminate(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return send(*arguments, **options)
+
+    steps.train_models_block = terminate
+    try:
+        setting.train("terminated", members, at, checkpoint_epochs=2)
+    except SystemExit as error:
+        assert error.code == 143
+    else:
+        raise AssertionError("expected the process to be asked to leave")
+    finally:
+        steps.train_models_block = send
+    assert sorted(path.name for path in setting.root.glob("terminated/*/checkpoints/[0-9]*")) == ["5", "5", "5"]
+    chex.assert_trees_all_equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
+
+
+def finetuned_models_wait_for_their_standard_model():
+    import data
+    from tests.training import study_test
+
+    config = study_test.finetuned()
+    config.study.parallel = 4
+    mesh = meshes.study_mesh(32, 4)
+    dataset = data.load("shapes", train_limit=160, test_limit=70)
+    split = dataset.train.to_device(meshes.replicated(mesh))
+    with tempfile.TemporaryDirectory() as root, counted_rounds() as rounds:
+        found = study.Trainings(config, ("standard", "noc/border"), (0, 1), root, dataset, split, mesh).train()
+    assert [key for key in found] == [("standard", 0), ("noc/border", 0), ("standard", 1), ("noc/border", 1)]
+    assert rounds == [(2, 4)] * 3  # two epochs of both standard models, one of both others
+    for seed in (0, 1):
+        standard, border = found["standard", seed][1], found["noc/border", seed][1]
+        assert (int(standard.step), int(border.step)) == (10, 5)
+        chex.assert_trees_all_equal(standard.params, border.params)  # at learning rate 0
+
+
 if __name__ == "__main__":
+    # Whole blocks, as on accelerators; loop_test.py has the pieces.
+    loop.in_pieces = lambda mesh: False
     run_named(globals())

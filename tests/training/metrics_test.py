@@ -69,13 +69,9 @@ def test_tensorboard_gets_the_numbers_of_metrics_jsonl(tmp_path):
             log.write(step, loss=step / 4, images_per_second=100.0 + begin)
         log.close()
     found = list(events(tmp_path / "tensorboard"))
-    scalars = {(e.step, v.tag): v.simple_value for e in found for v in e.summary.value}
-    assert scalars == {
-        (10, "loss"): 2.5,
-        (10, "images_per_second"): 100.0,
-        (20, "loss"): 5.0,
-        (20, "images_per_second"): 110.0,
-    }
+    scalars = {(v.tag, e.step): v.simple_value for e in found for v in e.summary.value}
+    rates = {("images_per_second", 10): 100.0, ("images_per_second", 20): 110.0}
+    assert scalars == {("loss", 10): 2.5, ("loss", 20): 5.0} | rates
     purged = [e.step for e in found if e.HasField("session_log")]
     assert purged == [1, 11]  # TensorBoard drops what came from there on before
     assert (tmp_path / "metrics.jsonl").read_text().count("\n") == 2

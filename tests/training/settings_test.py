@@ -31,92 +31,45 @@ _BOOL = ((True, False), (0, 1, None, "True"))
 _SEVERITY = (("random", "levels", "3", "1,3,5", "0,0.5,1"), ("", "strong", "1,", "-1", "nan", "inf", 3))
 _FOLDER = (("msd", "a/b"), ("", "/a", "a/../..", 3))
 _SCHEME = (("", "augmix", "augmix=rotate+equalize", "stored=gone.npz"), ("augmxi", 0))
-# key -> values it takes, the ends of its range among them; values it refuses, those just beyond
-# among them
-VALUES = {
-    **dict.fromkeys(
-        ["seed", "eval.seed", "adapt.seed", "msd.model_seed", "msd.seed", "search.seed", "calibrate.seed"], _SEED
-    ),
-    **dict.fromkeys(
-        [
-            "ranges",
-            "frost",
-            "bank",
-            "style",
-            "dataset.data_dir",
-            "model.checkpoint",
-            "train.transforms",
-            "train.mix_in.data_dir",
-            "train.init_from",
-            "eval.images",
-            "eval.natural_dir",
-            "eval.stored",
-            "eval.reference",
-            "adain.encoder",
-            "adain.decoder",
-            "adain.styles",
-            "msd.model",
-            "msd.errors",
-        ],
-        _TEXT,
-    ),
-    **dict.fromkeys(
-        ["dataset.train_limit", "dataset.test_limit", "adain.steps", "msd.chunk", "search.draws", "calibrate.images"],
-        _LIMIT,
-    ),
-    **dict.fromkeys(
-        ["model.scale", "train.learning_rate", "adain.learning_rate", "study.finetune.learning_rate"], _ABOVE
-    ),
-    **dict.fromkeys(["model.dropout", "train.label_smoothing", "train.momentum"], _SHARE_BELOW_1),
-    **dict.fromkeys(
-        [
-            "model.memory_efficient",
-            "train.flip",
-            "train.flip_alternates",
-            "train.mixup",
-            "train.nesterov",
-            "train.tensorboard",
-            "eval.verify",
-        ],
-        _BOOL,
-    ),
-    **dict.fromkeys(["train.corrupted_fraction", "train.stability_noise", "study.threshold"], _SHARE),
-    **dict.fromkeys(["train.scheme", "adapt.scheme", "msd.subsets.scheme", "msd.resampling.scheme"], _SCHEME),
-    **dict.fromkeys(
-        [
-            "train.jsd_weight",
-            "train.stability_weight",
-            "train.warmup_epochs",
-            "train.weight_decay",
-            "eval.pseudo_count",
-            "adain.style_weight",
-            "adapt.pseudo_count",
-            "study.finetune.warmup_epochs",
-        ],
-        _UP,
-    ),
-    **dict.fromkeys(["train.batch_size", "eval.batch_size", "adain.batch_size"], _BATCH),
-    **dict.fromkeys(
-        [
-            "train.checkpoint_epochs",
-            "msd.images",
-            "msd.transforms",
-            "msd.draws",
-            "msd.subsets.pool",
-            "msd.resampling.pairs",
-            "search.images",
-        ],
-        _COUNT,
-    ),
-    **dict.fromkeys(["eval.corruptions", "study.corruptions"], _NAMES),
-    **dict.fromkeys(["eval.severity", "msd.severity", "msd.toy.severity"], _SEVERITY),
-    **dict.fromkeys(["msd.corruptions", "calibrate.corruptions"], _SOME_NAMES),
-    **dict.fromkeys(["msd.out", "msd.toy.out", "msd.subsets.out", "msd.resampling.out"], _FOLDER),
+
+
+def _each(keys, case):
+    return dict.fromkeys(keys.split(), case)
+
+
+# key -> values it takes, the ends of its range among them; values it refuses, among them those just beyond the ends
+VALUES = (
+    _each("seed eval.seed adapt.seed msd.model_seed msd.seed search.seed calibrate.seed", _SEED)
+    | _each("ranges frost bank style dataset.data_dir model.checkpoint train.transforms train.mix_in.data_dir", _TEXT)
+    | _each("train.init_from eval.natural_dir eval.stored eval.reference adain.encoder adain.decoder", _TEXT)
+    | _each("eval.images adain.styles msd.model msd.errors", _TEXT)
+    | _each("dataset.train_limit dataset.test_limit adain.steps msd.chunk search.draws calibrate.images", _LIMIT)
+    | _each("eval.temperature", _LIMIT)
+    | _each("model.scale train.learning_rate adain.learning_rate study.finetune.learning_rate", _ABOVE)
+    | _each("model.dropout train.label_smoothing train.momentum", _SHARE_BELOW_1)
+    | _each("model.memory_efficient train.flip train.flip_alternates train.mixup train.nesterov", _BOOL)
+    | _each("train.tensorboard eval.verify eval.ensemble", _BOOL)
+    | _each("train.corrupted_fraction train.stability_noise study.threshold", _SHARE)
+    | _each("train.scheme adapt.scheme msd.subsets.scheme msd.resampling.scheme", _SCHEME)
+    | _each("train.jsd_weight train.stability_weight train.warmup_epochs train.weight_decay eval.pseudo_count", _UP)
+    | _each("adain.style_weight adapt.pseudo_count study.finetune.warmup_epochs", _UP)
+    | _each("train.batch_size eval.batch_size adain.batch_size", _BATCH)
+    | _each("train.checkpoint_epochs msd.images msd.transforms msd.draws msd.subsets.pool", _COUNT)
+    | _each("msd.resampling.pairs search.images", _COUNT)
+    | _each("eval.corruptions study.corruptions", _NAMES)
+    | _each("eval.severity msd.severity msd.toy.severity", _SEVERITY)
+    | _each("msd.corruptions calibrate.corruptions", _SOME_NAMES)
+    | _each("msd.out msd.toy.out msd.subsets.out msd.resampling.out", _FOLDER)
+    | _each("dataset.train_size train.crop train.random_resized_crop train.random_crop", ((0, 4096), (-1, 4097)))
+    | _each("model.exits model.step model.base", ((1, 100), (0, 101, 1.5)))
+    | _each("train.epochs study.finetune.epochs", ((0, 1_000_000), (-1, 1_000_001, 1.5)))
+    | _each("msd.toy.first msd.toy.second", (("fog",), ("", "fgo", "imagenet_c")))
+    | _each("msd.resampling.images msd.resampling.draws", (((1, 2), [10]), ((), (0,), (5, 2), 5)))
+) | {
     "imports": (((), ("numpy",)), ((3,), "numpy")),
     "dataset.name": (("shapes", "image_folder"), ("", "cifar11", 3)),
     "dataset.seed": ((0, 2**32 - 1), (-1, 2**32)),
     "dataset.image_size": ((8, 4096), (0, 7, 4097, 32.5)),
-    "dataset.train_size": ((0, 4096), (-1, 4097)),
     "dataset.resize": (("crop", "squash"), ("", "stretch", 1)),
     "dataset.placement": (("auto", "device", "stream"), ("", "host")),
     "model.name": (("resnet18", "small_resnet"), ("", "resnet17")),
@@ -128,30 +81,19 @@ VALUES = {
     "model.std": (((), (0.1, 0.1, 1)), ((0, 0.5, 1), (1, 1, 1, 1), (INF, 1, 1))),
     "model.init": (("", "he", "xavier", "goyal"), ((), "lecun")),
     "model.conv": (("auto", "cpu", "xla"), ("", "gpu")),
-    **dict.fromkeys(("model.exits", "model.step", "model.base"), ((1, 100), (0, 101, 1.5))),
     "train.corruption": (("standard", "fog", "mixture=imagenet_noc"), ("", "fgo", "mixture=fog")),
     "train.corruption_options": (
         ({}, {"noc/border": {"range": [3, 5]}}, {"fog": {"levels": (1, 3)}}, {"fog": {"range": [1, 5]}}),
         (
-            {"fgo": {}},
-            {"fog": 3},
-            {"fog": {"wind": 3}},
-            {"fog": {"levels": 3}},
-            {"fog": {"levels": (0, 6)}},
-            {"fog": {"range": [0, 5]}},
-            {"fog": {"range": 3}},
-            {"noc/border": {"range": 3}},
-            {"noc/border": {"range": [1, NAN]}},
+            *({"fgo": {}}, {"fog": 3}, {"fog": {"wind": 3}}, {"fog": {"levels": 3}}, {"fog": {"levels": (0, 6)}}),
+            *({"fog": {"range": [0, 5]}}, {"fog": {"range": 3}}),
+            *({"noc/border": {"range": 3}}, {"noc/border": {"range": [1, NAN]}}),
         ),
     ),
     "train.reading": (("paper", "code"), ("", "Paper")),
-    "train.crop": ((0, 4096), (-1, 4097)),
     "train.enhance": (("", "clahe", "nlm"), ("ten_crop", "clahee", None)),
-    "train.random_resized_crop": ((0, 4096), (-1, 4097)),
-    "train.random_crop": ((0, 4096), (-1, 4097)),
     "train.frozen": (("", "backbone"), ("head", True)),
     "train.mix_in.name": (("", "shapes"), ("cifar11", None)),
-    "train.epochs": ((0, 1_000_000), (-1, 1_000_001, 1.5)),
     "train.schedule": (("step", "cosine", "triangle"), ("", "linear")),
     "train.milestones": (((), (1,), (20, 30)), ((0,), (30, 20), (20, 20), (1.5,), 20)),
     "train.decay_factor": ((1e-30, 1.0), (0.0, -1.0, 1.1, NAN)),
@@ -163,6 +105,7 @@ VALUES = {
     "eval.enhance": (("", "clahe", "ten_crop"), ("clahee", "clahe,nlm", None)),
     "eval.reference_mismatch": (("refuse", "label"), ("", "ignore")),
     "eval.adapt": (("", "test"), ("train", True)),
+    "eval.superclasses": (("", "mean", "sum"), ("max", None)),
     "adain.widths": (((64, 128, 256, 512), [1, 1, 4096, 1]), ((64, 128, 256), (0, 1, 1, 1), (4097, 1, 1, 1), 64)),
     "adain.drawn": ((1, 100_000), (0, 100_001, 1.5)),
     "adain.reading": (("port", "original"), ("", "paper")),
@@ -179,17 +122,12 @@ VALUES = {
     ),
     "study.seeds": (((0,), (3, 1, INT64)), ((), (0, 0), (-1,), (1.5,), 0)),
     "study.parallel": ((0, 65536), (-1, 65537)),
-    "study.finetune.epochs": ((0, 1_000_000), (-1, 1_000_001)),
     "study.finetune.schedule": (("step", "cosine"), ("linear",)),
     "msd.schemes": (((), ("standard", "augmix=*")), (("",), "augmix", (3,))),
     "msd.halves": ((0, 2, 100_000), (1, -1, 100_001)),
-    "msd.toy.first": (("fog",), ("", "fgo", "imagenet_c")),
-    "msd.toy.second": (("fog",), ("", "fgo", "imagenet_c")),
     "msd.toy.fractions": (((0, 1.0), (0.5,)), ((), (-0.1,), (1.1,), (0.5, 0.5), (NAN,), 0.5)),
     "msd.subsets.sizes": (((1, 1000), [10]), ((), (0,), (5, 5), 5)),
     "msd.resampling.resamplings": ((2, INT32), (1, 2.5)),
-    "msd.resampling.images": (((1, 2), [10]), ((), (0,), (5, 2), 5)),
-    "msd.resampling.draws": (((1, 2), [10]), ((), (0,), (5, 2), 5)),
     "search.seeds": (((), (0,), (3, 1)), ((-1,), (1, 1), 1)),
     "search.target": ((0, 26.9, 100.0), (-1e-9, 100.1, NAN)),
     "calibrate.targets": (((0.95, 0.5),), ((0.95,), (1.0, 0.5), (0.5, 0.0), (0.9, 0.8, 0.7), 0.5)),
@@ -219,6 +157,10 @@ def changed(**values):
     return config
 
 
+JSD = {"train__jsd_weight": 12.0, "train__scheme": "augmix"}
+STABLE = {"train__stability_weight": 0.1, "train__stability_noise": 0.1}
+
+
 @pytest.mark.parametrize(
     "values, message",
     [
@@ -227,38 +169,18 @@ def changed(**values):
         ({"train__random_resized_crop": 24, "train__crop": 4}, "expected config.train.crop 0 with"),
         ({"train__random_crop": 33}, "expected config.train.random_crop up to 32 pixels"),
         ({"train__random_crop": 24, "train__random_resized_crop": 24}, "expected config.train.random_crop 0 with"),
-        (
-            {"dataset__name": "imagenet100", "dataset__train_size": 31},
-            "expected config.dataset.train_size of at least image_size 32",
-        ),
+        ({"dataset__name": "imagenet100", "dataset__train_size": 31}, "train_size of at least image_size 32"),
         ({"dataset__resize": "squash"}, "expected config.dataset.resize 'crop' with shapes"),
         ({"dataset__name": "cifar10", "dataset__train_size": 64}, "expected config.dataset.train_size 0 with cifar10"),
         ({"train__schedule": "cosine", "train__warmup_epochs": 40}, "config.train.warmup_epochs below 40 epochs"),
         ({"train__init_from": "standard", "study__finetune__warmup_epochs": 1}, "config.study.finetune.warmup_epochs"),
         ({"train__batch_norm": "groups=3"}, "expected config.train.batch_size to be a multiple of 3, found 256"),
         ({"train__jsd_weight": 12.0}, "expected config.train.jsd_weight with a config.train.scheme"),
-        (
-            {"train__jsd_weight": 12.0, "train__scheme": "augmix", "train__corruption": "noc/hue"},
-            "without a corruption, found scheme 'augmix' and corruption 'noc/hue'",
-        ),
-        (
-            {"train__jsd_weight": 12.0, "train__scheme": "augmix", "train__label_smoothing": 0.1},
-            "expected config.train.label_smoothing 0",
-        ),
+        (JSD | {"train__corruption": "noc/hue"}, "found scheme 'augmix' and corruption 'noc/hue'"),
+        (JSD | {"train__label_smoothing": 0.1}, "expected config.train.label_smoothing 0"),
         ({"train__stability_weight": 0.1}, "train.stability_noise both above 0, or both 0, found 0.1 and 0.0"),
-        (
-            {
-                "train__jsd_weight": 12.0,
-                "train__scheme": "augmix",
-                "train__stability_weight": 0.1,
-                "train__stability_noise": 0.1,
-            },
-            "expected config.train.stability_weight 0",
-        ),
-        (
-            {"train__mixup": True, "train__stability_weight": 0.1, "train__stability_noise": 0.1},
-            "expected config.train.mixup False with a train.jsd_weight or train.stability_weight, found True with 0.0 and 0.1",
-        ),
+        (JSD | STABLE, "expected config.train.stability_weight 0"),
+        (STABLE | {"train__mixup": True}, "a train.jsd_weight or train.stability_weight, found True with 0.0 and 0.1"),
         ({"adapt__images": 100}, "expected config.adapt.images of at least a batch of 500, found 100"),
         ({"eval__adapt": "test", "eval__stored": "DIR"}, "expected no config.eval.stored with config.eval.adapt"),
         ({"eval__images": "FILE", "eval__stored": "DIR"}, "expected no config.eval.images with config.eval.stored"),
@@ -291,9 +213,7 @@ def test_every_wrong_setting_is_named_and_unknown_ones_with_the_likeliest():
 
 
 def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
-    """Empty is the network's own: what is stored of a model, and so its parameters, stay as before
-    there was the setting.
-    """
+    """Empty is the network's default, and is not stored."""
     holder = flags.FlagValues()
     config_flags.DEFINE_config_file("config", lock_config=True, flag_values=holder)
     command = ["train.py", f"--config={ROOT / 'configs/default.py'}", "--config.model.init=goyal"]

@@ -1,25 +1,33 @@
-"""Streamed images: the same batches, parameters and answers as from device memory, bit for bit."""
+"""Streamed images equal those in device memory, bit for bit; a batch that does not fit is refused before the first step."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import time
+import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.compiled import programs
+from configs import default
 from corruptions.scoring.conditions import Condition
 from data.dataset import ShardedImages, Split
 from evaluation import correctness
 from evaluation.shown import Shown
-from runtime import workdirs
+from runtime import meshes, workdirs
+from runtime.settings import SettingsError
 from tests.training import tiny
-from tests.training.running import start
-from training import batches, loop, stream, study
+from training import batches, loop, states, stream, study
 from training.batches import Plan
+from training.checkpoint import Checkpoints
+from training.run import MetricsLog
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +97,9 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
 
 
 def train(config, split, folder, mesh):
-    folder.mkdir()
     single = study.model_config(config, config.train.corruption, config.seed)
-    return loop.train(single, split, 10, folder, mesh=mesh)
+    with workdirs.open_workdir(folder, single.to_dict()):
+        return loop.train(single, split, 10, folder, mesh=mesh)
 
 
 def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_path, monkeypatch):
@@ -100,6 +108,7 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
     streamed = train(config, sharded, tmp_path / "streamed", mesh)
     first, second = (json.loads((tmp_path / name / "final.json").read_text()) for name in ("resident", "streamed"))
     assert first == second  # step, and sha256 of all parameters
+    assert {"dataset.placement", "dataset.data_dir"} < set(study.FREE)  # one run may continue with the other
 
     host = Split(ShardedImages([dataset.test.images], dataset.image_shape), dataset.test.labels, dataset.test.index)
     device = dataset.test.to_device()
@@ -136,8 +145,6 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
     assert placed("device", 0, placed=("test",)) == [False, True]
     dataset = dataclasses.replace(dataset, train=dataset.test, test=dataset.train)
     assert placed("auto", 2 * size[0]) == [False, True]
-    with pytest.raises(ValueError, match="auto, device or stream, found 'host'"):
-        placed("host", 0)
 
 
 def test_free_memory_of_devices(mesh):
@@ -147,42 +154,138 @@ def test_free_memory_of_devices(mesh):
         def __init__(self, stats):
             self.memory_stats = lambda: stats
 
-    @dataclasses.dataclass
-    class Mesh:
-        devices: np.ndarray
+    def free(stats):
+        devices = [Device(stats)] * 2
+        return stream._free_bytes(types.SimpleNamespace(devices=np.array([devices]), local_devices=devices))
 
-        @property
-        def local_devices(self):
-            return list(self.devices.flat)
-
-    gpu = Mesh(np.array([[Device({"bytes_limit": 100, "bytes_in_use": 30})] * 2]))
-    assert stream._free_bytes(gpu) == 70
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert stream._free_bytes(Mesh(np.array([[Device(None)] * 2]))) == memory / 2
-
-
-def test_placement_may_change_between_runs(tmp_path):
-    for placement in ("stream", "device"):
-        config = tiny.config()
-        config.dataset.placement = placement
-        with workdirs.open_workdir(tmp_path, study.model_config(config, "standard", 0).to_dict(), free=study.FREE):
-            pass
+    assert free({"bytes_limit": 100, "bytes_in_use": 30}) == 70 and free(None) == memory / 2
 
 
 @pytest.mark.slow
 def test_a_killed_stream_continues_to_the_parameters_of_a_resident_run(tmp_path):
-    whole = start(tmp_path / "whole", "--config.dataset.placement=device")
+    whole = tiny.start(tmp_path / "whole", "--config.dataset.placement=device")
     output, _ = whole.communicate(timeout=250)
     assert whole.returncode == 0, output
-    process = start(tmp_path / "killed", "--config.dataset.placement=stream")
+    process = tiny.start(tmp_path / "killed", "--config.dataset.placement=stream")
     while process.poll() is None and not list((tmp_path / "killed").glob("checkpoints/*5")):
         time.sleep(0.01)
     time.sleep(random.Random(1).uniform(0, 0.2))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "killed" / "final.json").exists()
-    last = start(tmp_path / "killed", "--config.dataset.placement=stream")
+    last = tiny.start(tmp_path / "killed", "--config.dataset.placement=stream")
     output, _ = last.communicate(timeout=250)
     assert last.returncode == 0 and "are streamed from the host" in output, output
     for name in ("final.json", "clean.json"):
         assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+SIDE = 16
+
+
+@jax.jit
+def block(images, labels):
+    """A step that holds 64 values for each of an image, all at once."""
+    wide = jnp.sort(jnp.tile(images.astype(jnp.float32)[..., None], 64), axis=-1)
+    return jnp.sort(wide, axis=2).sum() + labels.sum().astype(jnp.float32)
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    """Checks a block of batches of 32 on a device with so many MiB free, told by its own words."""
+    mesh = meshes.data_mesh(1)
+    images = jax.device_put(np.zeros((2, 32, SIDE, SIDE, 3), np.uint8), meshes.by_model(mesh, "data"))
+    labels = jax.device_put(np.zeros((2, 32), np.int32), meshes.by_model(mesh, "data"))
+
+    def check(free, lower=block.lower, parts=1):
+        monkeypatch.setattr(stream, "free_bytes", lambda mesh: free)
+        stream.check_memory(mesh, lower, images, labels, parts)
+
+    return check
+
+
+def needed():
+    """What a block of batches of 32 needs, by its compiler, with the images of the next."""
+    images, labels = jax.ShapeDtypeStruct((2, 32, SIDE, SIDE, 3), np.uint8), jax.ShapeDtypeStruct((2, 32), np.int32)
+    return stream.beyond_arguments(block.lower(images, labels).compile()) + images.size
+
+
+def test_what_fits_passes_and_what_does_not_names_the_largest_batch(checked):
+    whole = needed()
+    assert whole > 64 * 4 * 2 * 32 * SIDE * SIDE * 3
+    checked(whole)
+    with pytest.raises(SettingsError, match=r"config\.train\.batch_size: expected .* free on cpu, found 32, ") as error:
+        checked(whole * 0.7)
+    largest, compiled = map(int, re.search(r"is about (\d+) \((\d+) need", str(error.value)).groups())
+    assert compiled == 16 and 20 <= largest <= 22  # .7 of 32 is 22.4; what does not grow makes it less
+    with pytest.raises(SettingsError, match="no batch fits"):
+        checked(10)
+    with pytest.raises(SettingsError, match=r"about 16 \(16 need"):
+        checked(needed() * 0.7, parts=8)
+
+
+def test_a_compiler_that_refuses_is_asked_about_smaller_batches(checked):
+    def lower(images, labels):
+        if images.shape[1] > 8:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm")
+        return block.lower(images, labels)
+
+    with pytest.raises(SettingsError, match=r"found 32, which its compiler has no room for; .* about 15 \(8 need"):
+        checked(2**27, lower)
+
+    def fail(images, labels):
+        raise jax.errors.JaxRuntimeError("INTERNAL")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
+        checked(2**27, fail)
+
+
+def test_processes_name_a_batch_that_fits_all_of_them(checked, monkeypatch):
+    another = iter([True, True, False])  # has less free: 16 do not fit there
+    monkeypatch.setattr(stream.distributed, "anyone", lambda flag: next(another) or flag)
+    with pytest.raises(SettingsError, match=r"\(8 need"):
+        checked(needed() * 0.7)
+
+
+def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
+    for size in (32, 16):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(workdirs.open_workdir(tmp_path, {"train": {"batch_size": size}}))
+            stack.enter_context(contextlib.closing(Checkpoints(tmp_path / "checkpoints")))
+            stack.enter_context(contextlib.closing(MetricsLog(tmp_path / "metrics.jsonl", 0)))
+    assert workdirs.read_config(tmp_path)["train"]["batch_size"] == 16
+
+
+def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
+    assert stream.free_bytes(meshes.data_mesh()) is None  # a CPU
+    stream.check_memory(meshes.data_mesh(), None, None, None, 1)
+
+
+@pytest.mark.slow
+def test_training_asks_before_its_first_step_and_compiles_once(dataset, mesh, tmp_path, monkeypatch):
+    needed, own = [], stream._needed
+    monkeypatch.setattr(stream, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
+    monkeypatch.setattr(stream, "free_bytes", lambda mesh: 2**40)
+    config, split = tiny.config(epochs=1), dataset.train.to_device()
+    with meshes.counting_compiles() as compiled:
+        train(config, split, tmp_path / "fits", mesh)
+    assert compiled["train_models_block"] == 1
+    monkeypatch.setattr(stream, "free_bytes", lambda mesh: needed[0] * 0.7)
+    with pytest.raises(SettingsError, match=r"config\.train\.batch_size: .* found 32, whose steps need .* \(16 need"):
+        train(config, split, tmp_path / "does_not", mesh)
+    assert not (tmp_path / "does_not" / "final.json").exists()
+    with workdirs.open_workdir(tmp_path / "does_not", {"train": {"batch_size": 16}}):
+        pass
+
+
+@pytest.mark.slow
+def test_the_state_is_donated_whole():
+    """Of a block's arguments the state, and nothing else, gives its memory to the results."""
+    network = states.abstract_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
+    optimizer = states.make_optimizer(default.get_config().train, 5)
+    shown = jax.ShapeDtypeStruct((5, 32, 32, 32, 3), np.uint8)
+    found = programs.training(network, optimizer, shown, meshes.data_mesh(1)).lower().compile().memory_analysis()
+    leaves = jax.tree.leaves(programs.first_state(network, optimizer)[1])
+    state = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    assert found.alias_size_in_bytes == state

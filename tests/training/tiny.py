@@ -1,13 +1,16 @@
-"""A study small enough for tests: few images of the embedded dataset, the small network."""
+"""A study small enough for tests: few images of the embedded dataset, the small network; and train.py as a process."""
 
 import contextlib
+import os
 import shutil
+import sys
 
 import jax
 import numpy as np
 
 from configs import default
 from runtime import meshes, workdirs
+from tests import processes
 from training import batches, states, study
 from training.batches import Plan
 from training.checkpoint import Checkpoints, digest
@@ -19,14 +22,9 @@ KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
 def config(**train):
     """Default config shrunk to seconds; keyword arguments override config.train."""
     tiny = default.get_config()
-    tiny.dataset.train_limit = 160
-    tiny.dataset.test_limit = 70
-    tiny.train.epochs = 2
-    tiny.train.batch_size = 32
-    tiny.train.learning_rate = 0.05
-    tiny.train.milestones = (1,)
+    tiny.dataset.update({"train_limit": 160, "test_limit": 70})
     tiny.eval.batch_size = 32
-    tiny.train.update(train)
+    tiny.train.update({"epochs": 2, "batch_size": 32, "learning_rate": 0.05, "milestones": (1,)} | train)
     return tiny
 
 
@@ -44,8 +42,7 @@ def block(split, begin=0, order=None, keys=KEYS, **train):
 
 
 def untrained_workdir(folder, given, classes=10):
-    """A workdir as train.py leaves it, of a network that saw no training: its first state is its
-    last."""
+    """A workdir as train.py leaves it, of a network that saw no training: its first state is its last."""
     with workdirs.open_workdir(folder, study.model_config(given, "standard", given.seed).to_dict()):
         finish(folder, given, classes=classes)
     return folder
@@ -64,3 +61,24 @@ def finish(folder, given, state_of_seed=0, classes=10):
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
     workdirs.write_final(folder, step=0, digest=digest(state), num_classes=classes)
+
+
+COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"]
+COMMAND += ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "--config.train.batch_size=32"]
+COMMAND += ["--config.train.epochs=6", "--config.eval.batch_size=70"]
+
+
+def start(workdir, *arguments, **environment):
+    """The process, whose streams are one; environment variables that are None are removed."""
+    own = without_none(os.environ | environment)
+    return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, together=True)
+
+
+def without_none(environment):
+    return {name: value for name, value in environment.items() if value is not None}
+
+
+def checkpoints_begun(workdir):
+    """Highest number of epochs whose checkpoint exists, finished or not (5 steps an epoch)."""
+    names = [path.name.split(".")[0] for path in workdir.glob("checkpoints/*")]
+    return max((int(name) for name in names if name.isdigit()), default=0) // 5

@@ -1,0 +1,288 @@
+"""The models of a study: names, schemes, fine-tuning, and a second dataset."""
+
+import json
+import sys
+import types
+
+import chex
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+import train
+from corruptions.augment import stored
+from runtime import meshes, workdirs
+from tests import processes
+from tests.training import tiny
+from training import augmentation, batches, steps, study
+from training.batches import Plan
+
+
+@pytest.fixture
+def stored_schemes(tmp_path):
+    """Two files of stored transforms, of the same scheme."""
+    for number in (1, 2):
+        params = {"level": np.arange(number, dtype=np.float32)}
+        content = stored.Stored("augmix", (32, 32, 3), f"closest_{number}", params, {})
+        stored.write(tmp_path / f"closest_{number}.npz", content)
+    return tmp_path
+
+
+def test_names_are_spelled_in_one_way_and_stand_once():
+    found = augmentation.expand_schemes(
+        ("standard", "augmix=posterize+autocontrast", "augmix=autocontrast+posterize", "augmix+jsd")
+    )
+    assert list(found) == ["standard", "augmix=autocontrast+posterize", "augmix+jsd"]
+    assert len(augmentation.expand_schemes(("augmix=*", "augmix=rotate", "augmix"))) == 512
+
+
+def test_files_of_transforms_are_found_by_a_pattern(stored_schemes):
+    found = augmentation.expand_schemes((f"stored={stored_schemes}/*.npz",))
+    assert [name.partition("@")[0] for name in found] == ["stored=closest_1", "stored=closest_2"]
+    assert list(found.values()) == [f"stored={stored_schemes}/closest_1.npz", f"stored={stored_schemes}/closest_2.npz"]
+    both = augmentation.expand_schemes((f"stored={stored_schemes}/*_1.npz+jsd",))
+    assert [name[:17] for name in both] == ["stored=closest_1@"] and all(name.endswith("+jsd") for name in both)
+    with pytest.raises(ValueError, match=r"expected files of stored transforms at .*gone/\*.npz, found none"):
+        augmentation.expand_schemes((f"stored={stored_schemes}/gone/*.npz",))
+
+
+@pytest.mark.parametrize("name", ["augmxi", "noc/hue", "mixture=imagenet_noc", "augmix=spin"])
+def test_what_is_no_scheme_is_refused(name):
+    with pytest.raises(ValueError, match=r"expected config.study.schemes of|unknown operation"):
+        augmentation.expand_schemes(("standard", name))
+
+
+@pytest.mark.parametrize("name", ["standard", "augmix+jsd", "augmix=rotate", "patch_gaussian"])
+def test_a_model_is_called_by_its_scheme(name):
+    config = study.with_scheme(tiny.config(), name)
+    assert study.name_of(study.model_config(config, "standard", 0).train) == name
+    assert config.train.jsd_weight == (12 if name == "augmix+jsd" else 0)
+    assert study.model_dir("work", name, 3).parts == ("work", "models", name, "seed3")
+
+
+def test_a_model_is_called_by_the_enhancement_of_its_training_images():
+    config = tiny.config(enhance="clahe")
+    assert study.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
+    assert study.name_of(study.with_scheme(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
+    config.train.stability_weight = 0.1
+    assert study.name_of(config.train) == "standard+stability+train=clahe"
+    config.train.mixup, config.train.frozen = True, "backbone"
+    assert study.name_of(config.train) == "standard+stability+mixup+frozen+train=clahe"
+
+
+def _recorded(monkeypatch, config, trainings, tmp_path, **given):
+    """The parts that are trained, each as its jobs' (scheme, JSD weight, seed, devices)."""
+    seen = []
+
+    def train_jobs(jobs, *args, mesh, **keywords):
+        seen.append([(j.spec.train.scheme, j.spec.train.jsd_weight, j.spec.seed, mesh.shape["model"]) for j in jobs])
+        return [(None, job.description) for job in jobs]
+
+    monkeypatch.setattr(study.loop, "train_jobs", train_jobs)
+    dataset = types.SimpleNamespace(num_classes=10)
+    found = {}
+    study_models = study.Trainings(config, trainings, (0, 1), tmp_path, dataset, None, meshes.data_mesh())
+    for part in study_models.train_in_parts(**given):
+        found |= part
+    return seen, found
+
+
+def test_models_with_the_same_kind_of_images_train_together(monkeypatch, tmp_path):
+    """Whole levels, values between them, and three views of each image are different programs."""
+    names = ("standard", "augmix=", "augmix+jsd", "patch_gaussian", "autoaugment_cifar", "patch_gaussian+jsd")
+    seen, found = _recorded(monkeypatch, tiny.config(), names, tmp_path)
+    kinds = [["standard", "patch_gaussian"], ["augmix=", "autoaugment_cifar"], ["augmix", "patch_gaussian"]]
+    expected = [[("" if name == "standard" else name, seed) for seed in (0, 1) for name in kind] for kind in kinds]
+    assert [[(scheme, seed) for scheme, _, seed, _ in part] for part in seen] == expected
+    assert [{weight for _, weight, *_ in part} for part in seen] == [{0}, {0}, {12}]
+    assert set(found) == {(name, seed) for name in names for seed in (0, 1)}
+    assert found["augmix+jsd", 1] == (None, "augmix+jsd seed 1")
+
+
+def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
+    subsets = tuple(augmentation.expand_schemes(("augmix=*",)))[:10]
+    seen, found = _recorded(monkeypatch, tiny.config(), subsets, tmp_path, at_most=8)
+    assert [len(part) for part in seen] == [8, 8, 4] and len(found) == 20
+
+
+def test_a_study_takes_its_schemes_from_their_own_setting(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"
+    ):
+        study.Trainings(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
+
+
+def finetuned():
+    found = tiny.config(init_from="standard")
+    found.study.finetune = {
+        "learning_rate": 0.0,
+        "epochs": 1,
+        "schedule": "step",
+        "milestones": (),
+        "weight_decay": 0.0,
+    }
+    return found
+
+
+def differ(first, second):
+    return not all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(first.params), jax.tree.leaves(second.params)))
+
+
+def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settings(
+    dataset, mesh, tmp_path, monkeypatch
+):
+    # Traced once for the standard models and once for the fine-tuned ones, whose optimiser is another.
+    chex.clear_trace_counter()
+    monkeypatch.setattr(steps, "train_block", chex.assert_max_traces(steps.train_block, n=2))
+    split = dataset.train.to_device(meshes.replicated(mesh))
+    found = study.Trainings(finetuned(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
+    for seed in (0, 1):
+        standard, border = found["standard", seed][1], found["noc/border", seed][1]
+        assert (int(standard.step), int(border.step)) == (10, 5)
+        chex.assert_trees_all_equal(standard.params, border.params)  # at learning rate 0 nothing else moves them
+    assert differ(found["standard", 0][1], found["standard", 1][1])
+    again = study.Trainings(finetuned(), ("standard", "noc/border"), (0, 1), tmp_path, dataset, split, mesh).train()
+    chex.assert_trees_all_equal(again["noc/border", 1][1], found["noc/border", 1][1])
+
+
+STOPPED = """
+import pathlib, sys, jax, data
+jax.config.update("jax_num_cpu_devices", 2)
+from runtime import meshes
+from tests.training import study_test, tiny
+from training import loop, states, study
+mesh, one = meshes.data_mesh(32), study.model_config(tiny.config(), "noc/border", 0)
+split = data.load("shapes", train_limit=160, test_limit=70).train.to_device(meshes.replicated(mesh))
+another = study.model_config(tiny.config(), "standard", 1)
+start = states.initial_state(*states.build_model(another, 10, 32)[1:], states.make_optimizer(one.train, 5))
+def end(name):
+    (folder := pathlib.Path(sys.argv[1], name)).mkdir(exist_ok=True)
+    return loop.train(one, split, 10, folder, mesh=mesh, initial=start)[1]
+whole, save = end("whole"), loop.Checkpoints.save
+def stop(self, state):
+    save(self, state)
+    raise KeyboardInterrupt
+loop.Checkpoints.save = stop
+try:
+    end("halves")
+except KeyboardInterrupt:
+    pass
+loop.Checkpoints.save = save
+halves = end("halves")
+assert len(jax.devices()) == 2 and int(halves.step) == 10 and not study_test.differ(whole, halves)
+print("equal")
+"""
+
+
+def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path):
+    """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run never stopped."""
+    done = processes.run([sys.executable, "-c", STOPPED, tmp_path])
+    assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stderr
+
+
+def test_another_standard_recipe_makes_other_finetuned_models():
+    one, other = finetuned(), finetuned()
+    other.train.epochs = 3
+    configs = [study.finetuned_config(c, study.model_config(c, "standard", 0), "noc/border") for c in (one, other)]
+    configs = [c.to_dict() for c in configs]
+    assert configs[0]["train"] == configs[1]["train"]
+    assert configs[0]["start"] != configs[1]["start"]
+
+
+def test_a_study_starts_from_its_own_standard_model_only(dataset, mesh, tmp_path):
+    with pytest.raises(ValueError, match="init_from '' or 'standard' in a study"):
+        study.Trainings(tiny.config(init_from="runs/other"), ("standard",), (0,), tmp_path, dataset, None, mesh)
+
+
+def test_a_model_to_start_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(FileNotFoundError, match="expected a workdir with trained models, found none in nowhere"):
+        train.train_and_evaluate(tiny.config(init_from="nowhere"), tmp_path / "work")
+    assert not (tmp_path / "work").exists()
+
+
+CLASSES = ("left", "right")
+NUMBER = {"plain": 12, "styled": 20}  # training images of each class
+
+
+def folder(root, name, value, classes=CLASSES):
+    """Images of one grey level each, which tells what they are."""
+    for k, label in enumerate(classes):
+        for split, number in (("train", NUMBER[name]), ("val", 4)):
+            place = root / name / split / label
+            place.mkdir(parents=True)
+            for i in range(number):
+                Image.fromarray(np.full((16, 16, 3), value + 40 * k + i, np.uint8)).save(place / f"{i:03d}.png")
+    return root / name
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("folders")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
+        folder(root, "plain", 0)
+        folder(root, "styled", 100)
+        yield root
+
+
+def settings(root, **mix_in):
+    config = tiny.config(batch_size=16, epochs=1, flip=False)
+    config.dataset.update({"name": "image_folder", "data_dir": str(root / "plain"), "image_size": 16, "train_limit": 0})
+    config.train.mix_in.update({"name": "image_folder", "data_dir": str(root / "styled")} | mix_in)
+    return config
+
+
+def test_an_epoch_shows_every_image_of_both_once(root):
+    config = settings(root)
+    mesh = meshes.data_mesh(16)
+    dataset, split, test = study.load_data(config, mesh, mixed=True)
+    total = 2 * sum(NUMBER.values())
+    assert len(split) == total and len(test) == 8 and dataset.name == "image_folder+image_folder"
+    plan = Plan(config.train, split.images.shape)
+    assert plan.steps_per_epoch == total // 16 == 4
+    root_keys = batches.Keys(*jax.random.split(jax.random.key(0), 4))
+    order = batches.epoch_order(jax.random.key(1), plan.views)
+    seen = []
+    for begin in range(0, 4, plan.block_steps):
+        images, labels = batches.block(plan, split, order, begin, root_keys, mesh)
+        seen += zip(np.asarray(images)[..., 0, 0, 0].ravel().tolist(), np.asarray(labels).ravel().tolist())
+    levels = [(base + 40 * k + i, k) for base, n in ((0, 12), (100, 20)) for k in range(2) for i in range(n)]
+    assert sorted(seen) == sorted(levels)
+    styled = np.array([level >= 100 for level, _ in seen]).reshape(4, 16).sum(1)
+    assert styled.min() > 4 and styled.max() < 16  # 10 expected: mixed, not one after the other
+
+
+def test_evaluation_leaves_the_second_aside(root):
+    _, split, _ = study.load_data(settings(root), meshes.data_mesh(16))
+    assert len(split) == 2 * NUMBER["plain"]
+
+
+def test_a_run_records_both_and_refuses_other_images(root, tmp_path):
+    train.train_and_evaluate(settings(root), tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "data.json").read_text())
+    assert record["train"]["size"] == 24 and record["mixed_in"]["train"]["size"] == 40
+    moved = (root / "styled").rename(root / "moved")
+    train.train_and_evaluate(settings(root, data_dir=str(moved)), tmp_path / "run")
+    moved.rename(root / "styled")
+    changed = root / "styled" / "train" / "left" / "000.png"
+    before = changed.read_bytes()
+    Image.fromarray(np.full((16, 16, 3), 9, np.uint8)).save(changed)
+    with pytest.raises(workdirs.WorkdirError, match=r"trained on other images:\n  mixed_in\.images"):
+        train.train_and_evaluate(settings(root), tmp_path / "run")
+    changed.write_bytes(before)
+    with pytest.raises(workdirs.WorkdirError, match=r"train\.mix_in\.name: stored 'image_folder', asked ''"):
+        train.train_and_evaluate(settings(root, name=""), tmp_path / "run")
+
+
+def test_other_classes_are_refused(root, tmp_path):
+    other = folder(tmp_path, "styled", 100, ("left", "top"))
+    with pytest.raises(ValueError, match=r"expected the class names of image_folder .* different in right, top"):
+        study.load_data(settings(root, data_dir=str(other)), meshes.data_mesh(16), mixed=True)
+
+
+@pytest.mark.parametrize("name", ["image_folder", "imagenet"])
+def test_a_missing_folder_is_refused_by_the_setting_that_names_it(root, tmp_path, name):
+    asked = settings(root, name=name, data_dir=str(tmp_path / "gone"))
+    with pytest.raises(FileNotFoundError, match=r"config\.train\.mix_in: expected a folder of images .*gone"):
+        study.load_data(asked, meshes.data_mesh(16), mixed=True)
