@@ -9,6 +9,8 @@ lame      answers smoothed over neighbours in a batch (Boudiaf et al. 2022)
 eta       entropy of reliable and new samples (Niu et al. 2022)
 eata      the same with a penalty on what matters for clean images
 sar       a sharpness-aware step on reliable samples, and resets (Niu et al. 2023)
+rotta     a slow teacher, and a student on a memory of balanced classes (Yuan et al. 2023)
+roid      weighted samples, consistency, source weights that pull back, prior correction (Marsden et al. 2024)
 """
 
 from collections.abc import Callable
@@ -16,6 +18,8 @@ from collections.abc import Callable
 from corruptions.contract import suggest
 from evaluation.streams.eata import Eata, Eta, Sar
 from evaluation.streams.lame import Lame
+from evaluation.streams.roid import Roid
+from evaluation.streams.rotta import Rotta
 from evaluation.streams.tent import BatchStatistics, Descent, Method, MixedStatistics, MovingStatistics, Tent
 
 _LARGE = 64  # pixels from which on the settings are those for ImageNet-C
@@ -61,6 +65,8 @@ def _known(batch: int, side: int, classes: int) -> dict[str, Callable[[], Method
         "eta": lambda: Eta(usual, similarity=new),
         "eata": lambda: Eata(usual, similarity=new, weight=2000.0 if large else 1.0),
         "sar": lambda: Sar(of_sar),
+        "rotta": lambda: Rotta(Descent("adam", 0.001 * factor)),
+        "roid": lambda: Roid(usual),
     }
 
 

@@ -42,13 +42,20 @@ class _Mixing(BatchNorm):
     """BatchNorm by `Statistics`, which it leaves as its stored ones. Gradients flow through the batch's."""
 
     by = BATCH
+    counted = None
 
     def __call__(self, x, train):
         del train
         values = _wide(x)
         axes, number = tuple(range(x.ndim - 1)), values.size // values.shape[-1]
-        mean, var = values.mean(axes), values.var(axes)
-        unbiased = var * (number / max(1, number - 1))
+        if self.counted is None:
+            mean, var = values.mean(axes), values.var(axes)
+        else:
+            share = self.counted[...].reshape(-1, *(1,) * (x.ndim - 1)).astype(values.dtype)
+            number = jnp.maximum(share.sum(), 1) * (number // len(x))
+            mean = (share * values).sum(axes) / number
+            var = (share * (values - mean.reshape((1,) * (x.ndim - 1) + (-1,))) ** 2).sum(axes) / number
+        unbiased = var * (number / jnp.maximum(1, number - 1)).astype(var.dtype)
         old, keep = (self.mean[...], self.var[...]), self.by.keep
         used = keep * old[0] + (1 - keep) * mean, keep * old[1] + (1 - keep) * (unbiased if self.by.unbiased else var)
         after, moves = used, self.by.moves
@@ -125,6 +132,7 @@ def forward(
     theta: Tree,
     moments: Tree | None = None,
     statistics: Statistics | None = None,
+    counted: jax.Array | None = None,
 ) -> tuple[jax.Array, dict[str, jax.Array], Tree]:
     """Runs the network in evaluation mode.
 
@@ -134,6 +142,7 @@ def forward(
       theta: scales and biases; layers that are not in it keep their own.
       moments: of BatchNorm; None are the network's own.
       statistics: what BatchNorm normalises by; None is its `moments`.
+      counted: bool [N], the images that count as the batch; None counts all.
 
     Returns:
       (logits [N, C], features, moments after the pass).
@@ -151,6 +160,8 @@ def forward(
             layer.__class__ = _Stored if statistics is None else _Mixing  # in this copy only
             if statistics is not None:
                 layer.by = statistics
+                if counted is not None:
+                    layer.counted = nnx.Variable(counted)
     logits, features = model(images, train=False)
     after = {
         name: {"mean": layer.mean[...], "var": layer.var[...]} for name, layer in layers if isinstance(layer, BatchNorm)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from evaluation.streams import networks
@@ -24,11 +25,13 @@ class Start(NamedTuple):
       classes: C, number of logits.
       shape: (B, H, W, 3) of a batch.
       source: clean batches [M, B, H, W, 3]; None for methods that need none.
+      dtype: of the images.
     """
 
     classes: int
     shape: tuple[int, ...]
     source: jax.Array | None = None
+    dtype: Any = np.uint8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Method:
     @property
     def settings(self) -> str:
         """Describes the hyper-parameters, for tables."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        told = [field.name for field in dataclasses.fields(self) if field.metadata.get("told", True)]
+        values = {name: getattr(self, name) for name in told}
         return ", ".join(v.label if isinstance(v, Descent) else f"{name} {v:g}" for name, v in values.items())
 
     def check(self, graphdef: nnx.GraphDef, weights: Weights) -> None:

@@ -213,3 +213,99 @@ def sar(network, batches, rate, margin, rho, least):
                 if level < least:
                     theta, optimizer, level, reset = network[1], Sgd(rate, False), None, True
         yield logits, reset
+
+
+def from_softmax(z, a):
+    """dL/dz of dL/dp = a."""
+    p = softmax(z)
+    return p * (a - (a * p).sum(-1, keepdims=True))
+
+
+def unit(values):
+    return (values - values.min()) / (values.max() - values.min())
+
+
+def roid(network, batches, optimizer, views, tau=1 / 3, pull=0.01):
+    """Logits of each batch times their prior, and which samples were kept."""
+    theta, mean = network[1], np.full(CLASSES, 1 / CLASSES)
+    for x in batches:
+        one = Pass(network, x, theta, keep=0.0)
+        p, size = softmax(one.logits), len(x)
+        cosine = p @ mean / np.linalg.norm(p, axis=1) / np.linalg.norm(mean)
+        diverse, certain = unit(1 - cosine), unit(-entropy(one.logits))
+        kept = diverse >= diverse.mean()
+        w = (np.exp(diverse * certain / tau) * kept / size)[:, None]
+        two = Pass(network, views(x[kept]), theta, keep=0.0)
+        q, ratio = np.minimum(p, 0.99), np.minimum(p, 0.99) / (1 - np.minimum(p, 0.99)) + 1e-5
+        d_ratio = -(np.log(ratio) + q / (1 - q) ** 2 / ratio) * (p < 0.99)
+        d_one = w * from_softmax(one.logits, d_ratio)
+        log_p, log_other = log_softmax(one.logits)[kept], log_softmax(two.logits)
+        other = softmax(two.logits)
+        d_one[kept] += 0.5 * w[kept] * (from_softmax(one.logits[kept], -log_other) + p[kept] - other)
+        d_two = 0.5 * w[kept] * (from_softmax(two.logits, -log_p) + other - p[kept])
+        prior = p.mean(0)
+        smooth = max(1 / size, 1 / CLASSES) / prior.max()
+        yield one.logits * (prior + smooth) / (1 + smooth * CLASSES), kept
+        theta = optimizer(theta, each(np.add, one.back(d_one), two.back(d_two)))
+        theta = each(lambda a, b: (1 - pull) * a + pull * b, theta, network[1])
+        mean = 0.9 * mean + 0.1 * p.mean(0)
+
+
+class Memory:
+    """Lists by class, as in the paper."""
+
+    def __init__(self, capacity):
+        self.capacity, self.of_class = capacity, [[] for _ in range(CLASSES)]
+
+    def items(self):
+        return [item for items in self.of_class for item in items]
+
+    def score(self, age, u):
+        return 1 / (1 + np.exp(-age / self.capacity)) + u / np.log(CLASSES)
+
+    def offer(self, image, label, u):
+        enters = True
+        if len(self.of_class[label]) < self.capacity / CLASSES:
+            if len(self.items()) == self.capacity:
+                most = max(map(len, self.of_class))
+                enters = self.drop([items for items in self.of_class if len(items) == most], self.score(0, u))
+        else:
+            enters = self.drop([self.of_class[label]], self.score(0, u))
+        if enters:
+            self.of_class[label].append({"image": image, "u": u, "age": 0})
+        for item in self.items():
+            item["age"] += 1
+
+    def drop(self, lists, score):
+        found = [
+            (self.score(i["age"], i["u"]), k, place) for k, items in enumerate(lists) for place, i in enumerate(items)
+        ]
+        best, k, place = max(found)
+        if best > score:
+            lists[k].pop(place)
+        return best > score
+
+
+def rotta(network, batches, optimizer, views, capacity, every, alpha, nu):
+    """The teacher's logits of each batch, and the number of items in the memory."""
+    student = teacher = network[1]
+    moments = teacher_moments = network[2]
+    memory, seen = Memory(capacity), 0
+    for x in batches:
+        logits = Pass(network, x, teacher, teacher_moments).logits
+        p = softmax(logits)
+        for image, label, u in zip(x, logits.argmax(1), -(p * np.log(p + 1e-6)).sum(1), strict=True):
+            memory.offer(image, label, u)
+            seen += 1
+            if seen % every:
+                continue
+            images = np.stack([item["image"] for item in memory.items()])
+            age = np.array([item["age"] for item in memory.items()]) / capacity
+            one = Pass(network, images, teacher, teacher_moments, keep=1 - alpha)
+            two = Pass(network, views(images), student, moments, keep=1 - alpha)
+            weight = np.exp(-age) / (1 + np.exp(-age)) / len(images)
+            gradient = two.back(weight[:, None] * (softmax(two.logits) - softmax(one.logits)))
+            teacher_moments, moments = one.after, two.after
+            student = optimizer(student, gradient)
+            teacher = each(lambda t, s: (1 - nu) * t + nu * s, teacher, student)
+        yield logits, len(memory.items())

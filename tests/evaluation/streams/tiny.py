@@ -51,7 +51,7 @@ def run(method, network, given, seed=0, source=None):
     with jax.enable_x64(True):
         graphdef, weights = split(network)
         step = jax.jit(lambda state, x, key: method.step(graphdef, weights, state, x, key))
-        start = Start(reference.CLASSES, given[0].shape, source)
+        start = Start(reference.CLASSES, given[0].shape, source, given[0].dtype)
         state, logits = method.init(graphdef, weights, start), []
         for number, x in enumerate(given):
             key = jax.random.fold_in(jax.random.key(seed), number)

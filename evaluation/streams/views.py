@@ -1,0 +1,76 @@
+"""Augmentation of a batch for consistency losses: one draw for all its images, as the released code of RoTTA and ROID.
+
+In random order: brightness .6 to 1.4, contrast .7 to 1.3, saturation .5 to 1.5, hue +-.06 of a turn, gamma .7 to 1.3. Then
+rotation +-15 degrees, shift up to 1/16 of the side, scale .9 to 1.1 with mirrored borders, and mirroring with probability
+1/2. The released blur and noise, which are weak, are left out.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.ndimage import map_coordinates
+
+_GREY = (0.2989, 0.587, 0.114)
+
+
+def augment(key: jax.Array, images: jax.Array) -> jax.Array:
+    """Augments images, uint8 or float [N, H, W, 3] in [0, 1], to float of the same shape."""
+    x = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images
+    order_key, colour_key, place_key, flip_key = jax.random.split(key, 4)
+    low, high = jnp.array([0.6, 0.7, 0.5, -0.06, 0.7]), jnp.array([1.4, 1.3, 1.5, 0.06, 1.3])
+    amounts = (low + (high - low) * jax.random.uniform(colour_key, (5,))).astype(x.dtype)
+    steps = (_brightness, _contrast, _saturation, _hue, _gamma)
+    branches = [lambda y, step=step, place=place: step(y, amounts[place]) for place, step in enumerate(steps)]
+    order = jax.random.permutation(order_key, len(steps))
+    x = jax.lax.fori_loop(0, len(steps), lambda k, y: jax.lax.switch(order[k], branches, y), x)
+    x = _moved(place_key, x)
+    return jnp.where(jax.random.bernoulli(flip_key), x[:, :, ::-1], x)
+
+
+def _brightness(x, amount):
+    return jnp.clip(x * amount, 0, 1)
+
+
+def _contrast(x, amount):
+    mean = _grey(x).mean((1, 2, 3), keepdims=True)
+    return jnp.clip(mean + (x - mean) * amount, 0, 1)
+
+
+def _saturation(x, amount):
+    grey = _grey(x)
+    return jnp.clip(grey + (x - grey) * amount, 0, 1)
+
+
+def _gamma(x, amount):
+    return jnp.clip(x, 1e-8, 1) ** amount
+
+
+def _grey(x):
+    return (x * jnp.asarray(_GREY, x.dtype).reshape(1, 1, 1, 3)).sum(-1, keepdims=True)
+
+
+def _hue(x, turn):
+    """Turns the hue by a share of a circle, in HSV."""
+    high, low = x.max(-1), x.min(-1)
+    span = high - low
+    safe = jnp.where(span > 0, span, 1)
+    r, g, b = jnp.moveaxis(x, -1, 0)
+    hue = jnp.where(high == r, (g - b) / safe, jnp.where(high == g, 2 + (b - r) / safe, 4 + (r - g) / safe)) / 6
+    hue = (hue + turn) % 1
+    places = (jnp.asarray([5.0, 3.0, 1.0], x.dtype).reshape(1, 1, 1, 3) + 6 * hue[..., None]) % 6
+    return high[..., None] - span[..., None] * jnp.clip(jnp.minimum(places, 4 - places), 0, 1)
+
+
+def _moved(key, x):
+    _, height, width, _ = x.shape
+    draws = jax.random.uniform(key, (4,), minval=-1.0, maxval=1.0).astype(x.dtype)
+    angle, scale = draws[0] * jnp.pi / 12, 1 + 0.1 * draws[1]
+    shift = draws[2] * height / 16, draws[3] * width / 16
+    rows, columns = jnp.meshgrid(jnp.arange(height, dtype=x.dtype), jnp.arange(width, dtype=x.dtype), indexing="ij")
+    y, z = rows - (height - 1) / 2 - shift[0], columns - (width - 1) / 2 - shift[1]
+    cos, sin = jnp.cos(angle) / scale, jnp.sin(angle) / scale
+    at = [cos * y - sin * z + (height - 1) / 2, sin * y + cos * z + (width - 1) / 2]
+
+    def channel(plane):
+        return map_coordinates(plane, at, order=1, mode="mirror")
+
+    return jnp.moveaxis(jax.vmap(jax.vmap(channel))(jnp.moveaxis(x, -1, 1)), 1, -1)
