@@ -1,6 +1,6 @@
 """From answers of models to tables, scores, benchmarks and figures. Trains nothing.
 
-- `answers`: which test images each model answers correctly, one file per condition
+- `answers`: which test images each model answers correctly and how surely, one file per condition
 - `tables`: counts of correct answers, accuracy and robustness, the names of conditions
 - `frames`: tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals
 - `rounding`: numbers as text, with as many digits as their errors leave meaning in
@@ -10,6 +10,7 @@
 - `selection/`: Algorithm 1, threshold sweep, stability, coverage, categories; benchmark.json, coverage.json
 - `distances/`: MSD and MMD between schemes and corruptions, their correlation with error
 - `cbar/`: the search that made ImageNet-C-bar
+- `confidence/`: likelihood, calibration, ranks of right answers; temperature scaling; intervals over images; pictures
 - `schemes`: gains of training with each augmentation scheme
 - `calibration`: severity ranges that hit target robustness
 - `exits`: networks with several answers that stop at the first sure one

@@ -5,6 +5,7 @@ the class-balanced order of `data.balanced_prefix`, and the next config.eval.tem
 temperatures.json keeps the temperatures, bound to the models and to these images.
 """
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -119,11 +120,16 @@ def _read(workdir, shown) -> dict[str, Any]:
     """What the workdir holds of the same images: {model|seed: entry}."""
     if not workdir.exists(FILE):
         return {}
-    record = workdir.for_all(_read_record, workdir / FILE)
+    record = workdir.for_all(read, workdir / FILE)
     return record["models"] if record["images"] == dict(shown.digests) else {}
 
 
-def _read_record(path):
+def read(path: str | os.PathLike) -> dict[str, Any]:
+    """Reads a file of temperatures: {"images": digests, "models": {model|seed: {"model": digest, "value": T ...}}}.
+
+    Raises:
+      FileNotFoundError, DamagedFileError: there is none, or it is damaged or was edited.
+    """
     entry = {"model": str, "value": float, "at_bound": bool, "before": float, "after": float}
     return artifacts.read_record(path, _REMEDY, shape={"images": {str: str}, "models": {str: entry}})
 

@@ -21,6 +21,7 @@ from analysis import answers
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
+from evaluation import temperature
 from runtime import artifacts, files, meshes
 from runtime.workdirs import TRAINED, read_config, read_final
 from training import loop, ranges
@@ -84,6 +85,10 @@ def _verify(findings, workdir):
     measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # the latter: C-bar
     for path in sorted(measured):
         _features(findings, path, workdir)
+    path = workdir / temperature.FILE
+    if path.exists():
+        with findings.of(path, f"remove it and {again}"):
+            _temperatures(path, workdir)
     path = workdir / "ranges.json"
     if path.exists():
         with findings.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
@@ -110,6 +115,16 @@ def _answers(path, workdir):
     for key in by_model:
         if answers.is_stale(record.models.get(key), answers.trained_digest(workdir, *key)):
             raise ValueError(f"{path}: expected answers of {key[0]}, seed {key[1]}, as it is, found an earlier model's")
+
+
+def _temperatures(path, workdir):
+    """Checks fitted temperatures; raises ValueError if a model was trained again since."""
+    for name, entry in temperature.read(path)["models"].items():
+        model, _, seed = name.rpartition("|")
+        if answers.is_stale(entry["model"], answers.trained_digest(workdir, model, int(seed))):
+            raise ValueError(
+                f"{path}: expected the temperature of {model}, seed {seed}, as it is, found an earlier model's"
+            )
 
 
 def _features(findings, path, workdir):

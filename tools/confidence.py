@@ -65,7 +65,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     """
     workdir = pathlib.Path(workdir)
     out = pathlib.Path(out) if out else workdir / "confidence"
-    found = _cells(workdir, models)
+    found = read(workdir, models)
     curves, agreed = drawing.Curves(bins), cells.Disagreement()
     drawn = resampling.Resampled(found.averaged, resamples, seed, bins)
     table = found.table(bins, [curves, agreed, drawn])
@@ -102,8 +102,8 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     return "\n".join(f"| {' | '.join(line)} |" for line in lines), out
 
 
-def _cells(workdir, models):
-    """Reads what is there, of these models alone."""
+def read(workdir, models=()):
+    """Reads the `Cells` of an evaluated workdir, or of a folder of `corruptions.evaluate`, of these models; () is all."""
     if (workdir / "answers.npz").is_file():
         found = Cells.of_folder(read_confidence(workdir), STANDARD)
     else:

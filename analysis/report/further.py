@@ -53,7 +53,10 @@ def parts(study: Study) -> tuple[list[Part], list[tuple[str, str]]]:
     )
     there = [part for part, _ in found if part] + [_of_project(*section) for section in study.sections]
     absent = [missing for part, missing in found if missing and not part]
-    if not study.sections:
+    titles = {content["title"] for content, _ in study.sections}
+    if "Confidence" not in titles:
+        absent.append(("calibration and confidence", f"python -m tools.confidence --workdir={workdir}"))
+    if not titles - {"Confidence"}:
         command = f"python -m projects.natural_shift --workdirs={workdir} --out={workdir / 'natural_shift'}"
         absent.append(("correlation with natural shifts", f"{command} (after eval.py --config.eval.natural=...)"))
     return there, absent

@@ -23,6 +23,7 @@ from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
 from tests.training import tiny
+from tools import check
 from training import states, study
 
 NUMBER, CLASSES = 23, 6
@@ -57,7 +58,7 @@ def three():
     return models, logits, Shown(split, meshes.data_mesh(), 10)
 
 
-def check(stored, correct, logs, labels):
+def compare(stored, correct, logs, labels):
     """Compares stored confidence with ln p [N, C]."""
     found, p = decode(stored, correct), np.exp(logs)
     np.testing.assert_array_equal(found.predicted, logs.argmax(1))
@@ -79,14 +80,14 @@ def test_networks_ensembles_and_temperatures_are_asked_at_once(three, monkeypatc
     labels = np.asarray(shown.split.labels)
     for seed in range(3):
         answered = found["standard", seed]
-        check(answered.confidence[PLAIN], answered.correct, log_softmax(logits[seed], 1), labels)
+        compare(answered.confidence[PLAIN], answered.correct, log_softmax(logits[seed], 1), labels)
         assert answered.confidence.keys() == ({PLAIN, SCALED} if seed == 1 else {PLAIN})
-    check(
+    compare(
         found["standard", 1].confidence[SCALED], found["standard", 1].correct, log_softmax(logits[1] / 2.5, 1), labels
     )
     mean = logsumexp(log_softmax(logits, 2), axis=0) - np.log(3)
-    check(found[key].confidence[PLAIN], found[key].correct, mean, labels)
-    check(found[key].confidence[SCALED], found[key].correct, log_softmax(mean / 0.5, 1), labels)
+    compare(found[key].confidence[PLAIN], found[key].correct, mean, labels)
+    compare(found[key].confidence[SCALED], found[key].correct, log_softmax(mean / 0.5, 1), labels)
     losses = [decode(of.confidence[PLAIN], of.correct).loss.mean() for of in found.values()]
     assert losses[3] < np.mean(losses[:3])
 
@@ -99,7 +100,7 @@ def test_classes_that_count_as_one_label_have_the_score_of_the_best(three):
     natural = ShownNatural(split, groups, shown.mesh, 10, {}, Condition("natural/some", "0"))
     answered = correctness.ask({"": models["standard", 0]}, natural)[""]
     of_labels = np.stack([logits[0][:, groups == label].max(1) for label in range(3)], 1)
-    check(answered.confidence[PLAIN], answered.correct, log_softmax(of_labels, 1), labels)
+    compare(answered.confidence[PLAIN], answered.correct, log_softmax(of_labels, 1), labels)
 
 
 def test_outputs_that_are_not_finite_are_refused_by_condition(three):
@@ -168,6 +169,20 @@ def test_a_member_that_was_trained_again_makes_its_ensemble_stale(study_of_two, 
     run(folder, ensemble=True)
     tiny.train_again(study.model_dir(folder, "standard", 0), tiny.config())
     assert {count.model for count in answers.read(folder).counts} == {"standard"}
+
+
+def test_temperatures_of_an_earlier_model_are_named_and_fitted_again(study_of_two, tmp_path):
+    folder = shutil.copytree(study_of_two, tmp_path / "work")
+    run(folder, temperature=40)
+    before = temperature.read(folder / temperature.FILE)["models"]
+    check._temperatures(folder / temperature.FILE, folder)
+    tiny.finish(study.model_dir(folder, "standard", 0), tiny.config(), state_of_seed=7)
+    with pytest.raises(ValueError, match="the temperature of standard, seed 0, as it is, found an earlier model's"):
+        check._temperatures(folder / temperature.FILE, folder)
+    run(folder, temperature=40)
+    after = temperature.read(folder / temperature.FILE)["models"]
+    assert after["standard|0"] != before["standard|0"] and after["standard|1"] == before["standard|1"]
+    check._temperatures(folder / temperature.FILE, folder)
 
 
 def test_answers_of_before_are_read_and_evaluated_again_where_temperatures_are_asked_for(study_of_two, tmp_path):

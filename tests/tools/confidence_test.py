@@ -8,7 +8,9 @@ import pytest
 
 import corruptions
 from analysis import answers
+from analysis.report import inputs
 from corruptions.scoring.folder import read_confidence
+from runtime.files import mismatch
 from tests.analysis.confidence.cells_test import NUMBER, answered
 from tests.corruptions.scoring.confidence_test import probabilities
 from tests.corruptions.write.datasets import IMAGES, LABELS
@@ -47,12 +49,14 @@ def test_a_workdir_has_tables_pictures_and_a_section(folder):
     assert apart.difference["augmix", "imagenet_c_extra", "ece"] == pytest.approx(part.ece.mean() - plain.ece.mean())
     section = json.loads((out / "section.json").read_text())
     assert section["figures"] == [f"{kind}_imagenet_c_extra_levels" for kind in ("accuracy", "reliability", "risk")]
+    assert not mismatch(section, inputs.SHAPES["section.json"])
     assert all((out / f"{name}.png").stat().st_size > 5000 for name in section["figures"])
     assert [row[:2] for row in section["rows"]] == [
         [model, images] for model in ("standard", "augmix") for images in ("clean", "imagenet_c_extra (levels)")
     ]
     assert f"{part.nll.mean():.4f}" in text and not (out / "disagreement.csv").exists()
-    assert "augmix" not in confidence.run(folder, out / "one", models=["standard"], resamples=0)[0]
+    only = confidence.read(folder, ["standard"])
+    assert {key[0] for key in only.read(("clean", 0))} == {"standard"}
 
 
 def test_a_folder_of_any_classifier_is_measured(tmp_path):
@@ -64,8 +68,7 @@ def test_a_folder_of_any_classifier_is_measured(tmp_path):
         "outputs": "probabilities",
     }
     counts = corruptions.evaluate(probabilities, IMAGES, LABELS, path=tmp_path / "mine", **of)
-    _, out = confidence.run(tmp_path / "mine", tmp_path / "out", resamples=3)
-    cells = pd.read_csv(out / "cells.csv")
+    cells = confidence.read(tmp_path / "mine").table()
     assert cells.accuracy.tolist() == [1 - count.error for count in counts]
     stored = read_confidence(tmp_path / "mine")
     np.testing.assert_allclose(cells.nll, [found.loss.mean() for found in stored.values()])
