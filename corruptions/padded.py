@@ -26,7 +26,7 @@ class Padding:
     Attributes:
       table_of: `(shape, table, side) -> (name, number)` for an image's own shape: the name of the severity table that
         the program for a square of `side` is built for, and the number of the image's own table, an input of the
-        program. The name is None for a corruption without tables.
+        program. The name is None for a corruption without tables, the default.
       mode: how the image continues beyond its lower and right border, as in `numpy.pad`.
       reach: pixels beyond the border that the corruption reads.
       tables: `(shape, table) -> arrays` computed on the host from the own shape of an image and the option `table`.
@@ -34,7 +34,7 @@ class Padding:
       quick: whether a CPU's program that is compiled quickly (see `one_image`) gives the same bits and runs as fast.
     """
 
-    table_of: TableOf
+    table_of: TableOf = lambda shape, table, side: (None, np.int32(0))
     mode: Literal["reflect", "edge"] = "reflect"
     reach: int = 0
     tables: Tables | None = None

@@ -10,7 +10,7 @@ from corruptions import contract, padded, registry
 from corruptions.primitives import color, filters, random, special, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
-padding = padded.Padding(lambda shape, table, side: (None, np.int32(0)))
+padding = padded.Padding()
 member = registry.registrar(
     "camera", contract.Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
 )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import contract, padded, registry
@@ -32,7 +31,7 @@ def rows(shape: Sequence[int], tables: padded.Tables, severity: ArrayLike) -> di
 
 def padding(tables: padded.Tables, axes: int = 0) -> padded.Padding:
     """Makes the `Padding` of a member whose `tables` follow from an image's own sides."""
-    return padded.Padding(lambda shape, table, side: (None, np.int32(0)), tables=tables, axes=axes)
+    return padded.Padding(tables=tables, axes=axes)
 
 
 def largest_count(counts: Sequence[int], shape: Sequence[int]) -> int:

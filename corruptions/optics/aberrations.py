@@ -134,7 +134,7 @@ def _by_size(name, shape, options):
     return {"table": table_for(shape, options.get("table"))}
 
 
-_OF_ANY_TABLE = padded.Padding(lambda shape, table, side: (None, np.int32(0)), reach=_REACH)
+_OF_ANY_TABLE = padded.Padding(reach=_REACH)
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
     "optics",
