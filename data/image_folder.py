@@ -1,9 +1,8 @@
 """Folders of images: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*` with a deterministic split.
 
-The shorter side of every image becomes `image_size * 256 / 224` pixels and the centre of side `image_size` is cut out:
-the usual ImageNet test preprocessing (Krizhevsky, Sutskever and Hinton, 2012, section 2, with 256 and 224). With
-`resize="squash"` both sides become `image_size`, proportions not kept, as in the papers on overlapping corruptions.
-Bilinear with antialiasing. The result is memory-mapped from `data.cache`: a folder is decoded once.
+The shorter side becomes `image_size * 256 / 224` pixels and the centre of side `image_size` is cut out: the usual ImageNet
+test preprocessing (Krizhevsky, Sutskever and Hinton, 2012, section 2, with 256 and 224); with `resize="squash"` both sides
+become `image_size`. Bilinear with antialiasing. A folder is decoded once, and memory-mapped from `data.cache`.
 """
 
 import logging
@@ -15,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write.files import content_sha256
 from data import cache, decode, tree
 from data.dataset import Dataset, Split, balanced_prefix, describe, make_split
+from runtime.log import bar
 
 _CHUNK = 256
 
@@ -36,8 +35,6 @@ def load_image_folder(
     class_stride: int = 1,
     max_damaged: float = 0.01,
     cache_dir: str | os.PathLike | None = None,
-    progress: bool = True,
-    threads: int | None = None,
 ) -> Dataset:
     """Reads a tree of class folders; classes are the folders' names in sorted order.
 
@@ -54,8 +51,6 @@ def load_image_folder(
       max_damaged: fraction of unreadable images above which reading fails; below it they are skipped and listed in a
         warning and in `provenance`.
       cache_dir: see `data.cache`.
-      progress: show a progress bar (on a terminal).
-      threads: threads that decode images; None is one per core.
 
     Raises:
       FileNotFoundError: the root, the class folders or the images are not there.
@@ -73,12 +68,10 @@ def load_image_folder(
     for split, limit in (("train", train_limit), ("test", test_limit)):
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
         kept = [items[split][i] for i in keep]
-        splits[split], facts[split] = decoded(
-            kept, root, f"{name}-{split}", len(classes), sides[split], max_damaged, cache_dir, progress, threads
-        )
-    preprocess = decode.description(sides)
-    provenance = {"source": str(root), "format": "image folder", "preprocess": preprocess, **facts}
-    return Dataset(name, tuple(classes), splits["train"], splits["test"], provenance)
+        what = f"{name}-{split}"
+        splits[split], facts[split] = decoded(kept, root, what, len(classes), sides[split], max_damaged, cache_dir)
+    origin = {"source": str(root), "format": "image folder", "preprocess": decode.description(sides)}
+    return Dataset(name, tuple(classes), splits["train"], splits["test"], origin | facts)
 
 
 def decoded(
@@ -89,10 +82,8 @@ def decoded(
     sides: tuple[int, int],
     max_damaged: float = 0.01,
     cache_dir: str | os.PathLike | None = None,
-    progress: bool = True,
-    threads: int | None = None,
 ) -> tuple[Split, dict[str, Any]]:
-    """Decodes files to a split, or reads it from the cache: of the same names, sizes, times and `content_sha256`.
+    """Decodes files to a split, or reads it from the cache where their `tree.state` is the same.
 
     `root` is the folder above the files, `what` names the split, `sides` are its sizes (`decode.sides`); other arguments as
     of `load_image_folder`. Returns the split and its provenance, with the list `damaged`.
@@ -101,47 +92,46 @@ def decoded(
       ValueError: too many images are damaged.
     """
     if not items:
-        empty = np.zeros(0, np.int32)
-        split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), empty, empty)
+        split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), *np.zeros((2, 0), np.int32))
         return split, describe(split)
-    files = [(str(path.relative_to(root)), *tree.size_and_time(path), label, i) for path, label, i in items]
-    content = content_sha256([path for path, _, _ in items])
-    key = cache.fingerprint(str(root.resolve()), *sides, files, content)
-    entry = cache.cached(what, key, _reader(items, what, sides, max_damaged, progress, threads), cache_dir)
+    state = tree.state([path for path, _, _ in items], root)
+    key = cache.fingerprint(str(root.resolve()), *sides, state, [item[1:] for item in items])
+    entry = cache.cached(what, key, _reader(items, what, sides, max_damaged), cache_dir)
     damaged = entry.notes["damaged"]
-    if len(damaged) > max_damaged * len(items):  # the entry was written under a laxer limit
-        raise ValueError(too_many_damaged(what, damaged, len(items), max_damaged))
+    check_damaged(what, damaged, len(items), max_damaged)  # the entry may be written under a laxer limit
     if damaged:
         logging.warning("%s: skipped %d damaged images: %s", what, len(damaged), "; ".join(damaged[:10]))
     split = make_split(entry.images, entry.labels, entry.index, num_classes, what)
     return split, {**describe(split, entry.sha256), "damaged": damaged}
 
 
-def _reader(items, what, sides, max_damaged, progress, threads) -> Callable[[dict], Iterator[cache.Chunk]]:
+def _reader(items, what, sides, max_damaged) -> Callable[[dict], Iterator[cache.Chunk]]:
     """Makes a function that decodes the items in pieces, in order, without the damaged ones."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        from tqdm import tqdm
-
         damaged = notes["damaged"] = []
-        bar = tqdm(total=len(items), desc=f"decoding {what}", disable=None if progress else True)
-        with ThreadPoolExecutor(threads or os.cpu_count()) as pool, bar:
+        with (
+            ThreadPoolExecutor(os.cpu_count()) as pool,
+            bar("image", total=len(items), desc=f"decoding {what}") as shown,
+        ):
             for start in range(0, len(items), _CHUNK):
                 chunk = items[start : start + _CHUNK]
                 images = list(pool.map(lambda item: decode.read(item[0], *sides), chunk))
                 damaged += [image for image in images if isinstance(image, str)]
-                if len(damaged) > max_damaged * len(items):
-                    raise ValueError(too_many_damaged(what, damaged, len(items), max_damaged))
+                check_damaged(what, damaged, len(items), max_damaged)
                 good = [i for i, image in enumerate(images) if not isinstance(image, str)]
                 if good:
                     labels, index = np.array([chunk[i][1:] for i in good], np.int32).T
                     yield np.stack([images[i] for i in good]), labels, index
-                bar.update(len(chunk))
+                shown.update(len(chunk))
 
     return build
 
 
-def too_many_damaged(what: str, damaged: list[str], count: int, limit: float) -> str:
-    """Returns the message about more damaged images than the limit allows."""
-    found = f"{len(damaged)} of {count} images are damaged so far"
-    return f"{what}: {found}, expected at most {limit:.1%} (max_damaged). The first: {'; '.join(damaged[:10])}"
+def check_damaged(what: str, damaged: list[str], count: int, limit: float) -> None:
+    """Raises ValueError where more than a fraction `limit` of `count` images is damaged."""
+    if len(damaged) > limit * count:
+        found = f"{len(damaged)} of {count} images are damaged so far"
+        raise ValueError(
+            f"{what}: {found}, expected at most {limit:.1%} (max_damaged). The first: {'; '.join(damaged[:10])}"
+        )

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write.files import content_sha256
-from data import cache
+from data import cache, tree
 from data.dataset import Dataset, describe, limited, make_split
+from runtime.log import bar
 
 CIFAR = {"cifar10": 10, "cifar100": 100}
 _SIZE = 32
@@ -30,7 +30,6 @@ def load_cifar(
     train_limit: int | None = None,
     test_limit: int | None = None,
     cache_dir: str | os.PathLike | None = None,
-    progress: bool = True,
 ) -> Dataset:
     """Reads CIFAR-10 or CIFAR-100 (fine labels): 50,000 training and 10,000 test images, 32x32 (Krizhevsky, 2009).
 
@@ -44,7 +43,7 @@ def load_cifar(
     folder = find(name, data_dir)
     splits, facts = {}, {}
     for split, limit in (("train", train_limit), ("test", test_limit)):
-        entry = cache.cached(f"{name}-{split}", _key(folder, split), _reader(folder, split, progress), cache_dir)
+        entry = cache.cached(f"{name}-{split}", _key(folder, split), _reader(folder, split), cache_dir)
         whole = make_split(entry.images, entry.labels, entry.index, CIFAR[name], f"{name} {split}")
         splits[split] = limited(whole, limit)
         facts[split] = describe(splits[split], entry.sha256 if limit is None else None)
@@ -67,11 +66,8 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
             f"no prepared {name} in {parent / name} (expected {name}/<version>/dataset_info.json; the folder comes "
             f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}"
         )
-    if (found := file_format(folder)) != "array_record":
-        raise FileNotFoundError(
-            f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it "
-            f"in another folder with:\n  python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
-        )
+    again = f"python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
+    check_format(folder, f"prepare it in another folder with:\n  {again}")
     return folder
 
 
@@ -96,9 +92,11 @@ def info(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "dataset_info.json").read_text())
 
 
-def file_format(folder: Path) -> str:
-    """Returns the file format: `array_record`, which is read without TensorFlow, or another."""
-    return info(folder).get("fileFormat", "tfrecord")
+def check_format(folder: Path, remedy: str) -> None:
+    """Raises FileNotFoundError, which ends in `remedy`, where a dataset has a file format that only TensorFlow reads."""
+    if (found := info(folder).get("fileFormat", "tfrecord")) != "array_record":
+        expected = "expected array_record, which is read without TensorFlow"
+        raise FileNotFoundError(f"{folder} is stored as {found}, {expected}; {remedy}")
 
 
 def records(folder: Path, split: str) -> Any:
@@ -119,27 +117,23 @@ def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
 
 def _key(folder: Path, split: str) -> str:
     files = sorted(folder.glob(f"*-{split}.*"))
-    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return cache.fingerprint(folder.parent.name, folder.name, split, stats, content_sha256(files))
+    return cache.fingerprint(folder.parent.name, folder.name, split, tree.state(files, folder))
 
 
-def _reader(folder: Path, split: str, progress: bool) -> Callable[[dict], Iterator[cache.Chunk]]:
+def _reader(folder: Path, split: str) -> Callable[[dict], Iterator[cache.Chunk]]:
     """Makes a function that decodes the split in pieces, in the order of the records."""
 
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        from tqdm import tqdm
-
         # Reading records in bulk and decoding images here is three times as fast as one `source[i]` after another.
         source = records(folder, split)
         notes["records"] = len(source)
-        bar = tqdm(total=len(source), desc=f"decoding {folder.parent.name} {split}", disable=None if progress else True)
-        with bar:
+        with bar("image", total=len(source), desc=f"decoding {folder.parent.name} {split}") as shown:
             for start in range(0, len(source), _CHUNK):
                 index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
                 chunk = source.__getitems__(index.tolist())
                 labels = np.array([record["label"] for record in chunk], np.int32)
                 yield np.stack([_decode(record["image"]) for record in chunk]), labels, index
-                bar.update(len(index))
+                shown.update(len(index))
 
     return build
 

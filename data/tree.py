@@ -8,7 +8,9 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from corruptions.write.files import content_sha256
 from corruptions.write.sources import SUFFIXES
 from data import decode
 
@@ -42,6 +44,11 @@ def size_and_time(path: Path) -> tuple[int, int]:
     except OSError:
         return -1, 0
     return stat.st_size, stat.st_mtime_ns
+
+
+def state(paths: Sequence[Path], root: Path) -> list[Any]:
+    """Lists the facts of files below `root` that decide the pixels: a digest of their content, names, sizes and times."""
+    return [content_sha256(paths), *((str(path.relative_to(root)), *size_and_time(path)) for path in paths)]
 
 
 def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str], dict[str, list[Item]]]:

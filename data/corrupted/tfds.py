@@ -77,11 +77,8 @@ def _open(folder: Path) -> tuple[Any, Any]:
     """Returns the source of encoded records, and the dataset's info."""
     import tensorflow_datasets as tfds
 
-    if (found := tfds_source.file_format(folder)) != "array_record":
-        raise ValueError(
-            f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow. Prepare it in "
-            "another folder with `tfds build ... --file_format=array_record`"
-        )
+    again = "prepare it in another folder with `tfds build ... --file_format=array_record`"
+    tfds_source.check_format(folder, again)
     builder = tfds.builder_from_directory(folder)
     split = next((name for name in _SPLITS if name in builder.info.splits), None)
     if split is None:

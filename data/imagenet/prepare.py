@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from data import decode, tfds_source, tree
-from data.image_folder import too_many_damaged
+from data.image_folder import check_damaged
 from data.imagenet import store
 from data.imagenet.load import class_stride, tree_stride
 from data.imagenet.store import Encoded
 from runtime import files, workdirs
+from runtime.log import bar
 
 _PLAN = "plan.json"
 _TFDS = "imagenet2012"
@@ -40,7 +41,7 @@ class PrepareError(RuntimeError):
 
 
 class Job(NamedTuple):
-    """One shard to make."""
+    """One shard to make: its file, a function that yields its images, their side and shorter side (`decode.sides`)."""
 
     path: Path
     piece: Callable[[], Iterator[store.Encoded]]
@@ -60,27 +61,20 @@ def prepare(
     shard_images: int = 1024,
     max_damaged: float = 0.01,
     test_fraction: float = 0.1,
-    progress: bool = True,
 ) -> Path:
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
-
-    Test images: the shorter side becomes image_size * 256 / 224 pixels, then the centre of side image_size is cut out.
-    Training images: the same; or, with train_size, the largest centre square, resized to train_size, from which training
-    cuts random boxes. With resize "squash" both sides become image_size, or train_size, proportions not kept.
 
     Args:
       name: "imagenet100" or "imagenet".
       source: root of a tree {train,val}/class/*, or a folder of tfds with imagenet2012.
       data_dir: folder to write `name`/... in.
-      image_size: side of the images in pixels.
-      train_size: side of the training images; None is image_size.
-      resize: `crop` or `squash`.
+      image_size, resize: see `data.load`.
+      train_size: side of training images that are cut at random later, the largest centre square; None is image_size.
       workers: processes; None is one for each core this process may use.
       shard_images: approximate number of images in a shard (a killed run loses at most one shard per worker).
       max_damaged: fraction of unreadable images of a split above which preparing stops; below it they are left out and
         listed in damaged.txt.
       test_fraction: for a flat tree, see `data.image_folder`.
-      progress: show a progress bar (on a terminal).
 
     Raises:
       PrepareError: no space, or a folder that cannot be written or is in use.
@@ -109,7 +103,7 @@ def prepare(
             refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
             workdirs.claim(path / _PLAN, made_from, refusal)
             jobs = _jobs(opened, path / "shards", sides, shard_images)
-            records = _make(jobs, opened, path, workers, max_damaged, progress)
+            records = _make(jobs, opened, path, workers, max_damaged)
             store.finish(path, name, opened.class_names, made_from, records)
     except OSError as error:
         raise PrepareError(_write_failure(path, error)) from error
@@ -194,11 +188,7 @@ def _read_files(files):
 
 def _of_tfds(name, folder):
     """Records of tfds."""
-    if (found := tfds_source.file_format(folder)) != "array_record":
-        raise FileNotFoundError(
-            f"{folder} is stored as {found}, expected array_record, which is read without TensorFlow; tfds "
-            "converts it with tfds.builder(..., file_format='array_record')"
-        )
+    tfds_source.check_format(folder, "tfds converts it with tfds.builder(..., file_format='array_record')")
     names = tfds_source.class_names(folder, 1000)
     if list(names) != sorted(names):
         raise ValueError(f"{folder}: expected label names that are WordNet IDs in order, found {names[:3]} ...")
@@ -239,49 +229,32 @@ def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images:
     return jobs
 
 
-def _make(jobs, source, path: Path, workers: int, max_damaged: float, progress: bool) -> dict[str, list[dict]]:
+def _make(jobs, source, path: Path, workers: int, max_damaged: float) -> dict[str, list[dict]]:
     """Makes the missing shards; returns {split: records of all its shards, in order}."""
-    from tqdm import tqdm
-
     records = {job.path: store.read_record(job.path) for shards in jobs.values() for job in shards}
     missing = {split: [job for job in shards if records[job.path] is None] for split, shards in jobs.items()}
     numbers = {split: math.ceil(source.sizes[split] / source.stride) for split in jobs}
     _check_space(path, jobs, missing, numbers)
     done = sum(record["seen"] for record in records.values() if record)
-    bar = tqdm(
-        total=sum(numbers.values()),
-        initial=done,
-        desc=f"preparing {path.parent.name}",
-        unit="image",
-        smoothing=0.05,
-        disable=None if progress else True,
-    )
-    with bar:
+    options = {"initial": done, "desc": f"preparing {path.parent.name}", "smoothing": 0.05}
+    with bar("image", total=sum(numbers.values()), **options) as shown:
         for split, shards in jobs.items():
             damaged = [line for job in shards if (record := records[job.path]) for line in record["damaged"]]
-            _check_damaged(split, damaged, numbers[split], max_damaged)
+            check_damaged(split, damaged, numbers[split], max_damaged)
             for job, record in _run(missing[split], workers):
                 records[job.path] = record
                 damaged += record["damaged"]
-                _check_damaged(split, damaged, numbers[split], max_damaged)
-                bar.set_postfix_str(f"{split}, {len(damaged)} damaged", refresh=False)
-                bar.update(record["seen"])
+                check_damaged(split, damaged, numbers[split], max_damaged)
+                shown.set_postfix_str(f"{split}, {len(damaged)} damaged", refresh=False)
+                shown.update(record["seen"])
     return {split: [records[job.path] for job in shards] for split, shards in jobs.items()}
 
 
-def _check_damaged(split: str, damaged: list[str], number: int, limit: float) -> None:
-    if len(damaged) > limit * number:
-        raise ValueError(too_many_damaged(split, damaged, number, limit))
-
-
-def _check_space(
-    path: Path, jobs: dict[str, list[Job]], missing: dict[str, list[Job]], numbers: dict[str, int]
-) -> None:
+def _check_space(path, jobs, missing, numbers) -> None:
     """Raises PrepareError when the missing shards do not fit the disk."""
+    shares = {split: len(shards) / max(1, len(jobs[split])) for split, shards in missing.items()}
     needed = sum(
-        len(shards) / len(jobs[split]) * numbers[split] * 3 * shards[0].image_size ** 2
-        for split, shards in missing.items()
-        if shards
+        share * numbers[split] * 3 * jobs[split][0].image_size ** 2 for split, share in shares.items() if share
     )
     free = shutil.disk_usage(path).free
     if needed * 1.01 > free:

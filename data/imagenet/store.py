@@ -23,6 +23,7 @@ import numpy as np
 from data import blocks, decode
 from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split, sha256
 from runtime import files
+from runtime.log import bar
 
 META = "store.json"
 SPLITS = ("train", "test")
@@ -33,7 +34,6 @@ _OF_SPLIT = {"size": int, "sha256": {str: str}, "shards": [_SHARD], "damaged": i
 _SHAPE = {"format": int, "name": str, "class_names": [str], "splits": dict.fromkeys(SPLITS, _OF_SPLIT)}
 _SHAPE["made_from"] = {"sides": {"test": [int]}}
 _REWRITE = "remove it and repeat data.prepare, which rewrites it"
-
 
 # (name for messages, label, path or open file of encoded bytes) of one image.
 Encoded = tuple[str, int, str | BinaryIO]
@@ -175,20 +175,18 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def verify(path: Path, progress: bool = True) -> dict[str, str]:
+def verify(path: Path) -> dict[str, str]:
     """Compares every file of a finished store with its sha256; returns {name of a damaged shard: reason}.
 
     Raises:
       ValueError: labels or index differ.
     """
-    from tqdm import tqdm
-
     meta = read_meta(path)
     shards = _shards(meta)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         problems = pool.map(lambda shard: _size_problem(path, shard) or _hash_problem(path, shard), shards)
-        lines = tqdm(problems, total=len(shards), desc="verifying", unit="shard", disable=None if progress else True)
-        wrong = {shard["file"]: line for shard, line in zip(shards, lines) if line}
+        lines = zip(shards, bar("shard", problems, total=len(shards), desc="verifying"))
+        wrong = {shard["file"]: line for shard, line in lines if line}
     for name in SPLITS if not wrong else ():
         _split(path, meta, name)
     return wrong
@@ -201,7 +199,7 @@ def problems(path: Path) -> list[str]:
       FileNotFoundError: there is no finished store.
     """
     try:
-        wrong, again = verify(path, progress=False), _again(path, read_meta(path))
+        wrong, again = verify(path), _again(path, read_meta(path))
     except ValueError as error:
         return [str(error)]
     return [f"{path / 'shards' / file}: {reason}; mend it with {again}" for file, reason in wrong.items()]

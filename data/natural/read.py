@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions.write.files import content_sha256
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
 from data.natural import sets
@@ -79,12 +78,8 @@ def open_natural(
     entry = cache.cached(f"natural-{name}", key, lambda notes: source.pieces(*sides), cache_dir)
     split = make_split(entry.images, entry.labels, entry.index, natural.classes().number, name)
     note = f"{decode.description({'train': sides, 'test': sides})}, border {natural.border}"
-    return NaturalImages(
-        name,
-        natural.classes(),
-        split,
-        {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)},
-    )
+    origin = {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)}
+    return NaturalImages(name, natural.classes(), split, origin)
 
 
 class _Source(NamedTuple):
@@ -110,7 +105,7 @@ def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
                 raise ValueError(f"{where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
             yield np.asarray(images), labels.astype(np.int32), np.arange(len(labels), dtype=np.int32)
 
-        return _Source(str(where), _state(paths, parent), pieces)
+        return _Source(str(where), tree.state(paths, parent), pieces)
     return None
 
 
@@ -119,8 +114,7 @@ def _records(natural: NaturalSet, parent: Path) -> _Source | None:
     folder = tfds_source.newest(parent / natural.tfds) if natural.tfds else None
     if folder is None:
         return None
-    if (found := tfds_source.file_format(folder)) != "array_record":
-        raise ValueError(f"{folder}: expected array_record, which is read without TensorFlow, found {found}")
+    tfds_source.check_format(folder, "prepare it in another folder with `tfds build ... --file_format=array_record`")
     known = natural.classes()
     if natural.side:  # labels of CIFAR-10.1 have no names
         group = {label: label for label in range(known.number)}
@@ -133,7 +127,7 @@ def _records(natural: NaturalSet, parent: Path) -> _Source | None:
         chunk = records.__getitems__(list(positions))
         return [io.BytesIO(record["image"]) for record in chunk], [group[int(record["label"])] for record in chunk]
 
-    state = _state(sorted(folder.glob("*.array_record*")), parent)
+    state = tree.state(sorted(folder.glob("*.array_record*")), parent)
     return _Source(str(folder), state, _decoder(str(folder), len(records), fetch, natural.border))
 
 
@@ -159,7 +153,7 @@ def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
     def fetch(positions):
         return paths[positions.start : positions.stop], groups[positions.start : positions.stop]
 
-    return _Source(str(root), [_state(paths, root), groups], _decoder(str(root), len(paths), fetch, natural.border))
+    return _Source(str(root), [tree.state(paths, root), groups], _decoder(str(root), len(paths), fetch, natural.border))
 
 
 def _decoder(where, count, fetch, border):
@@ -195,8 +189,3 @@ def _class_folders(natural, root):
             root /= below[0]
         else:
             return root
-
-
-def _state(paths: list[Path], root: Path) -> list[Any]:
-    """Lists what decides the pixels: names, sizes and times of files, and a digest of their content."""
-    return [content_sha256(paths), *((str(path.relative_to(root)), *tree.size_and_time(path)) for path in paths)]

@@ -15,7 +15,6 @@ import numpy as np
 from corruptions.keys import seed_key
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
-from corruptions.write.files import content_sha256
 from corruptions.write.sources import SUFFIXES
 from data import cache, decode, tree
 
@@ -52,8 +51,7 @@ def _read(folder, side) -> cache.Entry:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of pictures of styles, found no folder {folder}")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    listed = [(str(path.relative_to(folder)), *tree.size_and_time(path)) for path in files]
-    key = cache.fingerprint(str(folder.resolve()), side, listed, content_sha256(files))
+    key = cache.fingerprint(str(folder.resolve()), side, tree.state(files, folder))
 
     def pieces(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         del notes

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from corruptions.write.files import content_sha256
 from corruptions.write.sources import SUFFIXES
 from data import cache, tree
 from data.corrupted.readers import read_image
@@ -121,9 +120,8 @@ def _of_folder(path):
 
 
 def _stamp(paths, root):
-    """One number that changes with names, sizes, times or content (`content_sha256`) of the files."""
-    facts = [(str(path.relative_to(root)), *tree.size_and_time(path)) for path in paths]
-    return (int(cache.fingerprint(facts, content_sha256(paths)), 16),)
+    """One number that changes with the `tree.state` of the files."""
+    return (int(cache.fingerprint(tree.state(paths, root)), 16),)
 
 
 def _image(path, shape):

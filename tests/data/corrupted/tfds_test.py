@@ -59,5 +59,5 @@ def test_tfds_that_is_not_there(tfds_root, tmp_path):
     folder = tmp_path / "cifar10_corrupted/fog_1/1.0.0"
     folder.mkdir(parents=True)
     (folder / "dataset_info.json").write_text(json.dumps({"name": "cifar10_corrupted"}))
-    with pytest.raises(ValueError, match="stored as tfrecord, expected array_record"):
+    with pytest.raises(FileNotFoundError, match="stored as tfrecord, expected array_record"):
         open_corrupted("cifar10_corrupted", data_dir=tmp_path)
