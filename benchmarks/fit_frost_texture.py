@@ -1,5 +1,4 @@
-"""Fits the constants of corruptions/primitives/frost_texture.py to the photographs of
-ImageNet-C.
+"""Fits the constants of corruptions/primitives/frost_texture.py to the photographs of ImageNet-C.
 
     python -m benchmarks.fit_frost_texture
 
@@ -27,9 +26,8 @@ BANDS = (
 RESIDUALS = (8.9, 11.4, 11.9, 21.5)
 STEPS = (7.8, 8.1, 13.6, 17.5)
 SIZES = ((600, 900), (315, 560), (350, 527), (495, 660))
-# The residual is aimed at this share of the measured one. It is the photographs' bright rims for a
-# good part, which lie within one sheet; our slow changes go on beyond it, so that as much of them
-# would leave too little for the rest.
+# The residual is aimed at this share of the measured one. It is the photographs' bright rims for a good part, which lie
+# within one sheet; our slow changes go on beyond it, so that as much of them would leave too little for the rest.
 RESIDUAL_SHARES = (1.0, 0.75, 0.9, 0.75)
 SEEDS = 5
 SPARSE = 17 * np.arange(400)  # pixels far and wide: the distribution of an endless sheet
@@ -48,8 +46,7 @@ def parts_of(key, rows, columns, patchiness):
 
 
 def fit(look):
-    """Fits amplitudes and percentiles; returns them, the textures' luminance and their band
-    ratios."""
+    """Fits amplitudes and percentiles; returns them, the textures' luminance and their band ratios."""
     target = np.array([*BANDS[look], RESIDUAL_SHARES[look] * RESIDUALS[look]])
     patchiness = frost_texture.PATCHINESS[look]
     sheet = [np.arange(size) for size in SIZES[look]]

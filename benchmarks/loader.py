@@ -39,8 +39,7 @@ def define_flags():
 
 
 def drawn_photographs(number):
-    """Draws [(name, label, JPEG file)]: noise whose amplitude grows with its scale as in
-    photographs."""
+    """Draws [(name, label, JPEG file)]: noise whose amplitude grows with its scale as in photographs."""
     rng = np.random.default_rng(0)
     drawn = []
     for i in range(number):

@@ -2,17 +2,15 @@
 
     python -m data.shapes --out=docs/images/shapes.png      # a contact sheet
 
-A class is a silhouette, a texture and a colour family. Each class differs from some other class by
-only one of the three, so a classifier has to use all of them, and a corruption that destroys any
-one of them costs accuracy:
+A class is a silhouette, a texture and a colour family. Each class differs from some other class by only one of the
+three, so a classifier has to use all of them, and a corruption that destroys any one of them costs accuracy:
 
     by colour only    warm- / cool-disc, warm- / cool-striped-square, warm- / cool-checkered-triangle
     by texture only   warm-star / warm-striped-star, cool-striped- / -dotted-square, cool- / cool-checkered-triangle
     by shape only     warm-disc / warm-star, cool-disc / cool-triangle, warm-striped-square / warm-striped-star
 
-The project's small ResNet reaches about 96 % in six epochs (batches of 64, SGD), and loses some 60
-points under gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7
-pixels.
+The project's small ResNet reaches about 96 % in six epochs (batches of 64, SGD), and loses some 60 points under
+gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7 pixels.
 
 Image i of a split has label i mod 10 and depends on (seed, split, i) alone: not on how many images
 are drawn, nor on how they are batched.

@@ -145,8 +145,7 @@ class IndexedConv(nnx.Module):
 
 
 class DenseLayer(nnx.Module):
-    """1x1 convolution to 4 growth channels, then 3x3 in groups to `growth`; BatchNorm and ReLU
-    before each."""
+    """1x1 convolution to 4 growth channels, then 3x3 in groups to `growth`; BatchNorm and ReLU before each."""
 
     def __init__(self, c_in, growth, groups, *, first, conv, norm):
         self.conv1 = first(c_in, 4 * growth, groups, conv=conv, norm=norm)

@@ -14,8 +14,7 @@ that is tens of times slower. Here the three convolutions are written in canonic
 
 Reverse mode only (a `jax.custom_vjp`), to any order. Results equal `lax.conv_general_dilated` to float32 rounding.
 
-Grouped convolutions have no fast kernel at all: `grouped_conv2d` writes them as one matrix product
-per group.
+Grouped convolutions have no fast kernel at all: `grouped_conv2d` writes them as one matrix product per group.
 """
 
 from functools import partial
@@ -81,8 +80,7 @@ def input_gradient(grad, kernel, shape, strides, padding):
         flipped = jnp.flip(kernel, (0, 1)).swapaxes(2, 3)
         pads = [(k - 1 - lo, k - 1 - hi) for k, (lo, hi) in zip(size, padding)]
         return _canonical(grad, flipped, pads)
-    # Padded row p = s q + r receives sum_m grad[q - m] kernel[r + s m]: phase r is a set of output
-    # channels.
+    # Padded row p = s q + r receives sum_m grad[q - m] kernel[r + s m]: phase r is a set of output channels.
     taps = [-(-k // s) for k, s in zip(size, strides)]
     kernel = jnp.pad(kernel, [(0, m * s - k) for m, s, k in zip(taps, strides, size)] + [(0, 0), (0, 0)])
     kernel = kernel.reshape(taps[0], strides[0], taps[1], strides[1], c_in, c_out)
@@ -105,17 +103,15 @@ def weight_gradient(grad, images, shape, strides, padding):
     if shape[:2] == (1, 1) and not any(map(any, padding)):
         columns = images[:, :: strides[0], :: strides[1]].reshape(-1, shape[2])
         return (columns.T @ grad.reshape(-1, shape[3])).reshape(shape)
-    # One more row and column where their number is even: planes a power of two apart would share a
-    # few cache sets.
+    # One more row and column where their number is even: planes a power of two apart would share a few cache sets.
     extra = [1 - full % 2 for full in images.shape[1:3]]
     columns = jnp.pad(images.transpose(3, 1, 2, 0), [(0, 0), (0, extra[0]), (0, extra[1]), (0, 0)])
     pads = [
         (lo, k + (out - 1) * s - full - lo)
         for k, out, s, full, (lo, _) in zip(shape, grad.shape[1:3], strides, columns.shape[1:3], padding)
     ]
-    # Dilating both operands by 2 along the rows and reading every second result changes nothing in
-    # the sum, but keeps XLA from handing this convolution, whose kernel is as large as the image,
-    # to YNNPACK, which is 2-3 times slower.
+    # Dilating both operands by 2 along the rows and reading every second result changes nothing in the sum, but keeps
+    # XLA from handing this convolution, whose kernel is as large as the image, to YNNPACK, which is 2-3 times slower.
     (top, bottom), sides = pads
     result = lax.conv_general_dilated(
         columns,

@@ -27,8 +27,7 @@ class Product(NamedTuple):
 def products(name, image_size=224, num_classes=1000, **options):
     """Lists the convolutions and linear layers that one image goes through, in order.
 
-    Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other
-    counters add these).
+    Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other counters add these).
 
     Args:
       name: one of `models.names()`.

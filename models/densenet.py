@@ -22,8 +22,7 @@ recomputed = nnx.remat(activate_and_convolve, static_argnums=3)
 
 
 class DenseLayer(nnx.Module):
-    """BatchNorm, ReLU, 1x1 convolution to 4 growth channels; the same, 3x3, to `growth`
-    channels."""
+    """BatchNorm, ReLU, 1x1 convolution to 4 growth channels; the same, 3x3, to `growth` channels."""
 
     def __init__(self, c_in, growth, *, conv, norm, memory_efficient):
         self.norm1, self.conv1 = norm(c_in), conv(c_in, 4 * growth, 1)
@@ -51,8 +50,7 @@ class Transition(nnx.Module):
 
 
 class DenseNet(nnx.Module):
-    """Stem, four blocks of dense layers with transitions, BatchNorm, ReLU, mean over pixels,
-    linear.
+    """Stem, four blocks of dense layers with transitions, BatchNorm, ReLU, mean over pixels, linear.
 
     Args:
       num_classes: number of logits.

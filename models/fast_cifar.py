@@ -20,8 +20,7 @@ WHITENING_SIZE = 2  # side of the whitened patches, in pixels
 class FastCifar(nnx.Module):
     """Whitening, three stages of two convolutions with BatchNorm and GELU, max over pixels, linear.
 
-    With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514
-    parameters for 10 classes.
+    With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514 parameters for 10 classes.
 
     Args:
       num_classes: number of logits.
@@ -64,8 +63,7 @@ class FastCifar(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is
-        not used.
+        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
         """
         del key
         x = self.normalize(images).astype(self.dtype)

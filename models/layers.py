@@ -122,8 +122,7 @@ def convolve(x, kernel, strides, padding, path, groups=1):
 
 
 class BatchNorm(nnx.Module):
-    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy
-    2015).
+    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy 2015).
 
     Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
     unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
@@ -155,9 +154,7 @@ class BatchNorm(nnx.Module):
         self.dtype = dtype
 
     def __call__(self, x, train):
-        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless
-        there are no parts.
-        """
+        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless there are no parts."""
         x, keep = x.astype(jnp.float32), self.momentum
         if train and self.groups:
             if len(x) % self.groups:
@@ -196,8 +193,7 @@ def channels_last(values, rank):
 
 
 def group_batch_norm(model, groups):
-    """Makes every `BatchNorm` of a model take its training statistics over `groups` parts of a
-    batch.
+    """Makes every `BatchNorm` of a model take its training statistics over `groups` parts of a batch.
 
     Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running
     statistics move towards the mean over parts of their means and unbiased variances. With 0 parts

@@ -40,8 +40,7 @@ class Unit(nnx.Module):
 
 
 class Grown(nnx.Module):
-    """What a layer makes of scale `s`: x with new maps, half of them from the next finer scale if
-    there is one."""
+    """What a layer makes of scale `s`: x with new maps, half of them from the next finer scale if there is one."""
 
     def __init__(self, n, s, has_finer, *, make):
         new = GROWTH * WIDTHS[s] // (2 if has_finer else 1)
@@ -54,8 +53,7 @@ class Grown(nnx.Module):
 
 
 class FirstLayer(nnx.Module):
-    """7x7 convolution / 2 and 3x3 max-pooling / 2, then a 3x3 convolution / 2 for each coarser
-    scale."""
+    """7x7 convolution / 2 and 3x3 max-pooling / 2, then a 3x3 convolution / 2 for each coarser scale."""
 
     def __init__(self, *, make):
         self.stem = make(3, FIRST, 7, 2, bias=True)
@@ -149,9 +147,8 @@ class MSDNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `exits` float32 [E, N, num_classes], the last of which are the logits; `stage1`
-        ... [N, h, w, C], the coarsest maps at each exit; `penultimate` float32 [N, C] of the last
-        exit. `key` is not used.
+        features: `exits` float32 [E, N, num_classes], the last of which are the logits; `stage1` ... [N, h, w, C], the
+        coarsest maps at each exit; `penultimate` float32 [N, C] of the last exit. `key` is not used.
         """
         del key
         maps, answers, features = self.normalize(images), [], {}

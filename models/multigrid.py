@@ -34,8 +34,7 @@ def gather(grids):
 
 
 def halved(x, size=None):
-    """Maxima of 2x2 pixels, odd rests too; cut to `size`, which images whose side 32 does not
-    divide make smaller."""
+    """Maxima of 2x2 pixels, odd rests too; cut to `size`, which images whose side 32 does not divide make smaller."""
     y = max_pool(x, 2, 2, ceil=True)
     return y if size is None else y[:, : size[0], : size[1]]
 

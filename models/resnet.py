@@ -62,8 +62,7 @@ class WideBottleneck(Bottleneck):
 
 
 class Shortcut(nnx.Module):
-    """Identity, or 1x1 convolution with BatchNorm where the shape changes (the paper's option
-    B)."""
+    """Identity, or 1x1 convolution with BatchNorm where the shape changes (the paper's option B)."""
 
     def __init__(self, c_in, c_out, stride, *, conv, norm):
         self.projects = stride != 1 or c_in != c_out
@@ -144,8 +143,7 @@ class ResNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not
-        used.
+        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))

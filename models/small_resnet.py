@@ -17,8 +17,7 @@ from models.resnet import BasicBlock
 class SmallResNet(nnx.Module):
     """2x2 pixels to channels, 3x3 convolution; stages of 2x2 means and residual blocks; linear.
 
-    With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters
-    for 10 classes.
+    With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters for 10 classes.
 
     Args:
       num_classes: number of logits.
@@ -52,8 +51,7 @@ class SmallResNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is
-        not used.
+        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(space_to_depth(self.normalize(images))), train))
@@ -68,8 +66,7 @@ class SmallResNet(nnx.Module):
 
 
 def space_to_depth(x):
-    """Makes each 2x2 block one pixel, [N, H // 2, W // 2, 4 C] of [N, H, W, C]; odd rests are
-    cut."""
+    """Makes each 2x2 block one pixel, [N, H // 2, W // 2, 4 C] of [N, H, W, C]; odd rests are cut."""
     n, h, w, c = x.shape
     blocks = x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
     return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // 2, w // 2, 4 * c)

@@ -13,8 +13,7 @@ from models.layers import Conv, Dropout, Normalize, max_pool
 
 
 class Fire(nnx.Module):
-    """1x1 convolution to few channels, then 1x1 and 3x3 convolutions side by side, with
-    ReLU."""
+    """1x1 convolution to few channels, then 1x1 and 3x3 convolutions side by side, with ReLU."""
 
     def __init__(self, c_in, squeezed, expanded, *, conv):
         self.squeeze = conv(c_in, squeezed, 1)
@@ -26,8 +25,7 @@ class Fire(nnx.Module):
 
 
 class SqueezeNet(nnx.Module):
-    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, 1x1 convolution, mean of
-    pixels.
+    """Convolution / 2, eight Fire modules, three 3x3 max-poolings / 2, 1x1 convolution, mean of pixels.
 
     Logits are means of ReLUs, so never negative.
 

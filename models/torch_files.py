@@ -1,5 +1,4 @@
-"""PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth`, `.pt` by its safe
-loader.
+"""PyTorch weights as NumPy arrays: `.safetensors` without PyTorch, `.pth`, `.pt` by its safe loader.
 
 A `.pth` file is a pickle, and a pickle can run any program. It is only handed to `torch.load(weights_only=True)`,
 which builds tensors and plain containers and refuses everything else. This module never unpickles.
@@ -67,8 +66,7 @@ def _read_pickle(path):
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - the loader raises many kinds for damaged and for unsafe files
-        # PyTorch's own text advises to load the file without the check, which would run what is in
-        # it.
+        # PyTorch's own text advises to load the file without the check, which would run what is in it.
         raise ValueError(
             f"{path} is refused by torch.load(weights_only=True) ({type(error).__name__}): expected only tensors and plain "
             "containers, found other objects or a damaged file; get the weights as a plain state_dict or .safetensors"

@@ -55,8 +55,7 @@ _DENSENET = (
 
 
 def _vgg(sizes, batch_norm):
-    """torchvision numbers all in `features`: a layer takes 2, 3 with BatchNorm, a pooling takes
-    1."""
+    """torchvision numbers all in `features`: a layer takes 2, 3 with BatchNorm, a pooling takes 1."""
     places = 3 if batch_norm else 2
 
     def number(match):
@@ -78,8 +77,7 @@ _ALEXNET = (
 
 
 def _squeezenet(pools):
-    """`features`: convolution, ReLU, then Fire modules, a pooling before those numbered in
-    `pools`."""
+    """`features`: convolution, ReLU, then Fire modules, a pooling before those numbered in `pools`."""
     return (
         (r"^stem$", "features.0"),
         (r"^fires\.(\d+)", lambda m: f"features.{2 + int(m[1]) + sum(pool <= int(m[1]) for pool in pools)}"),

@@ -43,8 +43,7 @@ def make_stages(sizes, **options):
 
 
 def run_stages(stages, x, train):
-    """Makes {"stage1": ...}, maps after each stage and its 2x2 max-pooling, the last 1/32 in
-    size."""
+    """Makes {"stage1": ...}, maps after each stage and its 2x2 max-pooling, the last 1/32 in size."""
     features = {}
     for i, layers in enumerate(stages, 1):
         for layer in layers:
@@ -105,8 +104,7 @@ class VGG(nnx.Module):
 
 
 class CifarVGG(nnx.Module):
-    """The form usual for 32x32 images: one pixel is left (else the mean is taken), then one linear
-    layer.
+    """The form usual for 32x32 images: one pixel is left (else the mean is taken), then one linear layer.
 
     Args: as of `VGG`, without dropout; the input normalisation is CIFAR-10's by default.
     """

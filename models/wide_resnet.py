@@ -9,8 +9,7 @@ from models.layers import BatchNorm, Conv, Dropout, Linear, Normalize
 
 
 class WideBlock(nnx.Module):
-    """x + conv(dropout(relu(bn(conv(relu(bn(x)))))); a shortcut to other channels convolves
-    relu(bn(x))."""
+    """x + conv(dropout(relu(bn(conv(relu(bn(x)))))); a shortcut to other channels convolves relu(bn(x))."""
 
     def __init__(self, c_in, c_out, stride, *, dropout, conv, norm):
         self.norm1, self.conv1 = norm(c_in), conv(c_in, c_out, 3, stride=stride)
@@ -67,9 +66,8 @@ class WideResNet(nnx.Module):
     def __call__(self, images, train, key=None):
         """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
 
-        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate`
-        float32 [N, C] after it, ReLU and the mean over pixels. `key` draws the dropout; it is needed
-        when training with dropout > 0.
+        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
+        ReLU and the mean over pixels. `key` draws the dropout; it is needed when training with dropout > 0.
         """
         self.stages[0][0].dropout.require_key(train, key)
         x, features = self.stem(self.normalize(images)), {}

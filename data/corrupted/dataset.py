@@ -182,8 +182,7 @@ def parse_severity(text: str) -> Severity | None:
 def qualified(name: str) -> str:
     """Returns the qualified name of a corruption for the name of a published file or folder.
 
-    `imagenet_c/...` for the 19 of ImageNet-C, `cbar/...` for the 30 of C-bar in either spelling, unchanged for
-    others.
+    `imagenet_c/...` for the 19 of ImageNet-C, `cbar/...` for the 30 of C-bar in either spelling, unchanged for others.
     """
     return _QUALIFIED.get(name, name)
 

@@ -1,6 +1,4 @@
-"""ImageNet and ImageNet-100 (every tenth class by WordNet ID), from a prepared store or a tree of
-class folders.
-"""
+"""ImageNet and ImageNet-100 (every tenth class by WordNet ID), from a prepared store or a tree of class folders."""
 
 import os
 from pathlib import Path

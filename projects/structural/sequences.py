@@ -4,10 +4,9 @@
     DIR/gaussian_noise/CLASS/NAME/*    a folder of images for each sequence, frames in the order of
                                        their names: ImageNet-P, once its videos are taken apart
 
-Videos are not decoded here: ffmpeg -i NAME.mp4 NAME/%02d.png takes one apart. Networks see frames as they are,
-neither resized nor cropped. Labels are not needed.
-Source: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common Corruptions
-and Perturbations" (2019), section 4, and its released data.
+Videos are not decoded here: ffmpeg -i NAME.mp4 NAME/%02d.png takes one apart. Networks see frames as they are, neither
+resized nor cropped. Labels are not needed. Source: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness
+to Common Corruptions and Perturbations" (2019), section 4, and its released data.
 """
 
 import concurrent.futures

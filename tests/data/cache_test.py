@@ -24,9 +24,7 @@ LABELS = np.arange(10) % 3
 
 
 class Builder:
-    """Yields IMAGES in unequal pieces and counts how often it was asked; fails after `fail_after`
-    pieces.
-    """
+    """Yields IMAGES in unequal pieces and counts how often it was asked; fails after `fail_after` pieces."""
 
     def __init__(self, fail_after=None):
         self.calls, self.fail_after = 0, fail_after

@@ -10,9 +10,7 @@ from data import decode
 
 
 def torchvision_rule(image, resize, crop):
-    """The shorter side becomes `resize`, the longer int(resize * longer / shorter); offsets are
-    rounded halves.
-    """
+    """The shorter side becomes `resize`, the longer int(resize * longer / shorter); offsets are rounded halves."""
     width, height = image.size
     shorter = min(width, height)
     size = tuple(resize if side == shorter else int(resize * side / shorter) for side in (width, height))

@@ -1,6 +1,4 @@
-"""The classes of the embedded dataset: a cue tells every pair apart; figures and textures are what
-they are called.
-"""
+"""The classes of the embedded dataset: a cue tells every pair apart; figures and textures are what they are called."""
 
 import itertools
 import math
@@ -42,12 +40,10 @@ def test_every_class_has_a_neighbour_and_every_cue_decides_alone_somewhere():
 def test_every_pair_differs_where_the_object_is_and_nowhere_else(same_scenes, a, b):
     difference = np.abs(same_scenes[a] - same_scenes[b]).max(-1)
     changed = difference > 0
-    # The scene carries nothing of the class: outside the object the pixels, noise included, are the
-    # same.
+    # The scene carries nothing of the class: outside the object the pixels, noise included, are the same.
     assert np.all(changed.mean((1, 2)) < 0.45)
     assert np.median(changed.mean((1, 2))) > 0.02
-    # Where something changed it is well above the pixel noise (0.1 wide, a quarter of that on
-    # average).
+    # Where something changed it is well above the pixel noise (0.1 wide, a quarter of that on average).
     strength = (difference * changed).sum((1, 2)) / changed.sum((1, 2))
     assert np.quantile(strength, 0.1) > 0.04 * 255
 
@@ -63,9 +59,7 @@ def test_colour_alone_tells_warm_from_cool(same_scenes):
 
 
 def outline(name):
-    """Corners of the silhouette for radius 1, x to the right and y down, from its plane
-    geometry.
-    """
+    """Corners of the silhouette for radius 1, x to the right and y down, from its plane geometry."""
     if name == "disc":
         return [(0.80 * math.cos(t), 0.80 * math.sin(t)) for t in np.linspace(0, 2 * math.pi, 200)]
     if name == "square":
@@ -87,8 +81,7 @@ def test_silhouettes_are_the_figures_they_are_called(name):
     kind = shapes_scene.SILHOUETTES.index(name)
     distance = np.asarray(shapes_scene.silhouette_distance(kind, x, y, radius))
     assert np.mean((distance < 0) != np.asarray(polygon)) < 0.005
-    # The areas are alike beside the range of radii (a factor of two in area): size does not give
-    # the shape away.
+    # The areas are alike beside the range of radii (a factor of two in area): size does not give the shape away.
     assert 1.5 < np.mean(distance < 0) * 4 / radius**2 < 2.1
 
 

@@ -61,8 +61,7 @@ def test_a_scene_is_the_same_at_every_size():
     key, index = shapes.split_key("test"), np.arange(40)
     small, large = (shapes.draw(key, index, index % 10, size).astype(float) for size in (32, 64))
     averaged = large.reshape(40, 32, 2, 32, 2, 3).mean((2, 4))
-    # What remains is pixel noise, drawn anew: at most 0.1 wide, uniform, hence 0.025 on average
-    # over both.
+    # What remains is pixel noise, drawn anew: at most 0.1 wide, uniform, hence 0.025 on average over both.
     assert np.abs(averaged - small).mean() < 0.025 * 255
 
 
@@ -104,9 +103,7 @@ def test_the_contact_sheet(tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # half a minute of training on two free cores, ten on a loaded machine
 def test_the_demos_recipe_learns_it_and_noise_blur_and_colour_hurt(tmp_path):
-    """Six epochs of batches of 64, as the demo trains its models and `data.shapes` states
-    accuracies.
-    """
+    """Six epochs of batches of 64, as the demo trains its models and `data.shapes` states accuracies."""
     from flax import nnx
     from scipy import ndimage
 

@@ -1,6 +1,4 @@
-"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it
-is there.
-"""
+"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it is there."""
 
 import json
 import subprocess
@@ -134,8 +132,7 @@ def test_the_real_cifar10(shared, tmp_path):
     assert loaded.test.images.shape == (10000, 32, 32, 3)
     assert np.bincount(loaded.test.labels).tolist() == [1000] * 10
     assert loaded.class_names[:3] == ("airplane", "automobile", "bird")
-    # The published channel means of the CIFAR-10 training set, in [0, 1]; the test set's differ by
-    # less than 0.01.
+    # The published channel means of the CIFAR-10 training set, in [0, 1]; the test set's differ by less than 0.01.
     means = loaded.test.images.mean((0, 1, 2)) / 255
     np.testing.assert_allclose(means, [0.4914, 0.4822, 0.4465], atol=0.01)
     source = tfds.data_source("cifar10", split="test", data_dir=str(shared / "data" / "tfds"))

@@ -69,8 +69,7 @@ def test_number_of_parameters_is_the_published_one(name, classes):
 
 
 def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alone():
-    """7 x 7 against 3 x 3 weights for each colour and channel; bottlenecks have no other layer of
-    that shape."""
+    """7 x 7 against 3 x 3 weights for each colour and channel; bottlenecks have no other layer of that shape."""
     for name, channels in (("resnet101", 64), ("resnext50", 64), ("densenet121", 64)):
         sizes = [
             sum(leaf.size for leaf in jax.tree.leaves(nnx.state(abstract(n, 1000), nnx.Param)))

@@ -1,5 +1,4 @@
-"""Memory-efficient DenseNets: the same numbers, running statistics moved once, less kept for the
-backward pass."""
+"""Memory-efficient DenseNets: the same numbers, running statistics moved once, less kept for the backward pass."""
 
 from functools import partial
 

@@ -1,5 +1,4 @@
-"""Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the
-same weights."""
+"""Forward passes and BatchNorm statistics against the independent NumPy/SciPy networks, with the same weights."""
 
 from functools import partial
 

@@ -8,8 +8,7 @@ from scipy.special import erf
 
 
 def conv(x, kernel, stride=1, padding=None):
-    """Cross-correlation with zero padding of size // 2 if not told otherwise, NHWC: windows times
-    kernel."""
+    """Cross-correlation with zero padding of size // 2 if not told otherwise, NHWC: windows times kernel."""
     size = kernel.shape[0]
     padding = size // 2 if padding is None else padding
     x = np.pad(x, ((0, 0), (padding,) * 2, (padding,) * 2, (0, 0)))
@@ -46,8 +45,7 @@ def relu(x):
 
 
 class Reference:
-    """Forward pass with the arrays of `pure` (nested dict of a model's state); `train` normalises
-    by the batch."""
+    """Forward pass with the arrays of `pure` (nested dict of a model's state); `train` normalises by the batch."""
 
     def __init__(self, pure, train):
         self.pure, self.train = pure, train
@@ -172,8 +170,7 @@ class Reference:
         return self.hidden_layers(adaptive_mean_pool(max_pool(x, 3, 2), 6))
 
     def hidden_layers(self, x):
-        """The classifier of VGG and AlexNet; rows of the first kernel are ordered by channel, row,
-        column."""
+        """The classifier of VGG and AlexNet; rows of the first kernel are ordered by channel, row, column."""
         x = np.moveaxis(x, -1, 1).reshape(len(x), -1)
         for i in range(2):
             x = relu(self.linear(x, f"hidden/{i}"))

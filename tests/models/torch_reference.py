@@ -1,9 +1,7 @@
-"""torchvision's networks in NumPy, in PyTorch's layouts (NCHW, OIHW, [out, in]) and with
-torchvision's names.
+"""torchvision's networks in NumPy, in PyTorch's layouts (NCHW, OIHW, [out, in]) and with torchvision's names.
 
-Written from the papers and the published state_dict names. A forward pass draws each array the
-first time it is used, so `arrays` afterwards is a state_dict with exactly the names the network
-has.
+Written from the papers and the published state_dict names. A forward pass draws each array the first time it is used,
+so `arrays` afterwards is a state_dict with exactly the names the network has.
 """
 
 import numpy as np
@@ -67,8 +65,7 @@ def max_pool(x, size, stride, padding=0, ceil=False):
 
 
 def adaptive_mean(x, side):
-    """PyTorch's AdaptiveAvgPool2d: window i goes from floor(i n / side) to ceil((i + 1) n /
-    side)."""
+    """PyTorch's AdaptiveAvgPool2d: window i goes from floor(i n / side) to ceil((i + 1) n / side)."""
     for axis in (2, 3):
         n = x.shape[axis]
         parts = [x.take(range(i * n // side, -(-(i + 1) * n // side)), axis).mean(axis) for i in range(side)]
@@ -140,8 +137,7 @@ def alexnet(net, images, classes):
 
 
 def squeezenet(net, images, classes, stem, size, layers):
-    """`layers`: M for a pooling, squeezed channels of a Fire module otherwise (expanded: four times
-    as many, twice)."""
+    """`layers`: M for a pooling, squeezed channels of a Fire module otherwise (expanded: four times as many, twice)."""
     x = relu(net.conv("features.0", normalized(images), stem, size, 2, 0, bias=True))
     for place, squeezed in enumerate(layers, 2):
         if squeezed == "M":

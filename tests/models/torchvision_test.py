@@ -1,5 +1,4 @@
-"""Weights in torchvision's names and layouts, imported: the outputs of independent networks, and
-what is refused."""
+"""Weights in torchvision's names and layouts, imported: the outputs of independent networks, and what is refused."""
 
 import hashlib
 
@@ -38,9 +37,8 @@ LARGE = {
     "vgg11_bn": (70, lambda n, x, c: torch_reference.vgg(n, x, c, VGG11, True)),
     "vgg19": (70, lambda n, x, c: torch_reference.vgg(n, x, c, VGG19, False)),
 }
-# Number of arrays, without num_batches_tracked, and sha256 of the lines "name shape" in sorted
-# order, of torchvision 0.29.2: '\n'.join(f'{k} {tuple(v.shape)}' for k, v in
-# sorted(get_model(name).state_dict().items()) if v.ndim).
+# Number of arrays, without num_batches_tracked, and sha256 of the lines "name shape" in sorted order, of torchvision
+# 0.29.2: '\n'.join(f'{k} {tuple(v.shape)}' for k, v in sorted(get_model(name).state_dict().items()) if v.ndim).
 PUBLISHED = {
     "resnet18": (102, "2bb53b15765c4651"),
     "resnet34": (182, "b945021fb00b779b"),

@@ -35,8 +35,7 @@ def forward(model, images):
 
 
 def trained(model, images, labels, number):
-    """Takes `number` steps of gradient descent on one batch; returns (state before, after,
-    losses)."""
+    """Takes `number` steps of gradient descent on one batch; returns (state before, after, losses)."""
     graphdef, params, rest = nnx.split(model, nnx.Param, ...)
     state = states.initial_state(params, rest, SGD)
     repeated = jnp.stack([images] * number), jnp.stack([labels] * number)

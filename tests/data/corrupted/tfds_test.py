@@ -14,9 +14,7 @@ from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
 
 @pytest.fixture(scope="module")
 def tfds_root(tmp_path_factory):
-    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without
-    TensorFlow.
-    """
+    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without TensorFlow."""
     root, configs = tmp_path_factory.mktemp("tfds"), ("elastic_5", "fog_2", "fog_1")
 
     def splits(config):

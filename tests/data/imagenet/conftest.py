@@ -1,6 +1,4 @@
-"""A small ImageNet and a store of it, made once in a process; tests that change a store take a
-copy.
-"""
+"""A small ImageNet and a store of it, made once in a process; tests that change a store take a copy."""
 
 import shutil
 

@@ -1,6 +1,4 @@
-"""A small ImageNet: 100 class folders of files such as the real one holds, and what a store of it
-must contain.
-"""
+"""A small ImageNet: 100 class folders of files such as the real one holds, and what a store of it must contain."""
 
 import os
 import pathlib

@@ -1,6 +1,4 @@
-"""Natural test sets read from generated folders, arrays and tfds; class maps against tfds's
-list.
-"""
+"""Natural test sets read from generated folders, arrays and tfds; class maps against tfds's list."""
 
 import importlib.resources
 
