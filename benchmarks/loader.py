@@ -26,6 +26,7 @@ from data import tree
 from data.dataset import ShardedImages, Split
 from data.imagenet import store
 from runtime import meshes
+from tests.reference.photographs import photograph
 from training import batches, stream
 from training.batches import Plan
 
@@ -38,25 +39,15 @@ def define_flags():
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
 
 
-def drawn_photographs(number):
-    """Draws [(name, label, JPEG file)]: noise whose amplitude grows with its scale as in photographs."""
-    rng = np.random.default_rng(0)
-    drawn = []
-    for i in range(number):
-        total = np.full((375, 500, 3), 128.0)
-        for cells in (4, 12, 36, 108, 324):
-            small = Image.fromarray(rng.integers(0, 256, (cells, cells, 3), np.uint8))
-            total += (np.asarray(small.resize((500, 375), Image.Resampling.BICUBIC), float) - 128) * (3 / cells**0.5)
-        file = io.BytesIO()
-        Image.fromarray(total.clip(0, 255).astype(np.uint8)).save(file, "JPEG", quality=95)
-        drawn.append((f"drawn {i}", 0, file))
+def photographs_of(folder):
+    """Lists (name, label, JPEG file) of a tree of class folders; draws 200 where there is none."""
+    if folder:
+        listed = tree.list_images(pathlib.Path(folder), tree.class_folders(pathlib.Path(folder)))
+        return [(str(path), label, str(path)) for path, label, _ in listed]
+    drawn = [(f"drawn {i}", 0, io.BytesIO()) for i in range(200)]
+    for seed, (_, _, file) in enumerate(drawn):
+        Image.fromarray(photograph(375, 500, seed)).save(file, "JPEG", quality=98)
     return drawn
-
-
-def photographs_of(folder: str) -> list[tuple[str, int, str]]:
-    """Lists (name, label, file) of a tree of class folders."""
-    listed = tree.list_images(pathlib.Path(folder), tree.class_folders(pathlib.Path(folder)))
-    return [(str(path), label, str(path)) for path, label, _ in listed]
 
 
 def stored(folder, number, shards=8):
@@ -90,7 +81,7 @@ def streaming(split: Split, epochs: int = 4) -> tuple[int, timing.Spent]:
 
 def main(argv):
     given = command.given(argv)
-    items = photographs_of(given.photographs) if given.photographs else drawn_photographs(200)
+    items = photographs_of(given.photographs)
     sizes = [os.path.getsize(file) if isinstance(file, str) else file.getbuffer().nbytes for _, _, file in items]
     prepared = f"preparation, one core: {len(items)} files of {np.mean(sizes) / 1000:.0f} kB, to {SIZE} pixels"
     streamed = f"streaming blocks of {BATCH} x {SIZE} x {SIZE} to the device"

@@ -14,11 +14,13 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def columns_of(text: str, *names: str) -> list[tuple[str, ...]]:
     """Reads columns of the table of a page by their titles, a tuple a row."""
-    lines = [
-        [cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line.startswith("| ")
-    ]
-    places = [lines[0].index(name) for name in names]
-    return [tuple(line[place] for place in places) for line in lines[1:]]
+    header, *rows = _cells(text)
+    return [tuple(row[header.index(name)] for name in names) for row in rows]
+
+
+def _cells(text):
+    lines = (line for line in text.splitlines() if line.startswith("| "))
+    return [[cell.strip() for cell in line.strip()[1:-1].split("|")] for line in lines]
 
 
 def continued(
@@ -28,16 +30,12 @@ def continued(
 
     Args:
       out: Markdown file to write or to continue; "" only prints.
-      top: text above the table, which tells machine and sizes; a file with another one is refused.
+      top: text above the table, which tells machine and sizes; a file with another one is refused (ValueError).
       header: titles of the columns.
-      names: first cells of the rows.
-      measure: gives the other cells of a row.
+      names: first cells of the rows; `measure` gives the others.
 
     Returns:
       The cells of all rows.
-
-    Raises:
-      ValueError: the file holds something else.
     """
     path, empty = pathlib.Path(out), f"{top}\n{markdown(header, [])}"
     text = path.read_text() if out and path.exists() else empty
@@ -45,8 +43,7 @@ def continued(
         raise ValueError(
             f"expected measurements of this machine and size in {out}, found others: remove it, or give another --out"
         )
-    lines = [line for line in text.removeprefix(empty).splitlines() if line.startswith("| ")]
-    rows = {cells[0]: cells for cells in ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)}
+    rows = {cells[0]: cells for cells in _cells(text.removeprefix(empty))}
     for name in names:
         if name not in rows:
             rows[name] = [name, *map(str, measure(name))]

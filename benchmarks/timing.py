@@ -86,11 +86,9 @@ def spend(work: Callable[[int], Any], turn: int) -> Spent:
 
 
 def measure(works: Mapping[str, Callable[[int], Any]], rounds: int = 0) -> dict[str, Times]:
-    """Measures works in turn.
+    """Measures works in turn; a work takes the number of the repetition, 0 in its first call too.
 
-    Args:
-      works: {name: work}; a work takes the number of the repetition, 0 in its first call too.
-      rounds: repetitions of each; 0 follows the module's rule for the first work.
+    `rounds` is the number of repetitions of each; 0 follows the module's rule for the first work.
     """
     first = {name: spend(work, 0) for name, work in works.items()}
     leading, spent = next(iter(works)), {name: [] for name in works}
@@ -216,15 +214,9 @@ def peak_flops() -> tuple[float, str]:
 
 
 class Peer:
-    """A program in a Python of its own that answers JSON lines with JSON lines; a context manager.
+    """A script of benchmarks/peers in a Python that has its packages, which answers JSON lines with JSON lines.
 
-    Args:
-      python: the Python that has the peer's packages.
-      script: name of a file in benchmarks/peers.
-      *arguments: the script's arguments.
-
-    Attributes:
-      hello: its first line, such as {"version": ...}.
+    A context manager; `hello` is its first line, such as {"version": ...}.
     """
 
     def __init__(self, python: str, script: str, *arguments: str):

@@ -62,11 +62,8 @@ def cells(text, peer, dtype, given):
         request = {"model": name, "batch": batch, "steps": number, "channels_last": layout == "NHWC"}
         compared[layout] = lambda turn, request=request: peer.spend(**request)
     times = timing.measure(compared, given.rounds)
-    threads = len(os.sched_getaffinity(0))
-    rate = {
-        key: [number * batch * cores / seconds for cores, seconds in zip((1, threads), t.median)]
-        for key, t in times.items()
-    }
+    cores = 1, len(os.sched_getaffinity(0))
+    rate = {key: [number * batch * n / s for n, s in zip(cores, found.median)] for key, found in times.items()}
     half = works.Training(name, side, batch, number, dtype, given.corruption)
     corrupted = timing.measure({"": half}, given.rounds)[""]
     loop = works.loop(name, side, batch, number, dtype)["images_per_second"]
@@ -82,7 +79,8 @@ def cells(text, peer, dtype, given):
 
 def main(argv):
     given = command.given(argv)
-    networks = [(text, parsed(text)) for text in given.networks]
+    for text in given.networks:
+        parsed(text)  # one that is none is refused before the first row
     if given.threads:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
     meshes.use_all_cores()
@@ -95,9 +93,7 @@ def main(argv):
         f"{given.corruption}; `of the peak`: {timing.peak_flops()[1]}; `load`: load average, other work included.\n"
     )
     header = [*HEADER, *(_PEER if peer else ()), "load"]
-    tables.continued(
-        given.out, top, header, [text for text, _ in networks], lambda text: cells(text, peer, dtype, given)
-    )
+    tables.continued(given.out, top, header, given.networks, lambda text: cells(text, peer, dtype, given))
 
 
 if __name__ == "__main__":

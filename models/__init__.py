@@ -1,6 +1,7 @@
 """Image classifiers in Flax NNX: `build(name, num_classes)` gives a model.
 
-`model(images, train)` returns (logits, features). Families:
+`model(images, train)` returns (logits, features). The constructor of each family takes num_classes, rng (a NumPy
+generator of the initial parameters), dtype, mean, std, init and conv as `build` does. Families:
 
 small_resnet.py  a residual network for 32x32 images and CPUs
 fast_cifar.py    a plain network that learns in few steps
@@ -99,8 +100,9 @@ def build(
       seed: seed of the initial parameters.
       image_size: side of the images in pixels, None if not known. Models take any from `smallest_size(name)` up;
         vision transformers the one that they were built for.
-      **kwargs: mean, std (input normalisation), init (`he`: usual for the family, `xavier`,
-        `goyal`), conv (`auto`, `cpu`, `xla`); dropout and memory_efficient where a family has them.
+      **kwargs: mean, std (input normalisation; None takes ImageNet's, or CIFAR-10's for networks of 32x32 images), init
+        (`he`: usual for the family, `xavier`, `goyal`; see layers.py), conv (`auto`, `cpu`, `xla`; see `layers.path_of`);
+        dropout and memory_efficient where a family has them.
 
     Returns:
       nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or uint8; it returns

@@ -18,14 +18,9 @@ class AlexNet(nnx.Module):
     """Five convolutions with ReLU, three 3x3 max-poolings / 2, two hidden layers of 4096, linear.
 
     Args:
-      num_classes: number of logits.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       dropout: probability of dropping an input of a hidden layer in training, in [0, 1).
-      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he` (here PyTorch's own rule for all layers, as torchvision), `xavier` or `goyal` (He
         fan-out, linear N(0, 0.01^2)); see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(self, num_classes, *, rng, dtype, dropout=0.5, mean=None, std=None, init="he", conv="auto"):

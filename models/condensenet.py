@@ -160,16 +160,10 @@ class CondenseNet(nnx.Module):
     """3x3 convolution / 2, stages of dense layers, BatchNorm, ReLU, mean over pixels, linear.
 
     Args:
-      num_classes: number of logits.
       groups: groups of the 1x1 and of the 3x3 convolutions, and the factor by which inputs are condensed.
       converted: the form that is used, made by `convert` or from published weights.
       stages: (layers, growth) of each stage.
       head_share: share of the features that the last layer reads; below 1 in the converted form alone.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
-      mean, std: normalisation of the input; None takes ImageNet's.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

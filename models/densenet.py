@@ -53,16 +53,11 @@ class DenseNet(nnx.Module):
     """Stem, four blocks of dense layers with transitions, BatchNorm, ReLU, mean over pixels, linear.
 
     Args:
-      num_classes: number of logits.
       growth: maps that each layer adds; the stem has twice as many.
       block_sizes: layers in each block.
       stem: `imagenet` (7x7 convolution / 2, BatchNorm, ReLU, 3x3 max-pooling / 2) or `cifar` (3x3
         convolution, BatchNorm, ReLU).
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
-      mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
       init: `he` (the convolutions in fan-in form, as torchvision), `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
       memory_efficient: make concatenations and activations again in the backward pass of training
         instead of keeping them.
     """

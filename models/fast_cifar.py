@@ -23,14 +23,9 @@ class FastCifar(nnx.Module):
     With the defaults and 32x32 images: 31x31x24 -> 15x15x64 -> 7x7x256 -> 3x3x256; 1,972,514 parameters for 10 classes.
 
     Args:
-      num_classes: number of logits.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       widths: channels of the stages.
       scale: factor of the logits; below 1 it keeps them small in the first steps at large learning rates.
-      mean, std: normalisation of the input; None takes CIFAR-10's.
       init: `he`, `xavier` or `goyal`, for all but the layers that start as the identity; see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

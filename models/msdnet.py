@@ -108,14 +108,9 @@ class MSDNet(nnx.Module):
 
     Args:
       num_classes: number of logits of each exit.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       exits: how many.
       step: layers between two exits.
       base: layers before the first. The released networks have as many as `step`.
-      mean, std: normalisation of the input; None takes ImageNet's.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

@@ -87,13 +87,7 @@ class MultigridResNet(nnx.Module):
     Grid i reads the image averaged over 2^i x 2^i pixels. Convolutions have biases.
 
     Args:
-      num_classes: number of logits.
       stages: (blocks, channels of each grid) of each stage, see `STAGES`.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
-      mean, std: normalisation of the input; None takes ImageNet's.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(self, num_classes, *, stages, rng, dtype, mean=None, std=None, init="he", conv="auto"):

@@ -95,15 +95,9 @@ class ResNet(nnx.Module):
     """Stem, four stages of blocks of width 64, 128, 256, 512, mean over pixels, linear.
 
     Args:
-      num_classes: number of logits.
       block: BasicBlock, Bottleneck or a kind of it.
       stage_sizes: blocks in each stage.
       stem: `imagenet` (7x7 convolution / 2, 3x3 max-pooling / 2) or `cifar` (3x3 convolution).
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
-      mean, std: normalisation of the input; None takes ImageNet's or CIFAR-10's by stem.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
       norm: BatchNorm or GroupNorm.
     """
 

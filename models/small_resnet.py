@@ -20,15 +20,9 @@ class SmallResNet(nnx.Module):
     With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters for 10 classes.
 
     Args:
-      num_classes: number of logits.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       stem: channels of the first convolution.
       widths: channels of the stages; each halves height and width.
       depth: residual blocks in each stage.
-      mean, std: normalisation of the input; None takes CIFAR-10's.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

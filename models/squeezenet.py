@@ -30,16 +30,11 @@ class SqueezeNet(nnx.Module):
     Logits are means of ReLUs, so never negative.
 
     Args:
-      num_classes: number of logits.
       stem: channels and side of the first convolution.
       pools: number of Fire modules before each pooling.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       dropout: probability of dropping an input of the last convolution in training, in [0, 1).
-      mean, std: normalisation of the input; None takes ImageNet's.
       init: `he` (uniform fan-in form; the last convolution N(0, 0.01^2), as torchvision), `xavier`
         or `goyal` (He fan-out; the last N(0, 0.01^2)); see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

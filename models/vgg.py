@@ -56,15 +56,9 @@ class VGG(nnx.Module):
     """Convolutions, mean over 7x7 windows, two hidden layers of 4096 with ReLU and dropout, linear.
 
     Args:
-      num_classes: number of logits.
       stage_sizes: convolutions in each of the five stages.
       batch_norm: BatchNorm follows each convolution.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       dropout: probability of dropping a hidden value in training, in [0, 1).
-      mean, std: normalisation of the input; None takes ImageNet's.
-      init: `he`, `xavier` or `goyal`, see above.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

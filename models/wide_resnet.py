@@ -29,15 +29,9 @@ class WideResNet(nnx.Module):
     """WRN-depth-widen: 3x3 stem, three stages of (depth - 4) / 6 blocks of 16, 32, 64 times widen.
 
     Args:
-      num_classes: number of logits.
       depth: 6 n + 4.
       widen: factor of the channels.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       dropout: probability of dropping an activation between the convolutions of a block, in [0, 1).
-      mean, std: normalisation of the input; None takes CIFAR-10's.
-      init: `he`, `xavier` or `goyal`, see layers.py.
-      conv: path of the convolutions, see layers.path_of.
     """
 
     def __init__(

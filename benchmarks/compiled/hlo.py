@@ -24,13 +24,9 @@ _WRAPPERS = {"vmap()", "closed_call", "while", "body", "jit(_corrupt)", "jit(_au
 def table(text: str) -> pd.DataFrame:
     """Tabulates the operations that a program executes.
 
-    Args:
-      text: `jax.stages.Compiled.as_text()`.
-
-    Returns:
-      A row for each operation: source, result (its type), times (it runs), exact (False if `times` is only a bound),
-      and the `COSTS` of one run: cycles (0 where the compiler estimates none), traffic (bytes to and from the large
-      memory), kernels, trips, gathers (and scatters, also inside fusions), collectives.
+    `text` is `jax.stages.Compiled.as_text()`. A row for each operation: source, result (its type), times (it runs), exact
+    (False if `times` is only a bound), and the `COSTS` of one run: cycles (0 where the compiler estimates none), traffic (bytes
+    to and from the large memory), kernels, trips, gathers (and scatters, also inside fusions), collectives.
     """
     program, rows = _Program(text), []
     for operation, times, exact, source in program.executed(program.entry, 1, True, ""):

@@ -40,11 +40,9 @@ def define_flags():
 
 
 class Record:
-    """The JSON of a machine: who measured, finished pieces, pieces that failed.
+    """The JSON of a machine in a folder: its identity, finished pieces, pieces that failed.
 
-    Args:
-      folder: where it lies.
-      identity: machine, versions and revision; a file of another identity is left alone.
+    The identity is machine, versions and revision; a file of another identity is left alone.
     """
 
     def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):
@@ -95,14 +93,9 @@ def _digest(identity):
 def measure(
     record: Record, pieces: Mapping[str, Mapping[str, Any]], sizes: contract.Scale, end: float, data_dir: str = ""
 ) -> None:
-    """Measures the missing pieces: each part up to its share of the time, then all in order.
+    """Measures the missing `pieces` (`contract.pieces`): each part up to its share of the time, then all in order.
 
-    Args:
-      record: the machine's record.
-      pieces: see `contract.pieces`.
-      sizes: sizes of the works.
-      end: when the time is over, by `time.monotonic`.
-      data_dir: folder of the tfds datasets.
+    The time is over at `end`, by `time.monotonic`; `data_dir` is the folder of the tfds datasets.
     """
     begin, tried = time.monotonic(), set()
     turns = np.cumsum(list(contract.PARTS.values())) * (end - begin) + begin

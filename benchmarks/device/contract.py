@@ -45,9 +45,7 @@ class Scale(NamedTuple):
 def scale(kind: str, memory: float = 0) -> Scale:
     """Returns the sizes for `accelerator`, `cpu`, or `smoke`, which shows in seconds that the command runs.
 
-    Args:
-      kind: kind of the device.
-      memory: bytes that JAX may use on an accelerator, 0 where it does not tell.
+    `memory` is the number of bytes that JAX may use on an accelerator, 0 where it does not tell.
     """
     published = corruptions.names("imagenet_c")
     every = tuple(dict.fromkeys((*published, *corruptions.names())))
@@ -101,11 +99,7 @@ def scale(kind: str, memory: float = 0) -> Scale:
 
 
 def pieces(sizes: Scale, compared: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Lists the pieces in the order of the measurement.
-
-    Args:
-      sizes: sizes of the works.
-      compared: names of the corruptions whose pixels are compared.
+    """Lists the pieces in the order of the measurement, the corruptions `compared` by their pixels at the end.
 
     Returns:
       {part/name: {"work": name of a function of works.py, and its arguments}}.

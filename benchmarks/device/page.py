@@ -84,10 +84,8 @@ def page(records: Sequence[Record], results: pathlib.Path = RESULTS) -> str:
             parts += [f"## {part.capitalize()}\n\n{text}\n", table]
     trained = ("device", "variant", "seeds", "accuracy", "seconds", "without compilation")
     compared = ("device", "cases", "values", "differ by a level", "by more", "worst", "within the tolerance")
-    for title, text, header, row in (
-        ("CIFAR-10", _CIFAR10, trained, _cifar10),
-        ("Pixels", _PIXELS, compared, _pixels),
-    ):
+    of_pieces = ("CIFAR-10", _CIFAR10, trained, _cifar10), ("Pixels", _PIXELS, compared, _pixels)
+    for title, text, header, row in of_pieces:
         part = title.lower().replace("-", "") + "/"
         groups = [(label(record), list(_pieces(record, part).values())) for record in records]
         if rows := [[name, *row(found)] for name, found in groups if found]:

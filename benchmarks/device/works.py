@@ -34,12 +34,7 @@ NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
 def run(piece: Mapping[str, Any], data_dir: str) -> dict[str, Any]:
-    """Measures a piece. A batch that does not fit the device is halved, and the record says so.
-
-    Args:
-      piece: see `contract.pieces`.
-      data_dir: folder of the tfds datasets; "" for the default.
-    """
+    """Measures a piece of `contract.pieces`. A batch that does not fit the device is halved, and the record says so."""
     settings = {key: value for key, value in piece.items() if key != "work"}
     if piece["work"] == "cifar10":
         settings["data_dir"] = data_dir
@@ -113,17 +108,10 @@ def random_batches(side: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.nd
 
 
 class Training:
-    """A block of training steps on random images, compiled; call it for the next block.
+    """A block of `number` training steps on random images, compiled; call it for the next block.
 
-    Args:
-      name, dtype: the network and the type of its computation.
-      side, batch: side of its images, and images in a batch.
-      number: steps in a block.
-      corruption: on half of each batch, before the block; "" for none.
-
-    Attributes:
-      compiled: seconds and bytes of the program, see `compile_timed`.
-      devices: over which each batch is split: the cores of a CPU, one accelerator.
+    `corruption` is applied to half of each batch before the block; "" is none. Attributes: `compiled`, seconds and bytes of the
+    program (`compile_timed`); `devices`, over which each batch is split: the cores of a CPU, one accelerator.
     """
 
     def __init__(self, name, side, batch, number, dtype, corruption=""):
@@ -276,14 +264,9 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
         seconds = time.perf_counter() - start
         rates = _rates(folder)
     correct = correctness.of_model(model, test.images, jnp.asarray(test.labels), 500, mesh)
-    images = config.train.epochs * len(train)
-    return {
-        "seconds": seconds,
-        "seconds_later": images / float(np.median(rates[1:] or rates)),
-        "images_per_second": float(np.median(rates[1:] or rates)),
-        "accuracy": float(correct.mean()),
-        "data": dataset.name,
-    }
+    rate = float(np.median(rates[1:] or rates))
+    later = {"seconds_later": config.train.epochs * len(train) / rate, "images_per_second": rate}
+    return {"seconds": seconds} | later | {"accuracy": float(correct.mean()), "data": dataset.name}
 
 
 @functools.cache
@@ -295,14 +278,5 @@ def _cifar10_data(variant, data_dir):
     return config, mesh, study.load_data(config, mesh)
 
 
-WORKS = {
-    "corruption": corruption,
-    "training": training,
-    "loop": loop,
-    "several_models": several_models,
-    "answers": answers,
-    "features": features,
-    "many_sizes": many_sizes,
-    "cifar10": cifar10,
-    "pixels": pixels.compare,
-}
+_OWN = (corruption, training, loop, several_models, answers, features, many_sizes, cifar10)
+WORKS = {function.__name__: function for function in _OWN} | {"pixels": pixels.compare}

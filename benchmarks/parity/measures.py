@@ -35,11 +35,7 @@ def difference(ours, expected):
 
 
 def pixels(names, table):
-    """Compares our 8-bit results with the float64 definitions, given our draws.
-
-    Returns:
-      {name: difference per severity}.
-    """
+    """Compares our 8-bit results with the float64 definitions under our draws: {name: difference per severity}."""
     side = references.SIDES[table]
     images = [scene(side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
     return {name: _pixels_of(name, table, images) for name in tqdm(names, desc=f"pixels, {table}", dynamic_ncols=True)}
@@ -65,11 +61,7 @@ def _pixels_of(name, table, images):
 
 
 def golden_pixels(names, folder, size):
-    """Compares with stored results of the original, deterministic corruptions only.
-
-    Returns:
-      {name: difference per severity}.
-    """
+    """Compares deterministic corruptions with stored results of the original: {name: difference per severity}."""
     golden = np.load(folder / f"imagenet_c_{size}.npz")
     distances = {}
     for name in names:
@@ -81,9 +73,7 @@ def golden_pixels(names, folder, size):
 
 
 def golden_features(names, folder, size):
-    """Measures the distances of feature means from the original's.
-
-    Returns {name: [[z, feature, beyond, far, number], ...] per severity}.
+    """Measures the distances of feature means from the original's: {name: [[z, feature, beyond, far, number] per severity]}.
 
     z is the largest |ours - original| / standard error over all features and their components
     (`number` of them); beyond counts the components further off than 3 standard errors + 2 % of the
@@ -123,15 +113,9 @@ def _compare(clean, name, key, severity, reference, draws, reference_number):
 
 
 def peer_images(python, images, names, folder):
-    """Makes the images of imagecorruptions-imaug that are missing, in a folder of their own within `folder`.
+    """Makes the missing images of imagecorruptions-imaug within `folder`, with a seed for every image and severity.
 
-    Every image and severity has its own seed.
-
-    Returns:
-      (version of the peer, {name: uint8 [5, N, H, W, 3]}).
-
-    Raises:
-      RuntimeError: the peer's process failed.
+    Returns (version of the peer, {name: uint8 [5, N, H, W, 3]}); raises RuntimeError where the peer's process failed.
     """
     folder = pathlib.Path(folder) / hashlib.sha256(images).hexdigest()[:12]
     files.write_array(folder / "clean.npy", images)
@@ -149,9 +133,8 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     Args:
       workdir: workdir of train.py or overlap.py on CIFAR-10 or another dataset of small images; its standard model counts.
       names: qualified names.
-      python: a Python with imagecorruptions-imaug.
+      python: a Python with imagecorruptions-imaug, whose images are kept in `folder`.
       number: number of test images.
-      folder: where the peer's images are kept.
       data_dir: folder of the datasets; "" for the folder in the workdir's config.
 
     Returns:

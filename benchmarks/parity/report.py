@@ -61,25 +61,22 @@ harsher than CIFAR-10-C, and no benchmark. Network: {model}; clean error {clean:
 
 
 def report(data):
-    """Markdown of all sections.
+    """Writes all sections in Markdown.
 
-    Args:
-      data: {section: {"record": ..., "rows": ...}}, measured sections among `pixels`, `golden`, `features`, `errors`.
+    `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`.
     """
-    writers = {"pixels": _pixels, "golden": _golden, "features": _features, "errors": _errors}
-    titles = {"pixels": _PIXELS, "golden": _GOLDEN, "features": _FEATURES, "errors": _ERRORS}
+    sections = {"pixels": (_PIXELS, _pixels), "golden": (_GOLDEN, _golden)}
+    sections |= {"features": (_FEATURES, _features), "errors": (_ERRORS, _errors)}
     parts = [_INTRODUCTION]
-    for section, write in writers.items():
+    for section, (text, write) in sections.items():
+        part = text.splitlines()[0] + "\n\nNot measured.\n"
         if section in data:
-            parts.append(write(data[section]["rows"]) + _origin(data[section]["record"]))
-        else:
-            parts.append(titles[section].splitlines()[0] + "\n\nNot measured.\n")
+            record = data[section]["record"]
+            versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+            origin = f"revision {record['revision'][:12]}, {versions}; {record['machine']}"
+            part = f"{write(data[section]['rows'])}\n`{record['command']}`  \n{origin}\n"
+        parts.append(part)
     return "\n".join(parts)
-
-
-def _origin(record):
-    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    return f"\n`{record['command']}`  \nrevision {record['revision'][:12]}, {versions}; {record['machine']}\n"
 
 
 _LEVELS = [f"severity {k}" if k == 1 else str(k) for k in range(1, 6)]

@@ -78,32 +78,26 @@ def test_parts_share_the_time_and_no_piece_begins_without_its_seconds(record, mo
     assert len(read(record.path)["pieces"]) == 20
 
 
-def test_an_interrupted_piece_leaves_the_finished_ones(record, monkeypatch):
-    def run(piece, data_dir):
-        if piece["name"] == "b":
-            raise KeyboardInterrupt
-        return piece
-
-    monkeypatch.setattr(works, "run", run)
-    pieces = {f"pixels/{name}": {"name": name} for name in "abc"}
-    with pytest.raises(KeyboardInterrupt):
-        command.measure(record, pieces, contract.scale("smoke"), time.monotonic() + 60)
-    assert list(read(record.path)["pieces"]) == ["pixels/a"]
-
-
-def test_a_piece_that_fails_is_noted_and_tried_again(record, monkeypatch, caplog):
-    answers = [TypeError("no such thing\nat all"), {"images_per_second": 1}]
+def test_a_piece_that_fails_is_noted_and_tried_again_and_an_interrupted_one_leaves_the_finished(record, monkeypatch):
+    answers = [TypeError("no such thing\nat all"), {"images_per_second": 1}, KeyboardInterrupt()]
 
     def run(piece, data_dir):
         answer = answers.pop(0)
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
+    def measure(*names):
+        command.measure(
+            record, {f"pixels/{name}": {} for name in names}, contract.scale("smoke"), time.monotonic() + 60
+        )
+
     monkeypatch.setattr(works, "run", run)
     for failed in ({"pixels/a": "TypeError: no such thing"}, {}):
-        command.measure(record, {"pixels/a": {}}, contract.scale("smoke"), time.monotonic() + 60)
+        measure("a")
         assert read(record.path)["failed"] == failed
+    with pytest.raises(KeyboardInterrupt):
+        measure("a", "b", "c")
     assert list(read(record.path)["pieces"]) == ["pixels/a"]
 
 
@@ -199,12 +193,9 @@ def test_the_page_has_a_column_for_each_device_and_the_ratio_to_the_compiler():
     limits |= dict.fromkeys(("power.limit", "power.max_limit"), "700 W")
     identity = IDENTITY | {"cores": 16, "driver": "", "versions": {"jax": "1", "python": "3.12"}, "reduced": []}
     network = PIECE | {"batch": 128, "dtype": "bfloat16", "share_of_peak": 0.314}
-    gpu = {
-        "corruptions/224_uint8/imagenet_c/fog": PIECE,
-        "training/resnet50:224": network,
-        "training/resnet50:224:corrupted": network | {"images_per_second": 1234.0},
-        "evaluation/resnet50:224": network,
-    }
+    gpu = {"corruptions/224_uint8/imagenet_c/fog": PIECE, "evaluation/resnet50:224": network}
+    gpu |= {"training/resnet50:224": network}
+    gpu |= {"training/resnet50:224:corrupted": network | {"images_per_second": 1234.0}}
     trained = {"variant": "gpu", "seconds": 9.0, "seconds_later": 4.0, "written": "2026"}
     gpu |= {f"cifar10/{i}": trained | {"accuracy": accuracy} for i, accuracy in enumerate((0.94, 0.95))}
     same = {"cases": 2, "values": 4096, "by_one": 1, "by_more": 0, "largest": 1, "written": "2026"}
@@ -240,6 +231,10 @@ def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
     folder, flags = packed
     pack.main([])
     assert capsys.readouterr().out == f"bash {folder}/run.sh --minutes=8 --out=runs/device\n"
+    for python, message in (("false", "expected Python 3.12, found"), ("true", "expected --out=DIR")):
+        run, environment = ["bash", folder / "run.sh"], os.environ | {"PYTHON": python}
+        done = subprocess.run(run, env=environment, capture_output=True, text=True)
+        assert done.returncode == 1 and message in done.stdout  # the packed command names what the machine lacks
     [archive] = folder.glob("checkout-*.tar.gz")
     names = subprocess.run(["tar", "-tzf", archive], capture_output=True, text=True, check=True).stdout.split()
     assert {"REVISION", "train.py", "benchmarks/timing.py"} <= set(names) and "docs/devices.md" not in names
@@ -263,14 +258,3 @@ def test_a_machine_needs_no_packages_beyond_the_packed_ones():
         f"import sys; sys.modules.update(dict.fromkeys({absent})); import benchmarks.device.__main__, data.tfds_source"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
-def test_the_packed_command_names_what_the_machine_lacks(packed):
-    folder, _ = packed
-    pack.main([])
-    for environment, message in (
-        ({"PYTHON": "false"}, "expected Python 3.12, found"),
-        ({"PYTHON": "true"}, "expected --out=DIR"),
-    ):
-        done = subprocess.run(["bash", folder / "run.sh"], env=os.environ | environment, capture_output=True, text=True)
-        assert done.returncode == 1 and message in done.stdout

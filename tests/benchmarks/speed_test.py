@@ -14,7 +14,7 @@ from flax import nnx
 
 import corruptions
 import models
-from benchmarks import speed, tables, timing, training
+from benchmarks import sizes, speed, tables, timing, training
 from benchmarks.timing import training_flops
 
 
@@ -34,9 +34,8 @@ def test_operations_are_three_forward_passes_of_the_published_size(name, image_s
 
 def test_operations_agree_with_the_compiler():
     """XLA's own count of an unrolled step, of which the elementwise part of a wide network is a few per cent."""
-    graphdef, params, rest = nnx.split(
-        models.build("small_resnet", 10, dtype="float32", conv="xla", widths=(96, 192)), nnx.Param, ...
-    )
+    network = models.build("small_resnet", 10, dtype="float32", conv="xla", widths=(96, 192))
+    graphdef, params, rest = nnx.split(network, nnx.Param, ...)
 
     def step(params, rest, images, labels):
         def loss(params):
@@ -156,8 +155,37 @@ def test_memory_is_at_least_that_of_the_image_that_comes_back():
 def test_a_row_of_training_is_measured():
     given = types.SimpleNamespace(rounds=2, gigaflops=0.001, corruption="noc/border")
     found = dict(zip(training.HEADER[1:], training.cells("small_resnet:16:8", None, "float32", given)))
-    assert all(
-        float(found[key].replace(",", "")) > 0
-        for key in ("images/s", "CPU images/s", "loop images/s", "half corrupted")
-    )
+    for key in ("images/s", "CPU images/s", "loop images/s", "half corrupted"):
+        assert float(found[key].replace(",", "")) > 0
     assert found["type"] == "float32" and found["of the peak"].endswith(" %")
+
+
+def test_rates_of_cpu_time_are_those_of_all_threads_and_the_peers_faster_layout_counts(monkeypatch):
+    block = lambda *given: types.SimpleNamespace(devices=1, compiled={"memory_bytes": 2**20})  # noqa: E731
+    monkeypatch.setattr(training.works, "Training", block)
+    monkeypatch.setattr(training.works, "loop", lambda *given: {"images_per_second": 7})
+    monkeypatch.setattr(training.works, "share_of_peak", lambda *given: {"share_of_peak": 0.5})
+    monkeypatch.setattr(training.os, "sched_getaffinity", lambda process: {0, 1})
+    spent = {"": (1.0, 1.0), "NCHW": (4.0, 8.0), "NHWC": (2.0, 4.0)}
+    times = {key: timing.Times(None, np.array([wall]), np.array([cpu])) for key, (wall, cpu) in spent.items()}
+    monkeypatch.setattr(timing, "measure", lambda works, rounds: {key: times[key] for key in works})
+    given = types.SimpleNamespace(rounds=1, gigaflops=1e-9, corruption="noc/border")
+    found = training.cells("small_resnet:32:10", object(), "float32", given)
+    found = dict(zip((*training.HEADER[1:], *training._PEER), found))
+    assert (found["images/s"], found["CPU images/s"], found["loop images/s"], found["of the peak"]) == (
+        "10",
+        "20",
+        "7",
+        "50 %",
+    )
+    assert [found[key] for key in training._PEER] == ["5", "5", "2.00", "4.00"]
+
+
+def test_the_rest_of_a_peers_images_is_estimated_from_some(monkeypatch):
+    seconds = {1: 10.0, 5: 18.0}  # two a further image
+    monkeypatch.setattr(
+        sizes, "process", lambda arguments, **_: (seconds[int(arguments[3])], 1.0, 100 * len(arguments))
+    )
+    given = types.SimpleNamespace(peer_python="PEER", peer_number=5, number=50, low=32, high=64)
+    cpu, wall, memory = sizes.peer_process(given)
+    assert cpu == 10 + 2 * 49 and np.isnan(wall) and memory == 600

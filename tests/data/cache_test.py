@@ -39,16 +39,15 @@ class Builder:
 
 
 def check(entry):
-    np.testing.assert_array_equal(entry.images, IMAGES)
-    np.testing.assert_array_equal(entry.labels, LABELS)
-    np.testing.assert_array_equal(entry.index, np.arange(10))
+    for found, expected in ((entry.images, IMAGES), (entry.labels, LABELS), (entry.index, np.arange(10))):
+        np.testing.assert_array_equal(found, expected)
     assert entry.labels.dtype == entry.index.dtype == np.int32
     assert entry.sha256["images"] == hashlib.sha256(IMAGES.tobytes()).hexdigest()
     assert entry.sha256["labels"] == hashlib.sha256(LABELS.astype(np.int32).tobytes()).hexdigest()
     assert entry.notes == {"seen": 10}
 
 
-def test_an_entry_is_built_once_and_then_mapped(tmp_path):
+def test_an_entry_is_built_once_and_then_mapped_from_an_ordinary_npy(tmp_path):
     build = Builder()
     for _ in range(2):
         entry = cache.cached("d-train", "k", build, tmp_path)
@@ -56,13 +55,9 @@ def test_an_entry_is_built_once_and_then_mapped(tmp_path):
         assert isinstance(entry.images, np.memmap) and not entry.images.flags.writeable
     assert build.calls == 1
     assert [path.name for path in tmp_path.iterdir()] == ["d-train-k"]
+    np.testing.assert_array_equal(np.load(tmp_path / "d-train-k" / "images.npy"), IMAGES)
     cache.cached("d-train", "other", build, tmp_path)
     assert build.calls == 2
-
-
-def test_the_file_is_an_ordinary_npy(tmp_path):
-    cache.cached("d", "k", Builder(), tmp_path)
-    np.testing.assert_array_equal(np.load(tmp_path / "d-k" / "images.npy"), IMAGES)
 
 
 def test_a_build_that_fails_leaves_nothing(tmp_path):
@@ -72,33 +67,21 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     check(cache.cached("d", "k", Builder(), tmp_path))
 
 
-def truncate(folder):
-    path = folder / "images.npy"
-    os.truncate(path, path.stat().st_size - 1)
+def rewrite(name, change):
+    """Changes the bytes of a file of an entry."""
 
-
-def no_meta(folder):
-    (folder / "meta.json").unlink()
-
-
-def half_meta(folder):
-    text = (folder / "meta.json").read_text()
-    (folder / "meta.json").write_text(text[: len(text) // 2])
-
-
-def no_labels(folder):
-    (folder / "labels.npy").unlink()
-
-
-def overwrite(name, position):
     def harm(folder):
-        path = folder / name
-        content = bytearray(path.read_bytes())
-        content[position] ^= 1
-        path.write_bytes(content)
+        content = bytearray((folder / name).read_bytes())
+        (folder / name).write_bytes(change(content) or content)
 
-    harm.__name__ = f"{name}[{position}]"
     return harm
+
+
+def flip(name, position):
+    def change(content):
+        content[position] ^= 1
+
+    return rewrite(name, change)
 
 
 def edit_meta(change, sealed=True):
@@ -116,24 +99,21 @@ def edit_meta(change, sealed=True):
 
 
 HARMS = {
-    "truncated": (truncate, "expected 728 bytes, found 727"),
-    "no meta": (no_meta, "meta.json"),
-    "half a meta": (half_meta, "meta.json: expected valid JSON"),
-    "no labels": (no_labels, "labels.npy"),
-    "a bit of the first image": (overwrite("images.npy", 128), "images.npy: images 0 to 2 changed: expected checksum"),
-    "a bit of the last image": (overwrite("images.npy", -1), "images.npy: images 9 to 9 changed"),
-    "a bit of the header": (overwrite("images.npy", 20), "images.npy: expected an .npy file"),
-    "a bit of the labels": (overwrite("labels.npy", -4), "labels.npy: expected sha256"),
-    "a bit of the index": (overwrite("index.npy", -4), "index.npy: expected sha256"),
+    "truncated": (rewrite("images.npy", lambda content: content[:-1]), "expected 728 bytes, found 727"),
+    "no meta": (lambda folder: (folder / "meta.json").unlink(), "meta.json"),
+    "half a meta": (rewrite("meta.json", lambda text: text[: len(text) // 2]), "meta.json: expected valid JSON"),
+    "no labels": (lambda folder: (folder / "labels.npy").unlink(), "labels.npy"),
+    "a bit of the first image": (flip("images.npy", 128), "images.npy: images 0 to 2 changed: expected checksum"),
+    "a bit of the last image": (flip("images.npy", -1), "images.npy: images 9 to 9 changed"),
+    "a bit of the header": (flip("images.npy", 20), "images.npy: expected an .npy file"),
+    "a bit of the labels": (flip("labels.npy", -4), "labels.npy: expected sha256"),
+    "a bit of the index": (flip("index.npy", -4), "index.npy: expected sha256"),
     "format 1": (edit_meta(lambda meta: meta.update(format=1)), "expected format 3, found 1"),
     "other notes": (edit_meta(lambda meta: meta["notes"].update(damaged=[]), sealed=False), "the file was edited"),
     "no digest": (edit_meta(lambda meta: meta.pop("sha256"), sealed=False), "expected content with the digest"),
     "no checksums": (edit_meta(lambda meta: meta.pop("blocks")), "expected blocks, found nothing of that name"),
-    "fewer checksums": (
-        edit_meta(lambda meta: meta["blocks"].update(checksums="")),
-        "expected checksums of its blocks",
-    ),
-    "a list": (lambda folder: (folder / "meta.json").write_text("[]"), "expected a JSON object, found list"),
+    "few checksums": (edit_meta(lambda m: m["blocks"].update(checksums="")), "expected checksums of its blocks"),
+    "a list": (rewrite("meta.json", lambda text: b"[]"), "expected a JSON object, found list"),
 }
 
 
@@ -158,15 +138,9 @@ def test_a_half_written_or_damaged_entry_is_named_and_replaced(tmp_path, caplog,
     assert build.calls == 1 and cache.verify(tmp_path) == []
 
 
-def test_what_checksums_cannot_see_verify_does(tmp_path):
-    """Two words of one page exchanged: their sum is the same."""
-    entry = cache.cached(
-        "d",
-        "k",
-        lambda notes: [(np.arange(4096, dtype=np.uint16).view(np.uint8).reshape(1, 64, -1, 1).repeat(3, 3), [0], [0])],
-        tmp_path,
-    )
-    del entry
+def test_verify_finds_words_of_a_page_exchanged_whose_sum_is_the_same(tmp_path):
+    images = np.arange(4096, dtype=np.uint16).view(np.uint8).reshape(1, 64, -1, 1).repeat(3, 3)
+    cache.cached("d", "k", lambda notes: [(images, [0], [0])], tmp_path)
     path = tmp_path / "d-k" / "images.npy"
     content = bytearray(path.read_bytes())
     content[128:136], content[136:144] = content[136:144], content[128:136]
@@ -175,32 +149,23 @@ def test_what_checksums_cannot_see_verify_does(tmp_path):
     assert line.startswith(f"{path}: expected sha256")
 
 
-def test_what_a_killed_run_left_aside_is_ignored_and_removed_after_a_day(tmp_path):
-    old, new = tmp_path / ".part-old", tmp_path / ".part-new"
-    for folder in (old, new):
+def test_parts_of_killed_runs_are_removed_after_a_day_and_those_of_living_ones_are_kept(tmp_path):
+    old, new, alive = parts = [tmp_path / f".part-{name}" for name in ("old", "new", "alive")]
+    for folder in parts:
         folder.mkdir()
         (folder / "images.npy").write_bytes(b"half")
     then = time.time() - 2 * 24 * 3600
-    os.utime(old, (then, then))
-    check(cache.cached("d", "k", Builder(), tmp_path))
-    assert not old.exists() and new.exists()
-
-
-def test_what_a_living_run_writes_is_kept_however_old_the_clock_says_it_is(tmp_path):
-    alive = tmp_path / ".part-alive"
-    alive.mkdir()
-    then = time.time() - 2 * 24 * 3600
     hold = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", hold, str(alive)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    command, pipes = [sys.executable, "-c", hold, str(alive)], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
         process.stdout.readline()
-        os.utime(alive, (then, then))
+        for folder in (old, alive):
+            os.utime(folder, (then, then))
         check(cache.cached("d", "k", Builder(), tmp_path))
-        assert alive.exists()
+        assert [folder.exists() for folder in parts] == [False, True, True]
         process.communicate(b"\n")
     check(cache.cached("d", "other", Builder(), tmp_path))
-    assert not alive.exists()
+    assert new.exists() and not alive.exists()
 
 
 def test_two_at_once_both_get_the_whole(tmp_path):
@@ -217,22 +182,21 @@ def test_without_a_writable_folder_images_stay_in_memory(tmp_path, caplog):
     assert "in memory" in caplog.text
 
 
-def test_nothing_to_cache_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="at least one image"):
-        cache.cached("d", "k", lambda notes: iter(()), tmp_path)
-
-
-def test_images_of_unequal_size_are_refused(tmp_path):
-    pieces = [(IMAGES, LABELS, LABELS), (IMAGES[:, :3], LABELS, LABELS)]
-    with pytest.raises(ValueError, match=r"uint8\[n, 4, 5, 3\], found uint8\[10, 3, 5, 3\]"):
-        cache.cached("d", "k", lambda notes: pieces, tmp_path)
+def test_no_images_and_images_of_unequal_size_are_refused(tmp_path):
+    unequal = [(IMAGES, LABELS, LABELS), (IMAGES[:, :3], LABELS, LABELS)]
+    for pieces, message in (
+        ([], "at least one image"),
+        (unequal, r"uint8\[n, 4, 5, 3\], found uint8\[10, 3, 5, 3\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cache.cached("d", "k", lambda notes, pieces=pieces: pieces, tmp_path)
 
 
 def test_root_follows_argument_then_variables_then_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "own"))
     assert cache.root(tmp_path / "argument") == tmp_path / "argument"
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache.root() == tmp_path / "own"
     monkeypatch.delenv("JAXC_CACHE_DIR")
     assert cache.root() == tmp_path / "xdg" / "jax-corruptions"
@@ -241,22 +205,14 @@ def test_root_follows_argument_then_variables_then_home(monkeypatch, tmp_path):
 
 
 def test_fingerprint_depends_on_every_part():
-    first = cache.fingerprint("cifar10", "3.0.2", [("file", 10, 5)])
-    assert first == cache.fingerprint("cifar10", "3.0.2", [("file", 10, 5)])
+    parts = ("cifar10", "3.0.2", [("file", 10, 5)])
     others = [
         ("cifar10", "3.0.2", [("file", 11, 5)]),
         ("cifar10", "3.0.2", [("file", 10, 6)]),
         ("cifar10", "3.0.1", []),
     ]
-    assert len({first, *(cache.fingerprint(*parts) for parts in others)}) == 4
-
-
-def _replaced(path):
-    """Changes an uncompressed image and keeps its size and time."""
-    stat, content = path.stat(), bytearray(path.read_bytes())
-    content[-2000:] = bytes(2000)
-    path.write_bytes(content)
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert cache.fingerprint(*parts) == cache.fingerprint(*parts)
+    assert len({cache.fingerprint(*some) for some in (parts, *others)}) == 4
 
 
 def _bitmaps(root, classes):
@@ -268,8 +224,8 @@ def _bitmaps(root, classes):
 
 
 def _folder(root):
-    path = _bitmaps(root, ("a", "b"))
-    return path, lambda: data.load("image_folder", data_dir=root, image_size=32, test_fraction=1).test.images
+    path = _bitmaps(root / "in", ("a", "b"))
+    return path, lambda: data.load("image_folder", data_dir=root / "in", image_size=32, test_fraction=1).test.images
 
 
 def _natural_tree(root):
@@ -288,13 +244,13 @@ def _natural_arrays(root):
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("source", [_folder, _natural_tree, _natural_arrays])
 def test_an_image_of_equal_size_and_time_is_decoded_anew(tmp_path, monkeypatch, source, whole):
-    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
     if not whole:  # as for large sets, of which a sample is compared: here the sample holds every byte
         monkeypatch.setattr(files, "_WHOLE", 0)
         monkeypatch.setattr(files, "_PIECE", 2**20)
-    path, read = source(tmp_path / "in" if source is _folder else tmp_path)
+    path, read = source(tmp_path)
     before = np.array(read())
-    _replaced(path)
-    after = read()
-    changed = (before != after).any(axis=(1, 2, 3))
-    assert changed.sum() == 1
+    stat, content = path.stat(), bytearray(path.read_bytes())
+    content[-2000:] = bytes(2000)
+    path.write_bytes(content)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (before != read()).any(axis=(1, 2, 3)).sum() == 1

@@ -1,4 +1,4 @@
-"""Folders of images: what is read, how it is resized, what happens to damaged files."""
+"""Folders of images: the files that are read, how they are resized, damaged files."""
 
 import json
 import logging
@@ -10,6 +10,7 @@ from PIL import Image
 
 import data
 from data import decode
+from tests.data.imagenet import trees
 
 RNG = np.random.default_rng(1)
 
@@ -54,15 +55,30 @@ def resize_reference(image, height, width):
 def test_square_resizes_the_shorter_side_and_crops_the_centre(height, width, size):
     image = RNG.integers(0, 256, (height, width, 3), np.uint8)
     short = {28: 32, 56: 64}[size]  # size * 256 / 224
-    if height < width:
-        resized = resize_reference(image, short, int(width * short / height))
-    else:
-        resized = resize_reference(image, int(height * short / width), short)
+    resized = resize_reference(image, *(int(side * short / min(height, width)) for side in (height, width)))
     top, left = (round((n - size) / 2) for n in resized.shape[:2])
     found = decode.square(Image.fromarray(image), size)
     assert found.dtype == np.uint8 and found.shape == (size, size, 3)
     # Pillow rounds once after each axis.
     assert np.abs(found - resized[top : top + size, left : left + size]).max() <= 1.1
+
+
+def test_pixels_are_those_of_torchvisions_rules_and_of_both_sides_resized():
+    """`Resize(256)`, `CenterCrop(224)`, or `Resize((224, 224))`, written with Pillow."""
+    [(side, short)] = {decode.sides(224, resize="squash")[split] for split in ("train", "test")}
+    for size in ((500, 375), (375, 500), (257, 256), (256, 257), (259, 256), (224, 224), (100, 61), (1201, 333)):
+        coarse = np.random.default_rng(sum(size)).integers(0, 256, (9, 11, 3), np.uint8)
+        image = Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
+        np.testing.assert_array_equal(decode.square(image, 224), trees.reference(image, 224, 256))
+        expected = np.asarray(image.resize((224, 224), Image.Resampling.BILINEAR))
+        np.testing.assert_array_equal(decode.square(image, side, short), expected)
+
+
+def test_the_preprocessing_is_described():
+    assert decode.description(decode.sides(224)) == "shorter side 256, centre crop 224, bilinear (Pillow)"
+    assert decode.description(decode.sides(224, resize="squash")) == "both sides 224, bilinear (Pillow)"
+    larger = decode.description(decode.sides(224, 256, "squash"))
+    assert larger == "train: both sides 256; test: both sides 224, bilinear (Pillow)"
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "CMYK", "RGBA", "1"])
@@ -88,11 +104,17 @@ def test_a_tree_with_a_damaged_image(tree, caplog):
     np.testing.assert_array_equal(loaded.train.images[-1], expected)
 
 
-def test_a_second_load_decodes_nothing_until_a_file_changes(tree, monkeypatch, tmp_path):
+@pytest.fixture
+def seen(monkeypatch):
+    """The files that are decoded."""
+    read, paths = decode.read, []
+    monkeypatch.setattr(decode, "read", lambda path, *sides: paths.append(path) or read(path, *sides))
+    return paths
+
+
+def test_a_second_load_decodes_nothing_until_a_file_changes(tree, seen):
     first = data.load("image_folder", data_dir=tree, image_size=16)
-    read = decode.read
-    seen = []
-    monkeypatch.setattr(decode, "read", lambda path, *sides: seen.append(path) or read(path, *sides))
+    seen.clear()
     second = data.load("image_folder", data_dir=tree, image_size=16)
     assert not seen
     np.testing.assert_array_equal(first.train.images, second.train.images)
@@ -107,10 +129,7 @@ def test_a_second_load_decodes_nothing_until_a_file_changes(tree, monkeypatch, t
         path.write_bytes(before)
 
 
-def test_limits_open_only_what_is_kept(tree, monkeypatch):
-    read = decode.read
-    seen = []
-    monkeypatch.setattr(decode, "read", lambda path, *sides: seen.append(path) or read(path, *sides))
+def test_limits_open_only_the_images_that_are_kept(tree, seen):
     loaded = data.load("image_folder", data_dir=tree, image_size=16, train_limit=7, test_limit=3)
     assert len(seen) == 10
     assert loaded.train.labels.tolist() == [0, 1, 2, 0, 1, 2, 0]
@@ -175,40 +194,27 @@ def test_a_flat_tree_is_split_the_same_way_every_time(flat):
     assert not np.array_equal(first.test.images, other.test.images)
     both = {image.tobytes() for split in (first.train, first.test) for image in split.images}
     assert len(both) == 40  # every image in exactly one split
-
-
-def test_a_flat_tree_may_be_all_for_testing(flat):
-    loaded = data.load("image_folder", data_dir=flat, image_size=16, test_fraction=1.0)
-    assert len(loaded.test) == 40 and loaded.train.images.shape == (0, 16, 16, 3)
-
-
-def test_a_flat_tree_of_single_images_cannot_be_split(tmp_path):
-    write(tmp_path / "x" / "0.png")
-    write(tmp_path / "y" / "0.png")
-    with pytest.raises(ValueError, match="test_fraction=1"):
-        data.load("image_folder", data_dir=tmp_path, image_size=16)
-
-
-def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        data.load("image_folder", data_dir=tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="expected class folders with images"):
-        data.load("image_folder", data_dir=tmp_path)
-    write(tmp_path / "train" / "x" / "0.png")
-    with pytest.raises(FileNotFoundError, match="none of val, test"):
-        data.load("image_folder", data_dir=tmp_path)
-    write(tmp_path / "test" / "y" / "0.png")
-    with pytest.raises(ValueError, match=r"same classes.*\['x', 'y'\]"):
-        data.load("image_folder", data_dir=tmp_path)
+    tested = data.load("image_folder", **arguments | {"test_fraction": 1.0})
+    assert len(tested.test) == 40 and tested.train.images.shape == (0, 16, 16, 3)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"class_stride": 0}, "class_stride"), ({"test_fraction": 1.5}, "found 1.5")],
+    ("files", "error", "message"),
+    [
+        (None, FileNotFoundError, "expected a folder of images at data_dir .*tree, which is not there"),
+        ([], FileNotFoundError, "expected class folders with images"),
+        (["x/0.png", "y/0.png"], ValueError, "test_fraction=1"),
+        (["train/x/0.png"], FileNotFoundError, "none of val, test"),
+        (["train/x/0.png", "test/y/0.png"], ValueError, r"same classes.*\['x', 'y'\]"),
+    ],
 )
-def test_arguments_out_of_range(flat, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        data.load("image_folder", data_dir=flat, **arguments)
+def test_trees_that_hold_no_dataset_are_refused(tmp_path, files, error, message):
+    for file in files or ():
+        write(tmp_path / "tree" / file)
+    if files is not None:
+        (tmp_path / "tree").mkdir(exist_ok=True)
+    with pytest.raises(error, match=message):
+        data.load("image_folder", data_dir=tmp_path / "tree", image_size=16)
 
 
 def test_imagenet100_takes_every_tenth_of_a_thousand_classes(tmp_path):

@@ -1,8 +1,10 @@
 """The fast network: forward pass against a NumPy one, its first layer is not trained, convolutions
 start as the identity."""
 
+import functools
 import itertools
 import math
+import operator
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import numpy as np
 from flax import nnx
 
 import models
+from tests.models.reference import conv, max_pool
 from training.states import whitening_filters as filters
 
 RNG = np.random.default_rng(0)
@@ -24,40 +27,23 @@ def gelu(x):
     return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
 
 
-def convolution(x, kernel, padding):
-    x = np.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, kernel.shape[:2], (1, 2))
-    return np.tensordot(windows, kernel, ([4, 5, 3], [0, 1, 2]))
-
-
-def pool(x):
-    n, h, w, c = x.shape
-    return x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c).max((2, 4))
-
-
 def test_forward_pass_follows_the_formulas():
     model = built()
     graphdef, state = nnx.split(model)
     low = lambda x: -0.5 if x.ndim == 4 else 0.5  # kernels of both signs, so that GELU is met on both sides  # noqa: E731
     state = jax.tree.map(lambda x: jnp.asarray(RNG.uniform(low(x), low(x) + 1, x.shape), jnp.float32), state)
-    leaf = lambda *path: np.asarray(_at(state, path)[...], np.float64)  # noqa: E731
+    leaf = lambda *path: np.asarray(functools.reduce(operator.getitem, path, state)[...], np.float64)  # noqa: E731
     x = (IMAGES - leaf("normalize", "mean")) / leaf("normalize", "std")
-    x = gelu(convolution(x, leaf("whitening"), 0) + leaf("whitening_bias"))
+    x = gelu(conv(x, leaf("whitening"), padding=0) + leaf("whitening_bias"))
     for i in (0, 1):
         for k in (1, 2):
-            x = convolution(x, leaf("stages", i, f"conv{k}", "kernel"), 1)
-            x = pool(x) if k == 1 else x
+            x = conv(x, leaf("stages", i, f"conv{k}", "kernel"))
+            x = max_pool(x, 2, 2) if k == 1 else x
             norm = lambda name: leaf("stages", i, f"norm{k}", name)  # noqa: B023, E731
             x = gelu((x - norm("mean")) / np.sqrt(norm("var") + 1e-5) * norm("scale") + norm("bias"))
     expected = (x.max((1, 2)) @ leaf("head", "kernel") + leaf("head", "bias")) / 9
     found = jax.jit(lambda state: nnx.merge(graphdef, state)(jnp.asarray(IMAGES), train=False)[0])(state)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def _at(tree, path):
-    for name in path:
-        tree = tree[name]
-    return tree
 
 
 def test_the_whitening_filters_are_no_parameters():
@@ -85,7 +71,7 @@ def test_whitened_patches_are_uncorrelated():
     kernel = filters(smooth, 2, mean, std, epsilon=0.0)
     assert kernel.shape == (2, 2, 3, 24)
     np.testing.assert_array_equal(kernel[..., :12], -kernel[..., 12:])
-    out = convolution((smooth / 255.0 - mean) / std, kernel[..., :12].astype(np.float64), 0).reshape(-1, 12)
+    out = conv((smooth / 255.0 - mean) / std, kernel[..., :12].astype(np.float64), padding=0).reshape(-1, 12)
     np.testing.assert_allclose(out.T @ out / len(out), np.eye(12), atol=1e-4)
     shrunk = filters(smooth, 2, mean, std, epsilon=0.1)
     ratio = np.linalg.norm(shrunk.reshape(12, 24), axis=0) / np.linalg.norm(kernel.reshape(12, 24), axis=0)

@@ -1,5 +1,7 @@
 """The shared layers: initial values of each rule and family, modules without values, and pooling against NumPy loops."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,22 +18,19 @@ DEVIATIONS = {"he": (2 / 3600) ** 0.5, "he_in": (2 / 288) ** 0.5, "small": 0.01}
 BOUNDS = {"he_uniform": (6 / 288) ** 0.5, "lecun": 288**-0.5, "pytorch": 288**-0.5, "xavier": (6 / 3888) ** 0.5}
 
 
-@pytest.mark.parametrize("rule", DEVIATIONS)
-def test_normal_rules(rule):
+@pytest.mark.parametrize("rule", [*DEVIATIONS, *BOUNDS])
+def test_initial_values_follow_their_rule(rule):
     values = layers.initial_kernel(np.random.default_rng(0), SHAPE, rule)
+    bias = layers.initial_bias(np.random.default_rng(0), SHAPE, rule)
     assert values.dtype == np.float32 and values.shape == SHAPE
-    np.testing.assert_allclose(values.std(), DEVIATIONS[rule], rtol=0.01)
-    np.testing.assert_allclose((values**4).mean() / values.var() ** 2, 3, rtol=0.05)  # kurtosis of the normal
-    assert not layers.initial_bias(np.random.default_rng(0), SHAPE, rule).any()
-
-
-@pytest.mark.parametrize("rule", BOUNDS)
-def test_uniform_rules(rule):
-    values, bound = layers.initial_kernel(np.random.default_rng(0), SHAPE, rule), BOUNDS[rule]
-    assert values.dtype == np.float32 and values.shape == SHAPE
+    if rule in DEVIATIONS:
+        np.testing.assert_allclose(values.std(), DEVIATIONS[rule], rtol=0.01)
+        np.testing.assert_allclose((values**4).mean() / values.var() ** 2, 3, rtol=0.05)  # kurtosis of the normal
+        assert not bias.any()
+        return
+    bound = BOUNDS[rule]
     assert 0.999 * bound < values.max() <= bound * (1 + 1e-6) and -bound * (1 + 1e-6) <= values.min() < -0.999 * bound
     np.testing.assert_allclose(values.std(), bound / 3**0.5, rtol=0.01)
-    bias = layers.initial_bias(np.random.default_rng(0), SHAPE, rule)
     if rule == "pytorch":
         assert 0.9 * bound < np.abs(bias).max() <= bound * (1 + 1e-6)
     else:
@@ -101,7 +100,7 @@ def maps(*size, channels=3):
 @pytest.mark.parametrize("size, stride", [(2, 2), (3, 2), (1, 2), (3, 1)])
 @pytest.mark.parametrize("ceil", [False, True])
 def test_max_pool(size, stride, ceil):
-    for shape in ((3, 4), (5, 6), (7, 12)):
+    for shape in ((3, 4), (5, 6), (7, 12), *[(2, 5)] * ceil):  # one broken window is enough where sizes are rounded up
         x = maps(*shape)
         np.testing.assert_array_equal(max_pool(x, size, stride, ceil=ceil), reference.max_pool(x, size, stride, ceil))
 
@@ -120,9 +119,8 @@ def test_number_of_windows(full, padding, ceil, expected):
 
 
 def test_a_window_that_would_start_in_the_upper_padding_is_dropped():
-    assert max_pool(maps(4, 4), 2, 2, 1, ceil=True).shape == (2, 3, 3, 3)
-    assert max_pool(maps(4, 4), 2, 3, 1, ceil=True).shape == (2, 2, 2, 3)
-    assert max_pool(maps(2, 2), 2, 3, 1, ceil=True).shape == (2, 1, 1, 3)
+    for full, stride, expected in ((4, 2, 3), (4, 3, 2), (2, 3, 1)):
+        assert max_pool(maps(full, full), 2, stride, 1, ceil=True).shape == (2, expected, expected, 3)
 
 
 @pytest.mark.parametrize("size", [1, 6, 7])
@@ -133,11 +131,6 @@ def test_adaptive_mean_pool(size, shape):
     assert adaptive_mean_pool(jnp.asarray(x, jnp.bfloat16), size).dtype == jnp.bfloat16
 
 
-def test_one_broken_window_is_enough_where_sizes_are_rounded_up():
-    x = maps(2, 5)
-    np.testing.assert_array_equal(max_pool(x, 3, 2, ceil=True), reference.max_pool(x, 3, 2, True))
-
-
 def test_mean_pool_cuts_the_odd_rest():
     x = maps(5, 6)
     expected = (x[:, 0:4:2, ::2] + x[:, 1:4:2, ::2] + x[:, 0:4:2, 1::2] + x[:, 1:4:2, 1::2]) / 4
@@ -145,9 +138,10 @@ def test_mean_pool_cuts_the_odd_rest():
 
 
 def test_maps_too_small_are_named():
-    with pytest.raises(ValueError, match=r"expected maps of at least 3 pixels to pool, found \(2, 5\)"):
-        max_pool(maps(2, 5), 3, 2)
-    with pytest.raises(ValueError, match=r"expected maps of at least 2 pixels to pool, found \(5, 1\)"):
-        max_pool(maps(5, 1), 3, 2, ceil=True)
-    with pytest.raises(ValueError, match=r"expected maps of at least 2 pixels to halve, found \(1, 4\)"):
-        mean_pool(maps(1, 4))
+    for pool, size, message in (
+        (lambda x: max_pool(x, 3, 2), (2, 5), "3 pixels to pool, found (2, 5)"),
+        (lambda x: max_pool(x, 3, 2, ceil=True), (5, 1), "2 pixels to pool, found (5, 1)"),
+        (mean_pool, (1, 4), "2 pixels to halve, found (1, 4)"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"expected maps of at least {message}")):
+            pool(maps(*size))

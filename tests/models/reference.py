@@ -60,9 +60,6 @@ class Reference:
     def conv(self, path, x, stride=1):
         return conv(x, self.get(path + "/kernel"), stride)
 
-    def conv_relu(self, path, x, stride=1, padding=None):
-        return relu(conv(x, self.get(path + "/kernel"), stride, padding) + self.get(path + "/bias"))
-
     def norm(self, path, x):
         mean, var = self.get(path + "/mean"), self.get(path + "/var")
         if self.train:
@@ -163,26 +160,12 @@ class Reference:
             self.hidden_layers(adaptive_mean_pool(x, 7)) if imagenet else (self.linear(x.mean((1, 2))), x.mean((1, 2)))
         )
 
-    def alexnet(self, images):
-        x = max_pool(self.conv_relu("convs/0", self.normalize(images), 4, 2), 3, 2)
-        x = max_pool(self.conv_relu("convs/1", x), 3, 2)
-        x = self.conv_relu("convs/4", self.conv_relu("convs/3", self.conv_relu("convs/2", x)))
-        return self.hidden_layers(adaptive_mean_pool(max_pool(x, 3, 2), 6))
-
     def hidden_layers(self, x):
         """The classifier of VGG and AlexNet; rows of the first kernel are ordered by channel, row, column."""
         x = np.moveaxis(x, -1, 1).reshape(len(x), -1)
         for i in range(2):
             x = relu(self.linear(x, f"hidden/{i}"))
         return self.linear(x), x
-
-    def squeezenet(self, images, pools):
-        x = self.conv_relu("stem", self.normalize(images), 2, 0)
-        for i in range(8):
-            x = max_pool(x, 3, 2, ceil=True) if i in pools else x
-            x = self.conv_relu(f"fires/{i}/squeeze", x)
-            x = np.concatenate([self.conv_relu(f"fires/{i}/expand{side}", x) for side in ("1x1", "3x3")], -1)
-        return self.conv_relu("head", x).mean((1, 2)), x.mean((1, 2))
 
     def conv_norm(self, path, x, stride=1, bias=False):
         y = self.conv(path + "/conv", x, stride) + (self.get(path + "/conv/bias") if bias else 0)

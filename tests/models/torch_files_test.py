@@ -40,9 +40,8 @@ def fake_torch(monkeypatch, version, content):
         calls.append(options)
         return content
 
-    monkeypatch.setitem(
-        sys.modules, "torch", types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, strided="strided")
-    )
+    fake = types.SimpleNamespace(__version__=version, load=load, Tensor=Tensor, strided="strided")
+    monkeypatch.setitem(sys.modules, "torch", fake)
     return calls
 
 
@@ -119,29 +118,24 @@ def wrapped(weights, before="module."):
     return {before + name: tensor for name, tensor in weights.items()}
 
 
-@pytest.mark.parametrize("ending", ["pth", "pth.tar", "pt"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_weights_are_found_in_what_training_scripts_saved(tmp_path, monkeypatch, layout, ending):
-    (tmp_path / f"x.{ending}").write_bytes(b"")
-    weights = {"conv1.weight": Tensor([1, 2]), "fc.bias": Tensor([3])}
-    fake_torch(monkeypatch, "2.6.0", LAYOUTS[layout](weights))
-    found = torch_files.read(tmp_path / f"x.{ending}")
-    assert {name: array.tolist() for name, array in found.items()} == {"conv1.weight": [1, 2], "fc.bias": [3]}
+def test_weights_are_found_in_files_of_training_scripts(tmp_path, monkeypatch, layout):
+    fake_torch(monkeypatch, "2.6.0", LAYOUTS[layout]({"conv1.weight": Tensor([1, 2]), "fc.bias": Tensor([3])}))
+    for ending in ("pth", "pth.tar", "pt"):
+        (tmp_path / f"x.{ending}").write_bytes(b"")
+        found = torch_files.read(tmp_path / f"x.{ending}")
+        assert {name: array.tolist() for name, array in found.items()} == {"conv1.weight": [1, 2], "fc.bias": [3]}
 
 
 def test_the_refusal_does_not_advise_to_load_without_the_check(tmp_path, monkeypatch):
     """PyTorch's own text does; a traceback would print it as the cause."""
     (tmp_path / "x.pth").write_bytes(b"")
     fake_torch(monkeypatch, "2.6.0", {})
-    torch = sys.modules["torch"]
-    advice = (
-        "Weights only load failed. ... Re-running `torch.load` with `weights_only` set to `False` will likely succeed"
-    )
 
     def load(path, **options):
-        raise pickle.UnpicklingError(advice)
+        raise pickle.UnpicklingError("Re-running `torch.load` with `weights_only` set to `False` will likely succeed")
 
-    monkeypatch.setattr(torch, "load", load)
+    monkeypatch.setattr(sys.modules["torch"], "load", load)
     with pytest.raises(ValueError, match=r"x\.pth is refused by torch\.load\(weights_only=True\)") as caught:
         torch_files.read(tmp_path / "x.pth")
     shown = "".join(traceback.format_exception(caught.value))
@@ -172,13 +166,14 @@ def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch, content, message)
 
 
 def test_unreadable_files_are_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"found no file .*missing\.safetensors"):
-        torch_files.read(tmp_path / "missing.safetensors")
-    with pytest.raises(ValueError, match=r"expected weights in a \.safetensors, \.pth or \.pt file, found .*x\.h5"):
-        torch_files.read(tmp_path / "x.h5")
     (tmp_path / "cut.safetensors").write_bytes(b"12345")
-    with pytest.raises(ValueError, match=r"cut\.safetensors is no readable safetensors file"):
-        torch_files.read(tmp_path / "cut.safetensors")
+    for name, error, message in (
+        ("missing.safetensors", FileNotFoundError, r"found no file .*missing\.safetensors"),
+        ("x.h5", ValueError, r"expected weights in a \.safetensors, \.pth or \.pt file, found .*x\.h5"),
+        ("cut.safetensors", ValueError, r"cut\.safetensors is no readable safetensors file"),
+    ):
+        with pytest.raises(error, match=message):
+            torch_files.read(tmp_path / name)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed; .pth files need it")

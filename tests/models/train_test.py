@@ -69,28 +69,21 @@ def test_gradients_do_not_depend_on_the_path_of_the_convolutions():
         np.testing.assert_allclose(by_hand, by_xla, rtol=1e-2, atol=2e-4 * float(jnp.abs(by_xla).max()) + 1e-7)
 
 
-def test_uint8_images_are_divided_by_255():
-    images = np.random.default_rng(1).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
-    model = models.build("small_resnet", 5, dtype="float32")
-    from_bytes = forward(model, images)
-    from_floats = forward(model, images.astype(np.float32) / 255)
-    np.testing.assert_allclose(from_bytes, from_floats, rtol=1e-5, atol=1e-6)
-
-
-def test_normalisation_is_an_option_of_the_model():
-    images = np.random.default_rng(1).random((2, 16, 16, 3)).astype(np.float32)
+def test_uint8_images_are_divided_by_255_and_normalised_as_the_model_says():
+    levels = np.random.default_rng(1).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
+    images = levels.astype(np.float32) / 255
     plain = models.build("small_resnet", 5, dtype="float32", mean=(0, 0, 0), std=(1, 1, 1))
     scaled = models.build("small_resnet", 5, dtype="float32", mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2))
     expected = forward(plain, (images - np.float32([0.1, 0.2, 0.3])) / np.float32([0.5, 0.25, 2]))
-    np.testing.assert_allclose(forward(scaled, images), expected, rtol=1e-4, atol=1e-5)
+    for given in (images, levels):
+        np.testing.assert_allclose(forward(scaled, given), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_dropout_needs_a_key_in_training_only_and_is_a_function_of_it():
     images, _ = batch(4)
     model = models.build("wrn_16_4", 3, dtype="float32", dropout=0.5)
-    with pytest.raises(ValueError, match=r"expected key= when training with dropout 0\.5, found None"):
-        model(images, train=True)
-
+    numbers = [block.dropout.number for blocks in model.stages for block in blocks]
+    assert len(set(numbers)) == len(numbers)  # layers of one number would drop the same values of a key
     graphdef, state = nnx.split(model)
     logits = jax.jit(
         lambda seed: nnx.merge(graphdef, state, copy=True)(images, train=True, key=jax.random.key(seed))[0]
@@ -107,6 +100,16 @@ def test_dropout_keeps_the_mean():
     np.testing.assert_allclose(y.mean(), 1, atol=0.02)
     assert not np.array_equal(y, Dropout(0.3, 1)(x, True, jax.random.key(0)))
     np.testing.assert_array_equal(Dropout(0.3)(x, False, None), x)
+
+
+@pytest.mark.parametrize("name", ["wrn_16_4", "vgg_bn"])
+def test_a_missing_key_is_refused_before_running_statistics_are_moved(name, monkeypatch):
+    wide = name == "wrn_16_4"
+    model = models.build(name, 3, dropout=0.5) if wide else tiny.build(monkeypatch, name, dropout=0.5)
+    before = jax.tree.map(np.array, nnx.state(model, nnx.BatchStat))
+    with pytest.raises(ValueError, match=r"expected key= when training with dropout 0\.5, found None"):
+        model(jnp.ones((2, 64, 64, 3)), train=True)
+    jax.tree.map(np.testing.assert_array_equal, nnx.state(model, nnx.BatchStat), before)
 
 
 @pytest.mark.parametrize("name", [pytest.param("vgg", marks=pytest.mark.slow), "alexnet", "squeezenet1_1"])

@@ -97,21 +97,16 @@ def test_a_loop_with_an_unknown_number_of_trips_is_marked(before, after, trips):
     ],
 )  # fmt: skip
 def test_bytes_between_the_large_memory_and_the_chip(lines, expected):
-    text = "\n".join(
-        [
-            "%rows (x: f32[16,128], n: s32[]) -> f32[2,128] {",
-            "  %x = f32[16,128]{1,0} parameter(0)",
-            "  %n = s32[] parameter(1)",
-            "  ROOT %taken = f32[2,128]{1,0} dynamic-slice(%x, %n, %n), dynamic_slice_sizes={2,128}",
-            "}",
-            "ENTRY %main (a: f32[16,128], i: s32[]) -> f32[16,128] {",
-            "  %a = f32[16,128]{1,0} parameter(0)",
-            "  %i = s32[] parameter(1)",
-            *(f"  {line}" for line in lines),
-            "}",
-        ]
-    )
-    assert hlo.totals(hlo.table(text))["traffic"] == expected
+    text = """%rows (x: f32[16,128], n: s32[]) -> f32[2,128] {
+  %x = f32[16,128]{1,0} parameter(0)
+  %n = s32[] parameter(1)
+  ROOT %taken = f32[2,128]{1,0} dynamic-slice(%x, %n, %n), dynamic_slice_sizes={2,128}
+}
+ENTRY %main (a: f32[16,128], i: s32[]) -> f32[16,128] {
+  %a = f32[16,128]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  """
+    assert hlo.totals(hlo.table(text + "\n  ".join(lines) + "\n}"))["traffic"] == expected
 
 
 def test_a_program_that_a_compiler_wrote():
@@ -127,37 +122,30 @@ def test_a_conditional_counts_as_its_branch_with_most_cycles():
     kernel = '{0} = f32[2]{{0}} negate(%a), backend_config={{"estimated_cycles":"{1}"}}'
     branches = [f"%b{n} (a: f32[2]) -> f32[2] {{\n  %a = f32[2]{{0}} parameter(0)\n  ROOT " + kernel.format("%n", n) + "\n}"
                 for n in (30, 50, 40)]  # fmt: skip
-    text = "\n".join(
-        [
-            *branches,
-            "ENTRY %main (i: s32[], x: f32[2]) -> f32[2] {",
-            "  %i = s32[] parameter(0)",
-            "  %x = f32[2]{0} parameter(1)",
-            "  ROOT %c = f32[2]{0} conditional(%i, %x, %x, %x), branch_computations={%b30, %b50, %b40}",
-            "}",
-        ]
-    )
+    text = """
+ENTRY %main (i: s32[], x: f32[2]) -> f32[2] {
+  %i = s32[] parameter(0)
+  %x = f32[2]{0} parameter(1)
+  ROOT %c = f32[2]{0} conditional(%i, %x, %x, %x), branch_computations={%b30, %b50, %b40}
+}"""
+    text = "\n".join(branches) + text
     assert hlo.totals(hlo.table(text))[["cycles", "kernels"]].tolist() == [50, 1]
 
 
 def test_an_operation_that_starts_and_ends_apart_counts_once():
-    text = "\n".join(
-        [
-            "%wrapped (p: f32[8], n: s32[4]) -> f32[4] {",
-            "  %p = f32[8]{0} parameter(0)",
-            "  %n = s32[4]{0} parameter(1)",
-            "  ROOT %g = f32[4]{0} gather(%p, %n), offset_dims={}",
-            "}",
-            "ENTRY %main (x: f32[8], i: s32[4]) -> f32[4] {",
-            "  %x = f32[8]{0} parameter(0)",
-            "  %i = s32[4]{0} parameter(1)",
-            "  %r = f32[8]{0} all-reduce-start(%x), to_apply=%wrapped",
-            "  %d = f32[8]{0} all-reduce-done(%r)",
-            "  %s = ((f32[8], s32[4]), f32[4]{0}, s32[]) async-start(%d, %i), calls=%wrapped",
-            "  ROOT %e = f32[4]{0} async-done(%s), calls=%wrapped",
-            "}",
-        ]
-    )
+    text = """%wrapped (p: f32[8], n: s32[4]) -> f32[4] {
+  %p = f32[8]{0} parameter(0)
+  %n = s32[4]{0} parameter(1)
+  ROOT %g = f32[4]{0} gather(%p, %n), offset_dims={}
+}
+ENTRY %main (x: f32[8], i: s32[4]) -> f32[4] {
+  %x = f32[8]{0} parameter(0)
+  %i = s32[4]{0} parameter(1)
+  %r = f32[8]{0} all-reduce-start(%x), to_apply=%wrapped
+  %d = f32[8]{0} all-reduce-done(%r)
+  %s = ((f32[8], s32[4]), f32[4]{0}, s32[]) async-start(%d, %i), calls=%wrapped
+  ROOT %e = f32[4]{0} async-done(%s), calls=%wrapped
+}"""
     assert hlo.totals(hlo.table(text))[["collectives", "gathers"]].tolist() == [1, 1]
 
 

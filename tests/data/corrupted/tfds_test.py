@@ -48,14 +48,17 @@ def test_tfds(tfds_root, monkeypatch):
 
 
 def test_tfds_that_is_not_there(tfds_root, tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"no prepared cifar10_corrupted/snow_1 .*\n.*tfds build cifar10_corrup"
-    ):
-        open_corrupted("cifar10_corrupted/snow_1", data_dir=tfds_root)
-    with pytest.raises(FileNotFoundError, match=r"no prepared imagenet2012_corrupted/<corruption>_<severity>"):
-        open_corrupted("imagenet2012_corrupted", data_dir=tmp_path)
     folder = tmp_path / "cifar10_corrupted/fog_1/1.0.0"
     folder.mkdir(parents=True)
     (folder / "dataset_info.json").write_text(json.dumps({"name": "cifar10_corrupted"}))
-    with pytest.raises(FileNotFoundError, match="stored as tfrecord, expected array_record"):
-        open_corrupted("cifar10_corrupted", data_dir=tmp_path)
+    for name, root, message in (
+        (
+            "cifar10_corrupted/snow_1",
+            tfds_root,
+            r"no prepared cifar10_corrupted/snow_1 .*\n.*tfds build cifar10_corrup",
+        ),
+        ("imagenet2012_corrupted", tmp_path, "no prepared imagenet2012_corrupted/<corruption>_<severity>"),
+        ("cifar10_corrupted", tmp_path, "stored as tfrecord, expected array_record"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            open_corrupted(name, data_dir=root)

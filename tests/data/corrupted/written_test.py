@@ -39,8 +39,13 @@ def test_written_datasets_are_read_back(tmp_path, layout, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", ["npy", "folders"])
-def test_unfinished_datasets_are_refused(tmp_path, layout):
-    path = write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/border", layout=layout)
+def test_unfinished_datasets_and_removed_folders_are_refused(tmp_path, layout):
+    given = {"corruptions": "noc/border", "severities": [0, 1], "layout": layout}
+    path = write_dataset(tmp_path, (pixels("clean", 0), LABELS), **given)
+    if layout == "folders":
+        (tmp_path / "border/1").rename(tmp_path / "elsewhere")
+        with pytest.raises(ValueError, match=r"1 of its files changed .*:\n.*border/1 is missing\nMend"):
+            open_corrupted(tmp_path)
     manifest = json.loads(path.read_text())
     manifest["corruptions"]["noc/border"]["written"].pop()
     manifests.save(tmp_path, manifest)
@@ -50,15 +55,6 @@ def test_unfinished_datasets_are_refused(tmp_path, layout):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"manifest\.json is not a readable manifest"):
             open_corrupted(tmp_path)
-
-
-def test_written_folders_that_were_removed_are_named(tmp_path):
-    write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/border", severities=[0, 1], layout="folders")
-    (tmp_path / "border/1").rename(tmp_path / "elsewhere")
-    with pytest.raises(
-        ValueError, match=r"1 of its files changed since they were written:\n.*border/1 is missing\nMend"
-    ):
-        open_corrupted(tmp_path)
 
 
 SUFFIX = {"webdataset": "tar", "parquet": "parquet"}
@@ -75,27 +71,29 @@ def written(request, tmp_path, monkeypatch):
     return tmp_path, tmp_path / f"hue/0.5/00000.{SUFFIX[request.param]}", open_corrupted(tmp_path)
 
 
-def test_a_shard_that_was_changed_is_refused(written):
-    folder, shard, _ = written
-    shard.write_bytes(shard.read_bytes()[:-900])
-    with pytest.raises(ValueError, match=rf"{shard.name}: expected sha256.*\nMend them with:\n.*--verify"):
-        open_corrupted(folder)
-
-
-def test_a_shard_that_was_changed_since_is_named_when_it_is_read(written):
-    _, shard, dataset = written
+def test_a_shard_that_was_changed_is_refused_and_named_when_it_is_read(written):
+    folder, shard, dataset = written
     content = shard.read_bytes()
     for harmed in (content[:3000], content[:600] + bytes(len(content) - 600), b"", content[::-1]):
         shard.write_bytes(harmed)
         with pytest.raises(ValueError, match=rf"{shard.name}.* is damaged|expected 7 images as in its manifest"):
             whole(dataset, "hue", 0.5)
+    with pytest.raises(ValueError, match=rf"{shard.name}: expected sha256.*\nMend them with:\n.*--verify"):
+        open_corrupted(folder)
     shard.unlink()
     with pytest.raises(ValueError, match=r"hue/0.5: expected 7 images as in its manifest, found 0"):
         whole(dataset, "hue", 0.5)
 
 
-def rewritten(monkeypatch, written, labels):
-    """The shard with other labels, believed to be what was written."""
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([*LABELS[:-1], 4], r"record 6: expected a label 0\.\.3, found 4"),
+        ([*LABELS[:-1], -1], r"record 6: expected a label 0\.\.3, found -1"),
+        (LABELS[:-1], "expected 7 images as in its manifest, found 6"),
+    ],
+)
+def test_shards_of_other_labels_or_numbers_are_refused_though_their_sha256_fits(written, monkeypatch, labels, message):
     folder, shard, _ = written
     opened = shards._Rows(shard, ["a"]) if shard.suffix == ".parquet" else shards._Members(shard)
     for position, (image, label) in enumerate(zip(pixels("clean", 0), labels)):
@@ -104,26 +102,13 @@ def rewritten(monkeypatch, written, labels):
         opened.add(position, "x.png", label, png.getvalue())
     opened.close()
     monkeypatch.setattr(dataset, "verify", lambda path, everything: [])
-    return open_corrupted(folder)
+    with pytest.raises(ValueError, match=message):
+        whole(open_corrupted(folder), "hue", 0.5)
 
 
-@pytest.mark.parametrize("label", [4, -1])
-def test_labels_of_no_class_are_refused(written, monkeypatch, label):
-    dataset = rewritten(monkeypatch, written, [*LABELS[:-1], label])
-    with pytest.raises(ValueError, match=rf"record 6: expected a label 0\.\.3, found {label}"):
-        whole(dataset, "hue", 0.5)
-
-
-def test_fewer_or_more_images_than_in_the_manifest_are_refused(written, monkeypatch):
-    dataset = rewritten(monkeypatch, written, LABELS[:-1])
-    with pytest.raises(ValueError, match="expected 7 images as in its manifest, found 6"):
-        whole(dataset, "hue", 0.5)
-
-
-def test_an_image_without_its_label_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "corrupt", lambda key, images, *given, index: 255 - images)
-    write_dataset(tmp_path, (pixels("clean", 0), LABELS), corruptions="noc/hue", severities=[0.5], layout="webdataset")
-    dataset, shard = open_corrupted(tmp_path), tmp_path / "hue/0.5/00000.tar"
+@pytest.mark.parametrize("written", ["webdataset"], indirect=True)
+def test_an_image_without_its_label_is_named(written):
+    _, shard, dataset = written
     with tarfile.open(shard) as archive:
         members = archive.getmembers()
         contents = [archive.extractfile(member).read() for member in members]

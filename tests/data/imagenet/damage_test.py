@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,33 +10,41 @@ import pytest
 import data
 import data.prepare
 from data.dataset import union
-from data.imagenet import store
+from data.imagenet import prepare, store
 from tests.data.imagenet import trees
 from tests.data.imagenet.trees import content, shards
 
 
-def test_a_changed_byte_is_found_and_mended(tree, prepared, copy):
-    path = shards(copy)[5]
+def flip(path, position=-7):
     whole = bytearray(path.read_bytes())
-    whole[-7] ^= 1
+    whole[position] ^= 1
     path.write_bytes(whole)
+    return path
+
+
+def mended(tree, copy):
+    """Runs the command that verifies and mends; returns the store's content."""
+    arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
+    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
+    return content(copy)
+
+
+def test_a_changed_byte_is_found_and_mended(tree, prepared, copy, capsys):
+    path = flip(shards(copy)[5])
     arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
     [line] = store.problems(copy / "imagenet100" / "16")
     assert line.startswith(f"{path}: expected sha256") and f"--data_dir={copy} --image_size=16 --verify" in line
     assert store.problems(prepared / "imagenet100" / "16") == []
-    assert trees.run(tree, copy, "--workers=1").returncode == 0  # without --verify only sizes are looked at
-    found = subprocess.run([*trees.command(tree, copy)[:3], *arguments], cwd=trees.ROOT, capture_output=True, text=True)
-    assert found.returncode == 1 and path.name in found.stderr and "expected sha256" in found.stderr, found.stderr
-    assert f"--data_dir={copy} --image_size=16 --verify" in found.stderr
-    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
-    assert content(copy) == content(prepared)
+    prepare.prepare("imagenet100", tree, copy, **trees.SMALL)  # without --verify only sizes are looked at
+    assert data.prepare.main(arguments) == 1
+    printed = capsys.readouterr().err
+    assert path.name in printed and "expected sha256" in printed
+    assert f"--data_dir={copy} --image_size=16 --verify" in printed
+    assert mended(tree, copy) == content(prepared)
 
 
 def test_a_changed_pixel_is_found_when_it_is_read(copy):
-    path = shards(copy)[5]  # of test: positions 40 to 47
-    whole = bytearray(path.read_bytes())
-    whole[-7] ^= 1
-    path.write_bytes(whole)
+    path = flip(shards(copy)[5])  # of test: positions 40 to 47
     for read in (
         lambda found: found.test.images[40],
         lambda found: found.test.images[35:50],
@@ -59,9 +66,7 @@ def test_checksums_that_are_not_those_of_the_pixels_are_found(tree, prepared, co
     meta.write_text(text.replace(first, first[::-1]))
     [line] = store.problems(meta.parent)
     assert "test-00000.npy: its checksums of blocks in store.json differ from its pixels" in line
-    arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
-    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 0
-    assert content(copy) == content(prepared)
+    assert mended(tree, copy) == content(prepared)
 
 
 def test_shards_without_checksums_are_made_again(tree, prepared, copy):
@@ -75,7 +80,7 @@ def test_shards_without_checksums_are_made_again(tree, prepared, copy):
         data.load("imagenet100", data_dir=copy, image_size=16)
     meta.unlink()
     stamps = {path: path.stat().st_mtime_ns for path in shards(copy)}
-    assert trees.run(tree, copy, "--workers=1").returncode == 0
+    prepare.prepare("imagenet100", tree, copy, **trees.SMALL)
     assert content(copy) == content(prepared)
     assert [path for path in shards(copy) if path.stat().st_mtime_ns != stamps[path]] == [shards(copy)[3]]
 
@@ -92,10 +97,7 @@ def test_a_file_of_another_size_is_found_on_loading(copy):
 
 @pytest.mark.parametrize("name", ["train-labels.npy", "test-index.npy", "store.json"])
 def test_damaged_tables_are_found_on_loading(copy, name):
-    path = copy / "imagenet100" / "16" / name
-    whole = bytearray(path.read_bytes())
-    whole[-2] ^= 1
-    path.write_bytes(whole)
+    flip(copy / "imagenet100" / "16" / name, -2)
     [line] = store.problems(copy / "imagenet100" / "16")
     assert name in line and "repeat data.prepare" in line
     with pytest.raises(ValueError, match=rf"{name}.*repeat data.prepare"):

@@ -16,7 +16,7 @@ from tests.data.imagenet import trees
 from tests.data.imagenet.trees import SMALL
 
 
-def test_every_image_equals_pillows(tree, prepared):
+def test_every_image_equals_pillows_and_damaged_ones_are_listed_with_the_reason(tree, prepared):
     loaded = data.load("imagenet100", data_dir=prepared, image_size=16)
     assert loaded.class_names == tuple(trees.CLASSES)
     assert loaded.train.images.shape == (198, 16, 16, 3) and loaded.test.images.shape == (100, 16, 16, 3)
@@ -26,14 +26,10 @@ def test_every_image_equals_pillows(tree, prepared):
         for image, label, index in zip(split.images[:], split.labels, split.index):
             np.testing.assert_array_equal(image, trees.reference(files[index], 16, 18), str(files[index]))
             assert files[index].parent.name == trees.CLASSES[label]
-
-
-def test_damaged_images_are_listed_with_the_reason(tree, prepared):
     files = trees.paths(tree, "train")
     first, second = (prepared / "imagenet100" / "16" / "damaged.txt").read_text().splitlines()
     assert first.startswith(f"{files[trees.TRUNCATED]} (") and second.startswith(f"{files[trees.NO_IMAGE]} (")
     assert "UnidentifiedImageError" in second
-    loaded = data.load("imagenet100", data_dir=prepared, image_size=16)
     assert loaded.provenance["train"]["damaged"] == 2 and loaded.provenance["test"]["damaged"] == 0
     json.dumps(loaded.provenance)
 

@@ -49,9 +49,9 @@ def paths(root, split):
     return sorted((root / split).glob("*/*.JPEG"))
 
 
-def reference(path, size, short):
-    """Pillow, step by step: uint8 [size, size, 3]."""
-    image = Image.open(path).convert("RGB")
+def reference(image, size, short):
+    """Pillow's steps for an image or its file: uint8 [size, size, 3]."""
+    image = (image if isinstance(image, Image.Image) else Image.open(image)).convert("RGB")
     width, height = image.size
     scaled = (short, height * short // width) if width <= height else (width * short // height, short)
     resized = np.asarray(image.resize(scaled, Image.Resampling.BILINEAR))

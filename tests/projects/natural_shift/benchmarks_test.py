@@ -26,9 +26,6 @@ def test_the_published_categories_follow_from_the_published_errors():
     accuracy = published.accuracies(published.TABLE7, published.ALEXNET_S4, published.IMAGENET_C)
     found = overlap_matrix(accuracy, names=published.IMAGENET_C)
     assert categories(found.overlap, published.IMAGENET_C).clusters == benchmarks.IMAGENET_C_CATEGORIES
-
-
-def test_categories_are_known_of_imagenet_c_alone():
     members = [f"imagenet_c/{name}" for name in published.IMAGENET_C]
     assert sorted(sum(benchmarks.categories_of(members), ())) == sorted(members)
     with pytest.raises(ValueError, match=r"15 corruptions of ImageNet-C.*found 14 others"):

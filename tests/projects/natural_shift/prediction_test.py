@@ -32,7 +32,7 @@ def test_logits_have_no_ends():
     np.testing.assert_allclose(prediction.logit([0, 100], floor=0.01), [np.log(0.01 / 99.99), np.log(99.99 / 0.01)])
 
 
-def test_effective_robustness_is_what_exceeds_the_line_of_standard_models(table):
+def test_effective_robustness_exceeds_the_line_of_standard_models(table):
     accuracy, clean = table.shift("imagenet_r")
     robustness, (line,) = prediction.effective_robustness(accuracy, clean, table.standard, np.ones((1, 24)))
     assert (line["slope"], line["intercept"], line["r2"]) == pytest.approx((0.6, -2, 1))
@@ -40,14 +40,9 @@ def test_effective_robustness_is_what_exceeds_the_line_of_standard_models(table)
     on_line = sigmoid(0.6 * prediction.logit(clean) - 2)
     np.testing.assert_allclose(robustness[0], accuracy - on_line, atol=1e-9)
     np.testing.assert_allclose(robustness[0, :12], 0, atol=1e-9)
-
-
-def test_accuracies_of_zero_are_left_out_of_the_line_and_counted(table):
-    accuracy, clean = table.shift("imagenet_r")
     accuracy = np.where(np.arange(24) == 2, 0, accuracy)
     _, (line,) = prediction.effective_robustness(accuracy, clean, table.standard, np.ones((1, 24)))
-    assert line["slope"] == pytest.approx(0.6)
-    assert (line["models"], line["dropped"]) == (11, 1)
+    assert (line["slope"], line["models"], line["dropped"]) == (pytest.approx(0.6), 11, 1)  # without accuracies of 0
 
 
 def test_imagenet_a_has_two_lines_about_the_model_it_was_filtered_with():
@@ -108,14 +103,11 @@ def test_a_model_of_accuracy_zero_is_left_out_of_the_partial_correlation_or_rais
     assert prediction.residual_correlation(*columns, weights, floor=0.01)[1] == 24
 
 
-def test_effective_robustness_is_found_again_where_clean_accuracy_explains_nothing(table):
+def test_effective_robustness_is_found_again_where_clean_accuracy_explains_nothing_and_needs_standard_models(table):
     rows = predict(table, resamples=200)
     assert rows.low["imagenet_r", "effective"] > 0.7  # both exceed their lines by the same in logits
     row = rows.loc[("imagenet_v2", "effective")]
     assert row.low < 0 < row.high  # noise alone exceeds this line
-
-
-def test_without_standard_models_there_is_no_effective_robustness(table):
     rows = predict(dataclasses.replace(table, standard=np.zeros(24, bool)))
     effective = rows.loc[("imagenet_r", "effective")]
     assert np.isnan(effective[["value", "low", "high"]].astype(float)).all() and effective.models == 0

@@ -36,17 +36,13 @@ def testbed(tmp_path):
     return write(tmp_path / "top1.csv", header, *rows), tmp_path / "types.csv"
 
 
-def test_the_testbeds_columns_get_our_names(testbed):
+def test_the_testbeds_columns_get_our_names_and_lines_are_of_standard_models_without_other_data(testbed):
     table = read_testbed(*testbed)
     assert list(table.accuracy.index) == ["resnet50", "resnet50_batch64", "resnet50_augmix", "resnet50_subsample"]
     assert table.natural == ["imagenet_r"] and table.synthetic == ["imagenet_c/fog"]
     np.testing.assert_array_equal(table["imagenet_c/fog"], [14, 14, 24, np.nan])
     assert read_testbed(*testbed, kind="in-memory")["imagenet_c/fog"][0] == 15
     np.testing.assert_array_equal(table.shift("imagenet_r")[1], [92.12, 90, np.nan, 80])
-
-
-def test_lines_are_of_standard_models_without_other_data(testbed):
-    table = read_testbed(*testbed)
     assert table.standard.tolist() == [True, False, False, False]
     assert table.shown.tolist() == [False, False, True, False]
     assert not read_testbed(testbed[0]).standard.any()
@@ -65,7 +61,7 @@ def test_lines_are_of_standard_models_without_other_data(testbed):
         (
             ["model", "val"],
             ["m", 0.7],
-            r"column val: expected percent, found 0.7 at most, a fraction; multiply it by 100",
+            "column val: expected percent, found 0.7 at most, a fraction; multiply it by 100",
         ),
         (["model", "val", "imagenet-r"], ["m", 70, 0.4], "column imagenet-r: expected percent, found 0.4 at most"),
         (["model", "val"], ["m", 170], "column val: expected percent from 0 to 100, found 170"),
@@ -77,28 +73,30 @@ def test_a_broken_table_is_refused(tmp_path, header, row, message):
         read_testbed(write(tmp_path / "a.csv", header, *([row] if row else [])))
 
 
-def test_what_does_not_belong_to_the_testbed_is_refused(testbed, tmp_path):
+def test_tables_that_do_not_belong_to_the_testbed_are_refused(testbed, tmp_path):
     path, types = testbed
-    with pytest.raises(ValueError, match="kind of ImageNet-C of on-disk, in-memory, found 'disk'"):
-        read_testbed(path, types, "disk")
-    with pytest.raises(FileNotFoundError, match="expected a table at"):
-        read_testbed(tmp_path / "none.csv")
-    few = write(tmp_path / "few.csv", ["model", "type"], ["resnet50", "standard"])
-    with pytest.raises(ValueError, match="expected a type of every model, found none of resnet50_batch64"):
-        read_testbed(path, few)
-    with pytest.raises(ValueError, match="columns model, type, found"):
-        read_testbed(path, path)
-    with pytest.raises(ValueError, match=r"line 3: expected 2 fields, found 3"):
-        read_testbed(write(tmp_path / "a.csv", ["model", "val"], ["m", 10], ["n", 1, 2]))
-
-
-def test_a_model_or_type_that_is_there_twice_is_refused(testbed, tmp_path):
-    twice = write(tmp_path / "a.csv", ["model", "val"], ["m", 70], ["n", 60], ["m", 70])
-    with pytest.raises(ValueError, match=r"a\.csv: expected every model once, found m again"):
-        read_testbed(twice)
-    types = write(tmp_path / "b.csv", ["model", "type"], ["resnet50", "standard"], ["resnet50", "robust_intv"])
-    with pytest.raises(ValueError, match=r"b\.csv: expected every model once, found resnet50 again"):
-        read_testbed(testbed[0], types)
+    of_types, of_models = ["model", "type"], ["model", "val"]
+    twice = write(tmp_path / "b.csv", of_types, ["resnet50", "standard"], ["resnet50", "robust_intv"])
+    models_twice = write(tmp_path / "a.csv", of_models, ["m", 70], ["n", 60], ["m", 70])
+    for given, error, message in (
+        ((path, types, "disk"), ValueError, "kind of ImageNet-C of on-disk, in-memory, found 'disk'"),
+        ((tmp_path / "none.csv",), FileNotFoundError, "expected a table at"),
+        (
+            (path, write(tmp_path / "few.csv", of_types, ["resnet50", "standard"])),
+            ValueError,
+            "found none of resnet50_ba",
+        ),
+        ((path, path), ValueError, "columns model, type, found"),
+        (
+            (write(tmp_path / "c.csv", of_models, ["m", 10], ["n", 1, 2]),),
+            ValueError,
+            "line 3: expected 2 fields, found 3",
+        ),
+        ((models_twice,), ValueError, r"a\.csv: expected every model once, found m again"),
+        ((path, twice), ValueError, r"b\.csv: expected every model once, found resnet50 again"),
+    ):
+        with pytest.raises(error, match=message):
+            read_testbed(*given)
 
 
 def test_a_file_of_timm_in_fractions_or_with_a_line_twice_is_named(tmp_path, caplog):
@@ -111,10 +109,8 @@ def test_a_file_of_timm_in_fractions_or_with_a_line_twice_is_named(tmp_path, cap
     write(path, header, ["a", 224, 30], ["b", 224, 0])
     caplog.clear()
     assert read_timm(tmp_path).accuracy[CLEAN].to_dict() == {"a": 71, "b": 60}
-    assert (
-        len(caplog.records) == 1
-        and "results-imagenet.csv: found a at 224 pixels 2 times, the last line counts" in caplog.text
-    )
+    [record] = caplog.records
+    assert "results-imagenet.csv: found a at 224 pixels 2 times, the last line counts" in record.getMessage()
 
 
 def test_timms_files_are_joined_by_model_and_size(tmp_path):
@@ -187,25 +183,16 @@ def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monke
 
 
 def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
-    first = evaluated(tmp_path / "first", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160)])
-    second = evaluated(
-        tmp_path / "second", [("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 2, 160)]
-    )
-    with pytest.raises(ValueError, match=r"fog at the same severities .* 1 for first/.* and 2 for second/"):
-        read_workdirs([first, second])
-    with pytest.raises(ValueError, match="folders of different names, found first, first"):
-        read_workdirs([first, first])
-    unclean = evaluated(tmp_path / "third" / "x", [("standard", 0, "imagenet_c/fog", 1, 160)])
-    with pytest.raises(ValueError, match="x: expected models evaluated on clean images, found none"):
-        read_workdirs([unclean])
-
-
-def test_a_table_refuses_what_is_no_accuracy_and_a_model_twice():
-    base = made_up(4)
-    with pytest.raises(ValueError, match=r"accuracies in percent for clean, found 50 to 150"):
-        changed(base, clean=[50, 60, 70, 150.0])
-    with pytest.raises(ValueError, match="every model once, found a again"):
-        dataclasses.replace(base, accuracy=base.accuracy.set_axis(["a", "a", "b", "c"]))
+    clean, fog = ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog")
+    first = evaluated(tmp_path / "first", [clean, (*fog, 1, 160)])
+    second = evaluated(tmp_path / "second", [clean, (*fog, 2, 160)])
+    for folders, message in (
+        ([first, second], r"fog at the same severities .* 1 for first/.* and 2 for second/"),
+        ([first, first], "folders of different names, found first, first"),
+        ([evaluated(tmp_path / "x", [(*fog, 1, 160)])], "x: expected models evaluated on clean images, found none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_workdirs(folders)
 
 
 def test_a_table_names_what_it_lacks():
@@ -225,6 +212,11 @@ def test_a_table_names_what_it_lacks():
         (lambda: table.members(["noc/rain"]), "corruptions, noc/rain, found imagenet_c/gaussian_noise"),
         (lambda: table.chosen(["resnet50"]), "models of the table, resnet50, found others"),
         (lambda: chosen.complete(["imagenet_r"], []), "at least 4 models .*, found 2 of 2"),
+        (lambda: changed(table, clean=[50, 60, 70, 150.0, 0, 60]), "in percent for clean, found 0 to 150"),
+        (
+            lambda: dataclasses.replace(table, accuracy=table.accuracy.set_axis([*"aabcde"])),
+            "every model once, found a",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -14,10 +14,6 @@ def sample():
     return x, x + rng.normal(0, 8, 40), statistics.draw(40, 25, seed=1)
 
 
-def repeated(values, weights):
-    return np.repeat(values, weights.astype(int))
-
-
 def test_weights_are_ones_and_then_samples_with_replacement():
     weights = statistics.draw(7, 200)
     assert weights.shape == (201, 7) and (weights[0] == 1).all()
@@ -26,23 +22,19 @@ def test_weights_are_ones_and_then_samples_with_replacement():
     assert (weights == statistics.draw(7, 200)).all() and (weights != statistics.draw(7, 200, seed=1)).any()
 
 
-def test_correlations_are_those_of_repeated_samples(sample):
+@pytest.mark.parametrize(
+    "statistic, reference",
+    [
+        (statistics.pearson, lambda x, y: stats.pearsonr(x, y)[0]),
+        (statistics.spearman, lambda x, y: stats.spearmanr(x, y)[0]),
+        (lambda *given: np.transpose(statistics.line(*given)), lambda x, y: np.polyfit(x, y, 1)),
+        (lambda x, y, weights: statistics.covariances([x, y], weights), lambda x, y: np.cov([x, y], ddof=0)),
+    ],
+)
+def test_statistics_are_those_of_repeated_samples(sample, statistic, reference):
     x, y, weights = sample
-    for statistic, reference in ((statistics.pearson, stats.pearsonr), (statistics.spearman, stats.spearmanr)):
-        expected = [reference(repeated(x, row), repeated(y, row))[0] for row in weights]
-        np.testing.assert_allclose(statistic(x, y, weights), expected, atol=1e-12)
-
-
-def test_a_line_is_that_of_repeated_samples(sample):
-    x, y, weights = sample
-    expected = [np.polyfit(repeated(x, row), repeated(y, row), 1) for row in weights]
-    np.testing.assert_allclose(np.transpose(statistics.line(x, y, weights)), expected, atol=1e-9)
-
-
-def test_covariances_are_those_of_repeated_samples(sample):
-    x, y, weights = sample
-    expected = [np.cov([repeated(x, row), repeated(y, row)], ddof=0) for row in weights]
-    np.testing.assert_allclose(statistics.covariances([x, y], weights), expected, atol=1e-9)
+    expected = [reference(*(np.repeat(values, row.astype(int)) for values in (x, y))) for row in weights]
+    np.testing.assert_allclose(statistic(x, y, weights), expected, atol=1e-9)
 
 
 def test_models_without_a_value_take_no_part(sample):
@@ -56,11 +48,9 @@ def test_models_without_a_value_take_no_part(sample):
 
 
 def test_what_does_not_vary_has_no_correlation_and_no_line():
-    weights = np.ones((1, 5))
-    assert np.isnan(statistics.pearson(np.full(5, 0.1), np.arange(5.0), weights)).all()
-    assert np.isnan(statistics.pearson(np.full(5, 80.3), np.arange(5.0), weights)).all()
-    assert np.isnan(statistics.line(np.full(5, 0.1), np.arange(5.0), weights)[0]).all()
-    assert np.isnan(statistics.pearson(np.full(5, np.nan), np.arange(5.0), weights)).all()
+    for value in (0.1, 80.3, np.nan):
+        given = np.full(5, value), np.arange(5.0), np.ones((1, 5))
+        assert np.isnan(statistics.pearson(*given)).all() and np.isnan(statistics.line(*given)[0]).all()
 
 
 def test_the_interval_is_about_that_of_fishers_transformation():
@@ -72,12 +62,9 @@ def test_the_interval_is_about_that_of_fishers_transformation():
     assert (found["low"], found["high"]) == (pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05))
 
 
-def test_an_interval_takes_half_of_the_resamples():
+def test_an_interval_takes_half_of_the_resamples_and_a_p_three_models():
     assert np.isnan(statistics.estimate([0.5, np.nan, np.nan, 0.4])["low"])
     assert statistics.estimate([0.5, 0.3, np.nan, 0.4])["low"] == pytest.approx(0.3025)
     assert np.isnan(statistics.estimate([np.nan, np.nan])["high"])
-
-
-def test_p_of_a_sure_correlation_and_of_too_few_models():
     assert statistics.p_value(1.0, 10) == 0
     assert np.isnan(statistics.p_value(0.5, 2))

@@ -52,11 +52,10 @@ def testbed(tmp_path):
     return tmp_path
 
 
-def test_everything_is_printed_and_written(testbed, capsys):
+def test_everything_is_printed_and_written_and_figures_show_every_shift_and_line(testbed, capsys):
     out = testbed / "out"
-    _, found = command.run(
-        given(testbed=testbed / "top1.csv", types=testbed / "types.csv", out=out, resamples=20, published_units=True)
-    )
+    options = {"testbed": testbed / "top1.csv", "types": testbed / "types.csv", "out": out, "resamples": 20}
+    table, found = command.run(given(**options, published_units=True))
     assert (found.models, found.standard, found.shown) == (24, 12, 12)
     printed = capsys.readouterr().out
     assert "| ImageNet-R | 0.6000 | \N{MINUS SIGN}2.0000 | 1.000 | 12 | 0 |" in printed
@@ -75,12 +74,6 @@ def test_everything_is_printed_and_written(testbed, capsys):
     assert found.lines.set_index("shift").slope["imagenet_r"] == pytest.approx(0.6)
     assert list(pd.read_csv(out / "benchmarks.csv"))[-4:] == ["shift", "r", "low", "high"]
     assert set(found.bins["shift"]) == {"imagenet_v2", "imagenet_r", "mean"}
-
-
-def test_figures_show_every_shift_and_every_line(testbed):
-    table, found = command.run(
-        given(testbed=testbed / "top1.csv", types=testbed / "types.csv", out=testbed / "out", resamples=5)
-    )
     accuracies, drops = figures.accuracy_panels(table, found), figures.drop_panels(table, found)
     assert [axes.get_title() for axes in accuracies.axes] == ["ImageNet-V2", "ImageNet-R"]
     line = accuracies.axes[1].get_lines()[0]  # its ends lie on the line of the standard models
@@ -91,15 +84,10 @@ def test_figures_show_every_shift_and_every_line(testbed):
     assert len([drawn for drawn in panel.get_lines() if drawn.get_marker() == "o"]) == len(found.bins) / 3
 
 
-def test_the_published_codes_units_are_left_out_unless_asked_for(testbed, capsys):
-    command.run(given(testbed=testbed / "top1.csv", out=testbed / "out", resamples=5))
-    assert "fraction" not in capsys.readouterr().out
-    assert "published_units" not in (testbed / "out" / "predictions.csv").read_text()
-
-
-def test_without_types_it_says_why_there_is_no_effective_robustness(testbed, capsys):
+def test_without_types_there_is_no_effective_robustness_and_units_are_published_on_request_only(testbed, capsys):
     command.run(given(testbed=testbed / "top1.csv", out=testbed / "out", resamples=5, shifts="imagenet_r"))
     printed = capsys.readouterr().out
+    assert "fraction" not in printed and "published_units" not in (testbed / "out" / "predictions.csv").read_text()
     assert "No effective robustness: it takes a line through standard models, found 0" in printed
     assert "ImageNet-V2" not in printed
 
@@ -113,10 +101,12 @@ def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed):
     assert found.categories == (tuple(names[:2]), tuple(names[2:]))
     assert set(zip(found.bins.categories, found.bins.per_category)) == {(1, 1), (1, 2), (2, 1), (2, 2)}
     assert command.run(given(**options, benchmark=",".join(names)))[1].bins.empty
-    with pytest.raises(
-        ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_noise"
-    ):
+    with pytest.raises(ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_no"):
         command.run(given(**options, overlap=testbed / "overlap.csv"))
+    for sources, message in (({}, "one of --testbed, --timm and --workdirs, found none"),
+                             ({"testbed": "a", "timm": "b"}, "found testbed and timm")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            command.run(given(out=testbed, **sources))
 
 
 def test_a_table_without_corruptions_compares_clean_accuracy_alone(tmp_path, capsys):
@@ -129,13 +119,6 @@ def test_a_table_without_corruptions_compares_clean_accuracy_alone(tmp_path, cap
     assert found.predictions.empty and len(found.clean) == 3
     assert json.loads((tmp_path / "out" / "section.json").read_text())["rows"] == []
     assert "only clean accuracy is compared" in capsys.readouterr().out
-
-
-def test_one_source_is_asked_for(tmp_path):
-    with pytest.raises(ValueError, match="one of --testbed, --timm and --workdirs, found none"):
-        command.run(given(out=tmp_path))
-    with pytest.raises(ValueError, match="found testbed and timm"):
-        command.run(given(out=tmp_path, testbed="a", timm="b"))
 
 
 def further(workdir):

@@ -59,22 +59,22 @@ def test_what_networks_are_trained_with():
     assert equalised["train"] == plain["train"] | {"enhance": "nlm"}
 
 
-class Loaded(Exception):
-    """Ends a command that has loaded its images."""
-
-
 def test_images_that_are_mixed_in_are_trained_on(tmp_path, monkeypatch):
     def load(config, mesh, mixed=False, placed=()):
-        raise Loaded(mixed)
+        raise InterruptedError(mixed)
 
     monkeypatch.setattr(enhancement_study.study, "load_data", load)
-    with pytest.raises(Loaded, match="True"):
+    with pytest.raises(InterruptedError, match="True"):
         enhancement_study.run(config("clahe"), tmp_path)
 
 
-def test_what_is_no_enhancement_is_refused(tmp_path):
+def test_settings_that_are_none_are_refused_before_anything_is_loaded(tmp_path):
     with pytest.raises(ValueError, match=r"expected enhancements in config\.study\.enhancements, found none"):
         enhancement_study.run(config(), tmp_path)
+    mixed = config("clahe")
+    mixed.train.mixup = True
+    with pytest.raises(ValueError, match=r"expected config\.train\.mixup False in a study, found True"):
+        enhancement_study.run(mixed, tmp_path)
     for name in ("clahee", "train=ten_crop"):
         with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
             cli.check(config(name))

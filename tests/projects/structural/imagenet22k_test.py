@@ -59,6 +59,8 @@ def test_lists_of_a_generated_wordnet(tmp_path, capsys):
     expected = {one.name: one.unseen for one in imagenet22k.SUPERCLASSES} | {"amphibian": 85, "bear": 9}
     assert {name: len(parts["unseen"]) for name, parts in found.items()} == expected
     assert "n90000000" in found["bear"]["unseen"] and "n02131653" in found["bear"]["unseen"]
+    order = [one.name for one in imagenet22k.SUPERCLASSES]
+    assert list(found) == order and all(parts["unseen"] == sorted(parts["unseen"]) for parts in found.values())
     every = [name for parts in found.values() for part in parts.values() for name in part]
     assert len(set(every)) == len(every) and found["dog"]["seen"][0] == "n02085620"
     assert "85 unseen, published 86" in capsys.readouterr().out
@@ -72,11 +74,8 @@ def test_lists_of_a_generated_wordnet(tmp_path, capsys):
 def test_files_that_are_not_wordnets_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected WordNet's file data\.noun"):
         imagenet22k.hyponyms(tmp_path)
-    for wrong in (
-        "plain text",
-        "00000001 03 v 01 a 0 000 | a verb",
-        "00000001 03 n 01 a 0 002 ~ 00000002 n 0000 | cut",
-    ):
+    cut = "00000001 03 n 01 a 0 002 ~ 00000002 n 0000 | cut"
+    for wrong in ("plain text", "00000001 03 v 01 a 0 000 | a verb", cut):
         write(tmp_path / "data.noun", [line("00000005"), wrong])
         with pytest.raises(ValueError, match=r"data\.noun, line 3: expected a synset of nouns, found '"):
             imagenet22k.hyponyms(tmp_path)

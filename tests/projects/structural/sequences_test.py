@@ -48,6 +48,9 @@ def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
         ValueError, match=r"rotate\.npy: expected uint8 \[sequences, frames, H, W, 3\].*\[2, 16, 17, 3\]"
     ):
         open_sequences(folder)
+    np.save(folder / "gaussian_noise.npy", PIXELS)
+    with pytest.raises(ValueError, match=r"expected gaussian_noise\.npy or gaussian_noise/, found both"):
+        open_sequences(folder, ["rotate"])
 
 
 def test_a_frame_that_was_replaced_changes_the_stamp(folder):
@@ -62,12 +65,6 @@ def test_a_frame_that_was_replaced_changes_the_stamp(folder):
     path.write_bytes(content)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # of equal size and time
     assert open_sequences(folder)[1].stamp != rotate.stamp
-
-
-def test_an_array_beside_a_folder_of_the_same_name_is_refused(folder):
-    np.save(folder / "gaussian_noise.npy", PIXELS)
-    with pytest.raises(ValueError, match=r"expected gaussian_noise\.npy or gaussian_noise/, found both"):
-        open_sequences(folder, ["rotate"])
 
 
 def test_frames_are_read_as_other_images_are(folder, monkeypatch):

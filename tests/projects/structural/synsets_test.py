@@ -82,25 +82,17 @@ def test_test_images_that_cannot_be_read_count_as_errors(root, tmp_path):
 def test_a_synset_without_a_folder_is_named(root, tmp_path):
     for folder in ("train", "val", "unseen"):
         (tmp_path / folder).symlink_to(root / folder)
-    lists = synsets.read_lists(root / synsets.LISTS)
-    lists["outline 0"]["unseen"].append("n12345678")
-    (tmp_path / synsets.LISTS).write_text(json.dumps(lists))
-    with pytest.raises(
-        FileNotFoundError, match=r"each of 11 unseen synsets in .*, found none of n12345678; .*--tree=DIR"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"lists of synsets, found no file .*python -m projects\.structural"):
         load(tmp_path)
-    lists["outline 0"]["unseen"].pop()
-    lists["outline 1"]["seen"].append("n12345678")
-    (tmp_path / synsets.LISTS).write_text(json.dumps(lists))
-    with pytest.raises(
-        FileNotFoundError, match=r"each of 21 seen synsets in .*train, found none of n12345678; get them$"
+    for part, message in (
+        ("unseen", r"each of 11 unseen synsets in .*, found none of n12345678; .*--tree=DIR"),
+        ("seen", r"each of 21 seen synsets in .*train, found none of n12345678; get them$"),
     ):
-        load(tmp_path)
-    (tmp_path / synsets.LISTS).unlink()
-    with pytest.raises(
-        FileNotFoundError, match=r"expected lists of synsets, found no file .*python -m projects\.structural"
-    ):
-        load(tmp_path)
+        lists = synsets.read_lists(root / synsets.LISTS)
+        lists["outline 0"][part].append("n12345678")
+        (tmp_path / synsets.LISTS).write_text(json.dumps(lists))
+        with pytest.raises(FileNotFoundError, match=message):
+            load(tmp_path)
 
 
 @pytest.mark.parametrize(
