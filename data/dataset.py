@@ -203,6 +203,14 @@ def limited(split: Split, limit: int | None) -> Split:
     return Split(split.images[keep], split.labels[keep], split.index[keep])
 
 
+def taken(
+    images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_classes: int, what: str, limit: int | None
+) -> tuple[Split, dict[str, Any]]:
+    """Takes the images and labels at `index` as a limited split; returns it with its provenance."""
+    split = limited(make_split(images[index], labels[index], index, num_classes, what), limit)
+    return split, describe(split)
+
+
 def sha256(array: np.ndarray) -> str:
     """Returns the sha256 of the array's bytes in C order, hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(array)).hexdigest()

@@ -13,33 +13,20 @@ _NEEDS = {"corruptions": 5, "training": 40, "evaluation": 30, "cifar10": 60, "pi
 
 
 class Scale(NamedTuple):
-    """Sizes of the works on a kind of device.
+    """Sizes of the works on a kind of device."""
 
-    Attributes:
-      corruptions: (side, dtype, batch, names); each is repeated with its severities mixed.
-      training: (network, side, batch, steps in a call).
-      several: (network, side, batch of each) of several models at once.
-      answers: (network, side, batch) of evaluation.
-      features: (network, side, images, transforms in a call) of MSD.
-      each: (images of different sizes, names) of `corrupt_each`.
-      cifar10: (variant of configs/fast_cifar10.py, seeds).
-      dtype: type of the networks' computation.
-      compiled_anew: parts whose time to compile is a result, which therefore do without JAX's cache of programs on disk.
-      needs: {part: seconds that must be left to begin one of its pieces}.
-      reduced: differences from the contract for accelerators, a sentence each.
-    """
-
-    corruptions: tuple[tuple[int, str, int, tuple[str, ...]], ...]
-    training: tuple[tuple[str, int, int, int], ...]
-    several: tuple[str, int, int]
-    answers: tuple[str, int, int]
-    features: tuple[str, int, int, int]
-    each: tuple[int, tuple[str, ...]]
-    cifar10: tuple[str, int]
-    dtype: str
+    corruptions: tuple[tuple[int, str, int, tuple[str, ...]], ...]  # (side, dtype, batch, names), severities mixed
+    training: tuple[tuple[str, int, int, int], ...]  # (network, side, batch, steps in a call)
+    several: tuple[str, int, int]  # (network, side, batch of each) of several models at once
+    answers: tuple[str, int, int]  # (network, side, batch) of evaluation
+    features: tuple[str, int, int, int]  # (network, side, images, transforms in a call) of MSD
+    each: tuple[int, tuple[str, ...]]  # (images of different sizes, names) of `corrupt_each`
+    cifar10: tuple[str, int]  # (variant of configs/fast_cifar10.py, seeds)
+    dtype: str  # of the networks' computation
+    # Parts whose time to compile is a result, which therefore do without JAX's cache of programs on disk.
     compiled_anew: tuple[str, ...] = ("corruptions", "training", "evaluation")
-    needs: Mapping[str, float] = _NEEDS
-    reduced: tuple[str, ...] = ()
+    needs: Mapping[str, float] = _NEEDS  # {part: seconds that must be left to begin one of its pieces}
+    reduced: tuple[str, ...] = ()  # differences from the contract for accelerators, a sentence each
 
 
 def scale(kind: str, memory: float = 0) -> Scale:

@@ -68,7 +68,6 @@ def load_imagenet(
             f"{root / name} holds no finished {name} of size {folder.name}, found {', '.join(ready) or 'nothing'}. "
             f"Prepare it, or continue, with:\n  {store.command(name, root, image_size, train_size, resize)}{other}"
         )
-    limits = {"train_limit": train_limit, "test_limit": test_limit}
-    sizes = {"image_size": image_size, "train_size": train_size, "resize": resize}
-    stride = tree_stride(name, root)
-    return load_image_folder(name, data_dir=root, seed=seed, class_stride=stride, **sizes, **limits, **kwargs)
+    kwargs |= {"image_size": image_size, "train_size": train_size, "resize": resize}
+    kwargs |= {"seed": seed, "train_limit": train_limit, "test_limit": test_limit}
+    return load_image_folder(name, data_dir=root, class_stride=tree_stride(name, root), **kwargs)

@@ -9,6 +9,7 @@ it tells.
 import errno
 import functools
 import hashlib
+import importlib.metadata
 import io
 import json
 import math
@@ -92,7 +93,7 @@ def prepare(
         "source": opened.identity,
         "sides": sides,
         "preprocess": decode.description(sides),
-        "pillow": _pillow_version(),
+        "pillow": importlib.metadata.version("pillow"),
         "shard_images": shard_images,
     }
     path = store.folder(data_dir, name, image_size, train_size, resize)
@@ -134,21 +135,13 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
 
 
 class Source(NamedTuple):
-    """A source of a store.
+    """A source of a store."""
 
-    Attributes:
-      class_names: names in WordNet order.
-      stride: one in `stride` entries is used, on average.
-      sizes: {split: number of entries}.
-      identity: JSON-ready facts that decide the pixels, wherever the files lie.
-      piece: a function (split, start, stop) -> a function that yields these images.
-    """
-
-    class_names: tuple[str, ...]
-    stride: int
-    sizes: dict[str, int]
-    identity: dict[str, Any]
-    piece: Callable[[str, int, int], Callable[[], Iterator[Encoded]]]
+    class_names: tuple[str, ...]  # in WordNet order
+    stride: int  # one in `stride` entries is used, on average
+    sizes: dict[str, int]  # {split: number of entries}
+    identity: dict[str, Any]  # JSON-ready facts that decide the pixels, wherever the files lie
+    piece: Callable[[str, int, int], Callable[[], Iterator[Encoded]]]  # (split, start, stop) -> yields these images
 
 
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> Source:
@@ -311,9 +304,3 @@ def _write_failure(path: Path, error: OSError) -> str:
         kept = "Finished shards are kept: free space, then repeat the command"
         return f"{path}: the disk is full ({error.strerror}). {kept}"
     return str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"
-
-
-def _pillow_version() -> str:
-    import PIL
-
-    return PIL.__version__

@@ -97,35 +97,22 @@ def _facts() -> dict[str, list[str]]:
 
 @dataclasses.dataclass(frozen=True)
 class NaturalSet:
-    """A naturally shifted test set.
-
-    Attributes:
-      name: its name here.
-      classes: a function that returns its classes.
-      folders: possible names of its folder: the name here, and those in its archive.
-      tfds: its name in TensorFlow Datasets, with the variant; "" when it is not there.
-      border: pixels that are cut off on every side first.
-      side: side of images that are taken as they are; 0 resizes and crops to the model's size.
-      arrays: (images, labels) files of NumPy in place of class folders.
-      below: the folder with the class folders, where there are others beside it.
-      skipped: beginning of the names of files that are left out.
-      others: folders of other classes are left out, not refused.
-    """
+    """A naturally shifted test set."""
 
     name: str
-    classes: Callable[[], Classes]
-    folders: tuple[str, ...]
-    tfds: str = ""
-    border: int = 0
-    side: int = 0
-    arrays: tuple[str, str] | None = None
-    below: str = ""
-    skipped: str = ""
-    others: bool = False
+    classes: Callable[[], Classes]  # a function that returns its classes
+    folders: tuple[str, ...]  # possible names of its folder: the name here, and those in its archive
+    tfds: str = ""  # its name in TensorFlow Datasets, with the variant; "" when it is not there
+    border: int = 0  # pixels that are cut off on every side first
+    side: int = 0  # side of images that are taken as they are; 0 resizes and crops to the model's size
+    arrays: tuple[str, str] | None = None  # (images, labels) files of NumPy in place of class folders
+    below: str = ""  # the folder with the class folders, where there are others beside it
+    skipped: str = ""  # beginning of the names of files that are left out
+    others: bool = False  # folders of other classes are left out, not refused
 
 
 def _imagenet_v2(name, variant, *archives):
-    return NaturalSet(name, imagenet, (name, *archives), f"imagenet_v2/{variant}")
+    return NaturalSet(name, imagenet, (name, *(f"imagenetv2-{a}" for a in archives)), f"imagenet_v2/{variant}")
 
 
 def _cifar10_1(name, version):
@@ -137,16 +124,9 @@ def _cifar10_1(name, version):
 _SETS = {
     natural.name: natural
     for natural in (
-        _imagenet_v2(
-            "imagenet_v2",
-            "matched-frequency",
-            "imagenetv2-matched-frequency-format-val",
-            "imagenetv2-matched-frequency",
-        ),
-        _imagenet_v2(
-            "imagenet_v2_threshold", "threshold-0.7", "imagenetv2-threshold0.7-format-val", "imagenetv2-threshold0.7"
-        ),
-        _imagenet_v2("imagenet_v2_top", "topimages", "imagenetv2-top-images-format-val", "imagenetv2-topimages"),
+        _imagenet_v2("imagenet_v2", "matched-frequency", "matched-frequency-format-val", "matched-frequency"),
+        _imagenet_v2("imagenet_v2_threshold", "threshold-0.7", "threshold0.7-format-val", "threshold0.7"),
+        _imagenet_v2("imagenet_v2_top", "topimages", "top-images-format-val", "topimages"),
         NaturalSet("imagenet_a", lambda: imagenet("imagenet_a"), ("imagenet_a", "imagenet-a"), "imagenet_a"),
         NaturalSet("imagenet_r", lambda: imagenet("imagenet_r"), ("imagenet_r", "imagenet-r"), "imagenet_r"),
         NaturalSet("imagenet_sketch", imagenet, ("imagenet_sketch", "sketch"), "imagenet_sketch"),

@@ -5,12 +5,11 @@ appearance in the training file. Source: see `projects.structural.icons50`.
 """
 
 import os
-from typing import Any
 
 import numpy as np
 
 import data
-from data.dataset import Dataset, Parts, describe, limited, make_split
+from data.dataset import Dataset, Parts, taken
 
 PREFIX = "cifar100_subclass_k"
 SUPERCLASSES = {  # in the order of CIFAR-100's coarse labels; subclasses in the order they are held out
@@ -75,11 +74,8 @@ def load_cifar100_subclass(
     kept = {"train": np.flatnonzero(~held_out(whole.train.labels, k)), "test": np.arange(len(whole.test))}
     splits, facts = {}, {}
     for split, limit in (("train", train_limit), ("test", test_limit)):
-        full, index = getattr(whole, split), kept[split]
-        labels = superclasses(full.labels[index])
-        made = make_split(full.images[index], labels, index, len(SUPERCLASSES), f"{name} {split}")
-        splits[split] = limited(made, limit)
-        facts[split] = describe(splits[split])
-    provenance: dict[str, Any] = {**whole.provenance, **facts}
+        full = getattr(whole, split)
+        given = full.images, superclasses(full.labels), kept[split], len(SUPERCLASSES), f"{name} {split}"
+        splits[split], facts[split] = taken(*given, limit)
     parts = Parts(unseen[splits["test"].index].astype(np.int32), ("seen", "unseen"))
-    return Dataset(name, tuple(SUPERCLASSES), splits["train"], splits["test"], provenance, parts)
+    return Dataset(name, tuple(SUPERCLASSES), splits["train"], splits["test"], {**whole.provenance, **facts}, parts)

@@ -24,14 +24,7 @@ FILE = "flips.csv"
 
 
 class Flips(NamedTuple):
-    """One model under one perturbation; a line of flips.csv.
-
-    Attributes:
-      model, seed: as in counts.csv.
-      perturbation: name of the perturbation.
-      sequences, frames: number of sequences, and of frames in each.
-      flip_probability, top_distance: means over sequences, with standard errors over them.
-    """
+    """One model under one perturbation; a line of flips.csv: means over sequences, with standard errors over them."""
 
     model: str
     seed: int
@@ -47,9 +40,7 @@ class Flips(NamedTuple):
 def flip_probabilities(best: np.ndarray, noise: bool) -> np.ndarray:
     """Computes the fraction of frames at which the answer of each sequence flips: float [N].
 
-    Args:
-      best: classes by falling logit, int [N, frames, K].
-      noise: compare each frame with the first, not with the one before.
+    `best` are classes by falling logit, int [N, frames, K]; `noise` compares each frame with the first, not the one before.
     """
     before, after = _pairs(best, noise)
     return (before[..., 0] != after[..., 0]).mean(axis=1)
@@ -83,17 +74,11 @@ def measure(key: tuple[str, int], perturbation: str, best: np.ndarray) -> Flips:
 
 
 class Rates(NamedTuple):
-    """A model relative to a reference, in percent; 100 is the reference.
+    """A model relative to a reference, in percent; 100 is the reference."""
 
-    Attributes:
-      flips: {perturbation: flip rate}.
-      mean_flip_rate: mFR.
-      mean_top_rate: mT5D.
-    """
-
-    flips: dict[str, float]
-    mean_flip_rate: float
-    mean_top_rate: float
+    flips: dict[str, float]  # {perturbation: flip rate}
+    mean_flip_rate: float  # mFR
+    mean_top_rate: float  # mT5D
 
 
 def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) -> dict[str, Flips]:
@@ -124,19 +109,13 @@ def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) 
 
 def rates(rows: Sequence[Flips], reference: Sequence[Flips]) -> dict[tuple[str, int], Rates]:
     """Divides the flips of every model by a reference's under the same perturbation; raises as `divisors`."""
-    by = divisors(reference, [row[2:5] for row in rows])
-    pairs: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
-    for row in rows:
-        divisor = by[row.perturbation]
-        pair = (row.flip_probability / divisor.flip_probability, row.top_distance / divisor.top_distance)
-        pairs.setdefault((row.model, row.seed), {})[row.perturbation] = pair
-    return {
-        key: Rates(
-            {name: 100 * flip for name, (flip, _) in of_model.items()},
-            *(100 * float(np.mean(values)) for values in zip(*of_model.values(), strict=True)),
-        )
-        for key, of_model in pairs.items()
-    }
+    by, found = divisors(reference, [row[2:5] for row in rows]), {}
+    for key in dict.fromkeys(row[:2] for row in rows):
+        pairs = [(row, by[row.perturbation]) for row in rows if row[:2] == key]
+        flips = {row.perturbation: 100 * row.flip_probability / other.flip_probability for row, other in pairs}
+        distances = [100 * row.top_distance / other.top_distance for row, other in pairs]
+        found[key] = Rates(flips, float(np.mean(list(flips.values()))), float(np.mean(distances)))
+    return found
 
 
 def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> str:

@@ -18,12 +18,12 @@ of 2018, section 4.
 import logging
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from data import decode, tree
-from data.dataset import Dataset, describe, limited, make_split
+from data.dataset import Dataset, taken
 from projects.structural import unpickling
 
 # fmt: off
@@ -40,60 +40,26 @@ CLASSES = (
 FILE = "Icons-50.npy"
 SIDE = 32
 _TEXT = (str, bytes, int, np.generic)
-_ELEMENTS = {
-    "class": (int, np.generic, np.ndarray),
-    "style": _TEXT,
-    "image": np.ndarray,
-    "rendition": _TEXT,
-    "subtype": _TEXT,
-}
+_ELEMENTS = {"class": (int, np.generic, np.ndarray), "style": _TEXT, "image": np.ndarray}
+_ELEMENTS |= {"rendition": _TEXT, "subtype": _TEXT}
 _FIELDS = tuple(_ELEMENTS)
 STYLES = ("microsoft", "apple")
 MATCHES = ("path", "subtype_exact")
-_FAMILY = tuple(f"family_man_{children}" for children in ("boy", "girl", "boy_boy", "girl_boy", "girl_girl"))
-HELD_OUT = {  # class: subtypes
-    "airplane": ("small_airplane",),
-    "arrow_directions": ("top_with_upwards_arrow_above",),
-    "ball": ("soccer_ball",),
-    "bird": ("duck", "hatching_chick"),
-    "blade": ("crossed_swords",),
-    "boat": ("passenger_ship",),
-    "books": ("ledger", "books"),
-    "building": ("derelict_house_building", "convenience_store"),
-    "bunny_ears": ("rabbit_face",),
-    "cartwheeling": ("cartwheel_type_6",),
-    "clock": ("mantelpiece_clock", "watch"),
-    "cloud": ("sun_behind_cloud_with_rain",),
-    "drinks": ("wine_glass",),
-    "emotion_face": ("face_throwing_a_kiss",),
-    "envelope": ("e_mail_symbol",),
-    "family": _FAMILY,
-    "fast_train": ("monorail",),
-    "feline": ("leopard",),
-    "flag": ("chequered_flag",),
-    "flower": ("tulip",),
-    "footwear": ("womans_sandal",),
-    "hand": ("victory_hand",),
-    "hat": ("womans_hat",),
-    "heart": ("broken_heart",),
-    "japanese_ideograph": ("unified_ideograph_5408", "circled_ideograph_accept"),
-    "lock": ("closed_lock_with_key",),
-    "mailbox": ("open_mailbox_with_lowered_flag",),
-    "marine_animals": ("shark",),
-    "medal": ("military_medal",),
-    "money": ("banknote_with_dollar_sign",),
-    "monkey": ("monkey",),
-    "moon": ("crescent_moon",),
-    "mountain": ("mount_fuji",),
-    "phone": ("mobile_phone_off",),
-    "prohibit_sign": ("no_smoking_symbol",),
-    "star": ("glowing_star",),
-    "tree": ("evergreen_tree",),
-    "umbrella": ("umbrella_with_rain_drops",),
-    "vehicle": ("racing_car",),
-    "worker": ("factory_worker",),
-    "writing_utensil": ("pencil",),
-}
+_HELD_OUT = """
+airplane=small_airplane arrow_directions=top_with_upwards_arrow_above ball=soccer_ball bird=duck+hatching_chick
+blade=crossed_swords boat=passenger_ship books=ledger+books building=derelict_house_building+convenience_store
+bunny_ears=rabbit_face cartwheeling=cartwheel_type_6 clock=mantelpiece_clock+watch cloud=sun_behind_cloud_with_rain
+drinks=wine_glass emotion_face=face_throwing_a_kiss envelope=e_mail_symbol
+family=family_man_boy+family_man_girl+family_man_boy_boy+family_man_girl_boy+family_man_girl_girl
+fast_train=monorail feline=leopard flag=chequered_flag flower=tulip footwear=womans_sandal hand=victory_hand
+hat=womans_hat heart=broken_heart japanese_ideograph=unified_ideograph_5408+circled_ideograph_accept
+lock=closed_lock_with_key mailbox=open_mailbox_with_lowered_flag marine_animals=shark medal=military_medal
+money=banknote_with_dollar_sign monkey=monkey moon=crescent_moon mountain=mount_fuji phone=mobile_phone_off
+prohibit_sign=no_smoking_symbol star=glowing_star tree=evergreen_tree umbrella=umbrella_with_rain_drops
+vehicle=racing_car worker=factory_worker writing_utensil=pencil
+"""
+HELD_OUT = {name: tuple(held.split("+")) for name, held in (word.split("=") for word in _HELD_OUT.split())}
+"""{class: subtypes}."""
 SUBTYPES = tuple(name for names in HELD_OUT.values() for name in names)
 
 
@@ -124,12 +90,10 @@ def load_icons50(
         held = of_subclass(icons, "subtype_exact" if protocol.endswith("_exact") else "path")
     splits, facts = {}, {}
     for split, chosen, limit in (("train", ~held, train_limit), ("test", held, test_limit)):
-        index = np.flatnonzero(chosen)
-        made = make_split(icons.images[index], icons.labels[index], index, len(icons.classes), f"{name}-{split}")
-        splits[split] = limited(made, limit)
-        facts[split] = describe(splits[split])
-    provenance: dict[str, Any] = {"source": str(data_dir), "format": "ICONS-50", "icons": len(icons.images), **facts}
-    return Dataset(name, icons.classes, splits["train"], splits["test"], provenance)
+        given = icons.images, icons.labels, np.flatnonzero(chosen), len(icons.classes), f"{name}-{split}"
+        splits[split], facts[split] = taken(*given, limit)
+    origin = {"source": str(data_dir), "format": "ICONS-50", "icons": len(icons.images)}
+    return Dataset(name, icons.classes, splits["train"], splits["test"], origin | facts)
 
 
 class Icons(NamedTuple):

@@ -25,19 +25,12 @@ from runtime import files
 
 
 class Superclass(NamedTuple):
-    """A superclass.
+    """A superclass, and the numbers of its subclasses."""
 
-    Attributes:
-      name: its name in words.
-      head: the synset above its subclasses.
-      unseen: number of unseen subclasses in the released list.
-      places: places of the seen subclasses among ImageNet's 1,000 classes, such as "25-32 40".
-    """
-
-    name: str
-    head: str
-    unseen: int
-    places: str
+    name: str  # in words
+    head: str  # the synset above its subclasses
+    unseen: int  # number of unseen subclasses in the released list
+    places: str  # of the seen subclasses among ImageNet's 1,000 classes, such as "25-32 40"
 
     @property
     def seen(self) -> tuple[int, ...]:
@@ -46,6 +39,7 @@ class Superclass(NamedTuple):
         return tuple(place for pair in ends for place in range(pair[0], pair[-1] + 1))
 
 
+# fmt: off
 SUPERCLASSES = (
     Superclass("amphibian", "n01627424", 86, "25-32"),
     Superclass("appliance", "n02729837", 38, "534 544 550 589 606 651 760 766 786 859 882 891 897"),
@@ -56,14 +50,9 @@ SUPERCLASSES = (
     Superclass("big cat", "n02127808", 13, "288-293"),
     Superclass("building", "n02913152", 229, "410 425 449 497-498 580 598 624 663 668 698 727 762 832"),
     Superclass("cat", "n02121620", 24, "281-287"),
-    Superclass(
-        "clothing",
-        "n03051540",
-        484,
-        "399-400 411 433 439 445 451-452 457 459 465 474 496 515 518 529 552 560 568 578 601 608 "
-        "610 614-615 617 638-639 643 652 655 658 667 689 697 735 775 785 793 806 808 824 834 "
-        "841-842 869 887 903 906",
-    ),
+    Superclass("clothing", "n03051540", 484,
+        "399-400 411 433 439 445 451-452 457 459 465 474 496 515 518 529 552 560 568 578 601 608 610 614-615 617 "
+        "638-639 643 652 655 658 667 689 697 735 775 785 793 806 808 824 834 841-842 869 887 903 906"),
     Superclass("dog", "n02084071", 72, "151-268"),
     Superclass("electronic equipment", "n03278248", 70, "482 485 487 508 528 605 613 662 664 688 707 742 848"),
     Superclass("fish", "n02512053", 538, "0-6 389-397"),
@@ -73,24 +62,17 @@ SUPERCLASSES = (
     Superclass("geological formation", "n09287968", 141, "970 972-980"),
     Superclass("hoofed animal", "n02370806", 257, "339-355"),
     Superclass("insect", "n02159955", 408, "300-326"),
-    Superclass(
-        "musical instrument",
-        "n03800933",
-        131,
-        "401-402 420 432 486 494 513 541 546 558 566 577 579 593-594 641-642 683-684 687 699 776 822 875 881 889",
-    ),
+    Superclass("musical instrument", "n03800933", 131,
+        "401-402 420 432 486 494 513 541 546 558 566 577 579 593-594 641-642 683-684 687 699 776 822 875 881 889"),
     Superclass("primate", "n02469914", 71, "365-384"),
     Superclass("reptile", "n01661091", 232, "33-68"),
     Superclass("utensil", "n04516672", 79, "469 505 521 567 813 849 909"),
     Superclass("vegetable", "n07707451", 163, "935-947"),
-    Superclass(
-        "vehicle",
-        "n04576211",
-        166,
-        "407-408 428 436 444 468 511 547 555 561 565 569 573 575 586 603 609 612 627 656 660-661 "
-        "665 670-671 675 690 705 717 734 751 757 791 802-803 817 820 829 847 864 866-867 870 880",
-    ),
+    Superclass("vehicle", "n04576211", 166,
+        "407-408 428 436 444 468 511 547 555 561 565 569 573 575 586 603 609 612 627 656 660-661 665 670-671 675 690 "
+        "705 717 734 751 757 791 802-803 817 820 829 847 864 866-867 870 880"),
 )
+# fmt: on
 
 
 def hyponyms(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
@@ -124,11 +106,7 @@ def hyponyms(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
 
 
 def below(head: str, direct: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Collects a synset and all below it.
-
-    Args:
-      head: such as n02084071.
-      direct: the result of `hyponyms`.
+    """Collects a synset, such as n02084071, and all below it by the result of `hyponyms`.
 
     Raises:
       ValueError: the head, or a hyponym, is no synset.
@@ -147,14 +125,9 @@ def below(head: str, direct: Mapping[str, tuple[str, ...]]) -> set[str]:
 def lists(
     direct: Mapping[str, tuple[str, ...]], present: Container[str] | None = None
 ) -> dict[str, dict[str, list[str]]]:
-    """Lists {superclass: {"seen": synsets, "unseen": synsets}}.
+    """Lists {superclass: {"seen": synsets, "unseen": synsets}} by the result of `hyponyms`.
 
-    Args:
-      direct: the result of `hyponyms`.
-      present: synsets of ImageNet-22K; None takes all of WordNet's.
-
-    Raises:
-      ValueError: a head is no synset.
+    `present` are the synsets of ImageNet-22K; None takes all of WordNet's. Raises ValueError where a head is no synset.
     """
     names = list(sets.imagenet().groups)
     trees = {one.name: below(one.head, direct) for one in SUPERCLASSES}

@@ -61,11 +61,8 @@ def _read(folder, side) -> cache.Entry:
                 squares = pool.map(lambda path: _square(path, side), files[start : start + _PIECE])
                 large = [picture for picture in squares if picture is not None]
             if large:
-                yield (
-                    np.stack(large),
-                    np.zeros(len(large), np.int32),
-                    np.arange(count, count + len(large), dtype=np.int32),
-                )
+                index = np.arange(count, count + len(large), dtype=np.int32)
+                yield np.stack(large), np.zeros_like(index), index
             count += len(large)
         if not count:
             raise ValueError(f"{folder}: expected pictures of at least {side}x{side} pixels, found none")

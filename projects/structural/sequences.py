@@ -25,19 +25,12 @@ from runtime import files
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sequences:
-    """All sequences of one perturbation.
+    """All sequences of one perturbation."""
 
-    Attributes:
-      name: the perturbation, such as `gaussian_noise`.
-      shape: (sequences, frames, H, W, 3).
-      source: the array, or the images of each sequence.
-      stamp: a digest of the sizes, times and content of the files.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    source: np.ndarray | list[list[Path]]
-    stamp: tuple[int, ...]
+    name: str  # such as gaussian_noise
+    shape: tuple[int, ...]  # (sequences, frames, H, W, 3)
+    source: np.ndarray | list[list[Path]]  # the array, or the images of each sequence
+    stamp: tuple[int, ...]  # a digest of the files' `tree.state`
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Reads sequences start, ..., stop - 1: uint8 [n, frames, H, W, 3].

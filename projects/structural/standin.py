@@ -61,10 +61,7 @@ def draw_icons(renditions: int = 1) -> icons50.Icons:
     rows = []
     for label, name in enumerate(icons50.CLASSES):
         subtypes = (*icons50.HELD_OUT.get(name, ()), f"{name}_plain", f"{name}_turned")
-        rows += [
-            (label, style, str(rendition), subtype)
-            for style, subtype, rendition in itertools.product(STYLES, subtypes, range(renditions))
-        ]
+        rows += itertools.product([label], STYLES, map(str, range(renditions)), subtypes)
     rows.sort(key=lambda row: (row[0], f"{row[1]}_{row[2]}_{row[3]}.png"))  # the order of files
     labels, styles, numbers, subtypes = zip(*rows)
     images = np.stack([draw(label, style, int(rendition), subtype) for label, style, rendition, subtype in rows])
@@ -75,14 +72,12 @@ def write_icons(folder: Path, drawn: icons50.Icons, array: bool = False) -> Path
     """Writes icons as a release; returns the path for `icons50.read`."""
     folder.mkdir(parents=True, exist_ok=True)
     if array:
-        path = folder / icons50.FILE
-        content = {
-            "class": list(map(int, drawn.labels)),
-            "style": list(drawn.styles),
-            "image": drawn.images.transpose(0, 3, 1, 2),
-            "rendition": list(drawn.renditions),
-            "subtype": list(drawn.subtypes),
-        }
+        path, texts = (
+            folder / icons50.FILE,
+            {"style": drawn.styles, "rendition": drawn.renditions, "subtype": drawn.subtypes},
+        )
+        content = {"class": list(map(int, drawn.labels)), "image": drawn.images.transpose(0, 3, 1, 2)}
+        content |= {name: list(column) for name, column in texts.items()}
         with files.writing(path) as file:
             np.save(file, np.array(content, dtype=object), allow_pickle=True)
         return path
@@ -107,10 +102,8 @@ def write_cifar100(folder: Path, train: int = 20, test: int = 10) -> None:
             "image": tfds.features.Image(shape=(32, 32, 3)),
             "label": tfds.features.ClassLabel(names=list(SUBCLASSES)),
         }
-        description = "A generated stand-in for CIFAR-100."
-        return tfds.core.DatasetInfo(
-            builder=self, description=description, features=tfds.features.FeaturesDict(features)
-        )
+        features, description = tfds.features.FeaturesDict(features), "A generated stand-in for CIFAR-100."
+        return tfds.core.DatasetInfo(builder=self, description=description, features=features)
 
     def examples(renditions):
         for number in renditions:
@@ -120,17 +113,11 @@ def write_cifar100(folder: Path, train: int = 20, test: int = 10) -> None:
                 encoded.seek(0)
                 yield f"{name}_{number}", {"coarse_label": coarse[name], "image": encoded, "label": name}
 
-    body = {
-        "VERSION": tfds.core.Version("3.0.2"),
-        "name": "cifar100",
-        "pkg_dir_path": Path(__file__).parent,
-        "_info": info,
-        "_split_generators": lambda self, _: {
-            "train": examples(range(train)),
-            "test": examples(range(train, train + test)),
-        },
-        "_generate_examples": examples,
-    }
+    def splits(self, _):
+        return {"train": examples(range(train)), "test": examples(range(train, train + test))}
+
+    body = {"VERSION": tfds.core.Version("3.0.2"), "name": "cifar100", "pkg_dir_path": Path(__file__).parent}
+    body |= {"_info": info, "_split_generators": splits, "_generate_examples": examples}
     builder = type("Cifar100", (tfds.core.GeneratorBasedBuilder,), body, skip_registration=True)
     builder(data_dir=str(folder), file_format="array_record").download_and_prepare()
 

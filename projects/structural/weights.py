@@ -24,20 +24,13 @@ _used: list["Style"] = []
 
 
 class Style(NamedTuple):
-    """The content of a file.
+    """The content of a file."""
 
-    Attributes:
-      network: arrays as `adain.arrays_of` lists them.
-      mean, deviation: statistics of the map of each style, float32 [S, C].
-      correction: correction of the variance of a content.
-      digest: digest of all arrays.
-    """
-
-    network: Mapping[str, np.ndarray]
-    mean: np.ndarray
-    deviation: np.ndarray
-    correction: int
-    digest: str
+    network: Mapping[str, np.ndarray]  # as `adain.arrays_of` lists it
+    mean: np.ndarray  # of the map of each style, float32 [S, C]
+    deviation: np.ndarray  # the same
+    correction: int  # of the variance of a content
+    digest: str  # of all arrays
 
 
 def write(

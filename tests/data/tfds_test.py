@@ -116,6 +116,7 @@ def test_prepare_writes_array_record(tmp_path, monkeypatch, capsys):
     assert len(data.load("cifar10", data_dir=tmp_path).train) == 30
 
 
+@pytest.mark.slow
 def test_the_real_cifar10(shared, tmp_path):
     loaded = data.load("cifar10", data_dir=shared / "data" / "tfds", train_limit=100)
     assert np.bincount(loaded.train.labels).tolist() == [10] * 10

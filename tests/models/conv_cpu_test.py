@@ -41,15 +41,8 @@ def case(request):
 
 
 def reference(images, kernel, strides, padding, groups=1):
-    return lax.conv_general_dilated(
-        images,
-        kernel,
-        strides,
-        padding,
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        feature_group_count=groups,
-        precision="highest",
-    )
+    options = {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": groups, "precision": "highest"}
+    return lax.conv_general_dilated(images, kernel, strides, padding, **options)
 
 
 def values_and_gradients(conv, images, kernel, *options):

@@ -137,7 +137,11 @@ def test_every_tenth_class_of_a_whole_imagenet(tmp_path):
                 image.save(tmp_path / "tree" / split / name / "x.JPEG", form)
     prepare.prepare("imagenet100", tmp_path / "tree", tmp_path / "out", **SMALL | {"shard_images": 64})
     loaded = data.load("imagenet100", data_dir=tmp_path / "out", image_size=16)
-    assert loaded.class_names == tuple(names[::10]) and loaded.test.labels.tolist() == list(range(100))
+    for found in (
+        loaded,
+        data.load("imagenet100", data_dir=tmp_path / "tree", image_size=16),
+    ):  # the store, and the tree
+        assert found.class_names == tuple(names[::10]) and found.test.labels.tolist() == list(range(100))
     prepare.prepare("imagenet", tmp_path / "tree", tmp_path / "out", **SMALL | {"shard_images": 64})
     assert len(data.load("imagenet", data_dir=tmp_path / "out", image_size=16).train) == 200
 
