@@ -106,7 +106,8 @@ def build(
 
     Returns:
       nnx.Module called as `model(images, train, key=None)` on float [N, H, W, 3] in [0, 1] or uint8; it returns
-      float32 logits [N, num_classes] and a dict of features, `penultimate` [N, C] among them.
+      float32 logits [N, num_classes] and a dict of features, `penultimate` [N, C] among them. `key` draws the dropout;
+      training with dropout > 0 needs it.
 
     Raises:
       ValueError: unknown name, option or value.

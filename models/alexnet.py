@@ -42,10 +42,8 @@ class AlexNet(nnx.Module):
         self.head = linear(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage3` [N, h, w, C] after the poolings and `penultimate` float32
-        [N, 4096]. `key` draws the dropout; it is needed when training with dropout > 0.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage3` [N, h, w, C] after the
+        poolings and `penultimate` float32 [N, 4096].
         """
         x, features = self.normalize(images), {}
         for i, conv in enumerate(self.convs):

@@ -199,10 +199,8 @@ class CondenseNet(nnx.Module):
         self.head = Linear(read, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, C], the input of the last
-        layer. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage5` [N, h, w, C] and
+        `penultimate` float32 [N, C], the input of the last layer.
         """
         del key
         x, features = self.stem(self.normalize(images)), {}

@@ -102,10 +102,8 @@ class DenseNet(nnx.Module):
         self.head = Linear(channels, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage4` [N, h, w, C], the blocks' concatenated maps, and
-        `penultimate` float32 [N, C] after the last BatchNorm, ReLU and the mean over pixels. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C], the blocks'
+        concatenated maps, and `penultimate` float32 [N, C] after the last BatchNorm, ReLU and the mean over pixels.
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))

@@ -56,9 +56,8 @@ class FastCifar(nnx.Module):
         self.scale, self.dtype, self.conv = scale, dtype, path_of(conv, dtype)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1`, `stage2`, ... [N, h, w, C] and
+        `penultimate` float32 [N, C].
         """
         del key
         x = self.normalize(images).astype(self.dtype)

@@ -140,10 +140,9 @@ class MSDNet(nnx.Module):
         self.blocks, self.exits = nnx.List(blocks), nnx.List(classifiers)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `exits` float32 [E, N, num_classes], the last of which are the logits; `stage1` ... [N, h, w, C], the
-        coarsest maps at each exit; `penultimate` float32 [N, C] of the last exit. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `exits` float32 [E, N, num_classes], the last of
+        which are the logits; `stage1` ... [N, h, w, C], the coarsest maps at each exit; `penultimate` float32 [N, C] of
+        the last exit.
         """
         del key
         maps, answers, features = self.normalize(images), [], {}

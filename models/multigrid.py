@@ -109,10 +109,8 @@ class MultigridResNet(nnx.Module):
         self.head = Linear(sum(before), num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage4` [N, h, w, C], the finest grid after each stage, and
-        `penultimate` float32 [N, C]. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C], the finest grid
+        after each stage, and `penultimate` float32 [N, C].
         """
         del key
         x, grids = self.normalize(images), []

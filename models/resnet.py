@@ -135,9 +135,8 @@ class ResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage4` [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C] and
+        `penultimate` float32 [N, C].
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
@@ -153,8 +152,7 @@ class ResNet(nnx.Module):
 
 
 def family(variants, norm=BatchNorm):
-    """Makes registry entries of {name: (block, stage sizes)}, each also as `cifar_` with its
-    stem."""
+    """Makes registry entries of {name: (block, stage sizes)}, each also as `cifar_` with its stem."""
     return {
         prefix + name: partial(ResNet, block=block, stage_sizes=sizes, stem=stem, norm=norm)
         for prefix, stem in (("", "imagenet"), ("cifar_", "cifar"))

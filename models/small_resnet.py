@@ -43,9 +43,8 @@ class SmallResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1`, `stage2`, ... [N, h, w, C] and `penultimate` float32 [N, C]. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `stage1`, `stage2`, ... [N, h, w, C] and
+        `penultimate` float32 [N, C].
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(space_to_depth(self.normalize(images))), train))

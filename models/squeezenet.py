@@ -64,11 +64,9 @@ class SqueezeNet(nnx.Module):
         self.head = make_conv(c_in, num_classes, 1, init=init if init == "xavier" else "small")
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage4` [N, h, w, C], the maps before each pooling and the last, and
-        `penultimate` float32 [N, 512], the mean over pixels of the input of the last convolution.
-        `key` draws the dropout; it is needed when training with dropout > 0.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C], the maps before
+        each pooling and the last, and `penultimate` float32 [N, 512], the mean over pixels of the input of the last
+        convolution.
         """
         x, features = nnx.relu(self.stem(self.normalize(images))), {}
         for i, fire in enumerate(self.fires):

@@ -83,10 +83,8 @@ class VGG(nnx.Module):
         self.head = linear(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage5` [N, h, w, C] and `penultimate` float32 [N, 4096], the input of
-        the last layer (after dropout). `key` draws the dropout; it is needed when training with dropout > 0.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage5` [N, h, w, C] and
+        `penultimate` float32 [N, 4096], the input of the last layer (after dropout).
         """
         self.dropouts[0].require_key(train, key)
         features = run_stages(self.stages, self.normalize(images), train)

@@ -50,10 +50,7 @@ class ViT(nnx.Module):
     Images have one size, as each patch has its own position.
 
     Args:
-      num_classes: number of logits.
       patch: side of a patch in pixels.
-      rng: np.random.Generator of the initial parameters.
-      dtype: type of the computation.
       width: channels of a token, a multiple of `heads`.
       depth: blocks.
       heads: of the attention in each block.
@@ -62,7 +59,6 @@ class ViT(nnx.Module):
       default: `imagenet`, `cifar` or `half`, .5 and .5.
       init: `he` and `goyal`: N(0, .02^2), the patches' weights uniform as PyTorch draws them, biases 0; `xavier`, see
         layers.py.
-      conv: path of the patches' convolution, see layers.path_of.
     """
 
     def __init__(
@@ -102,9 +98,8 @@ class ViT(nnx.Module):
         self.head = Linear(width, num_classes, rng=rng, init=init if init == "xavier" else "token")
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `tokens` [N, T, width] after the last block and `penultimate` float32 [N, width]. `key` is not used.
+        """Returns (logits, features), see `models.build`. Features: `tokens` [N, T, width] after the last block and
+        `penultimate` float32 [N, width].
 
         Raises:
           ValueError: images of another size.

@@ -58,10 +58,8 @@ class WideResNet(nnx.Module):
         self.head = Linear(c_in, num_classes, rng=rng, init=init)
 
     def __call__(self, images, train, key=None):
-        """Maps images [N, H, W, 3] in [0, 1] or uint8 to (logits [N, num_classes], features).
-
-        features: `stage1` ... `stage3` [N, h, w, C] before the final BatchNorm, `penultimate` float32 [N, C] after it,
-        ReLU and the mean over pixels. `key` draws the dropout; it is needed when training with dropout > 0.
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage3` [N, h, w, C] before the final
+        BatchNorm, `penultimate` float32 [N, C] after it, ReLU and the mean over pixels.
         """
         self.stages[0][0].dropout.require_key(train, key)
         x, features = self.stem(self.normalize(images)), {}

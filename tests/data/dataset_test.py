@@ -133,13 +133,10 @@ def test_indexing(key):
     np.testing.assert_array_equal(found, WHOLE[key])
 
 
-@pytest.mark.parametrize("key", [23, -24, [0, 23], [0.5], np.ones(5, bool)])
-def test_indices_that_are_not_there(key):
-    with pytest.raises(IndexError, match="expected integers from -23 to 22"):
-        SHARDED[key]
-
-
 def test_as_an_array():
+    for key in (23, -24, [0, 23], [0.5], np.ones(5, bool)):
+        with pytest.raises(IndexError, match="expected integers from -23 to 22"):
+            SHARDED[key]
     assert SHARDED.shape == WHOLE.shape and len(SHARDED) == 23 and SHARDED.nbytes == WHOLE.nbytes
     np.testing.assert_array_equal(np.asarray(SHARDED), WHOLE)
     assert np.asarray(SHARDED, np.float32).dtype == np.float32

@@ -78,10 +78,9 @@ def test_the_contact_sheet(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # half a minute of training on two free cores, ten on a loaded machine
-def test_the_demos_recipe_learns_it_and_noise_blur_and_colour_hurt(tmp_path):
+def test_the_demos_recipe_learns_it_and_noise_hues_and_frames_hurt(tmp_path):
     """Six epochs of batches of 64, as the demo trains its models and `data.shapes` states accuracies."""
     from flax import nnx
-    from scipy import ndimage
 
     import train
     from configs import overlap_shapes
@@ -109,11 +108,8 @@ def test_the_demos_recipe_learns_it_and_noise_blur_and_colour_hurt(tmp_path):
         image[width:-width, width:-width] = original[width:-width, width:-width]
     harmed = {
         "noise": np.clip(clean + 0.15 * rng.normal(size=clean.shape), 0, 1),
-        "blur": ndimage.gaussian_filter(clean, (0, 1, 1, 0)),
-        "fog": 0.35 * clean + 0.5,
         "hue": clean[..., [2, 0, 1]],  # a third of a turn
         "frame": framed,
-        "quantisation": np.round(clean * 3) / 3,
     }
     for name, images in harmed.items():
         assert accuracy(images) < reached - 0.12, name  # 15 points but for three standard errors

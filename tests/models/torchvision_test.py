@@ -54,14 +54,6 @@ def test_names_and_shapes_are_torchvisions(name):
     assert f"{len(lines)}:{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]}" == PUBLISHED[name]
 
 
-@pytest.mark.slow
-def test_groups_of_the_larger_resnexts_are_the_only_difference():
-    """The 64x4d has the widths of the 32x8d with twice the groups."""
-    known, found = (torchvision.shapes(name, 10) for name in ("resnext101", "resnext101_64x4d"))
-    narrower = {key: (s[0], s[1] // 2, *s[2:]) if ".conv2.weight" in key else s for key, s in known.items()}
-    assert found == narrower
-
-
 PORTS = {  # (model, place of its layout): a tree of modules of another publisher, and options of ours
     ("resnext50", 1): (lambda: torch_ports.resnext((3, 4, 6, 3), 32, 128), {}),
     ("condensenet74_8_converted", 0): (lambda: torch_ports.condensenet(8), {}),

@@ -35,18 +35,6 @@ def test_both_measures_are_as_published(order, noise):
     np.testing.assert_allclose(flips.top_distances(best, noise), expected)
 
 
-def test_what_does_not_change_changes_nothing_and_names_of_classes_do_not_matter(order):
-    best = order[..., : flips.BEST]
-    still = np.repeat(best[:, :1], 4, axis=1)
-    assert not flips.flip_probabilities(still, False).any() and not flips.top_distances(still, True).any()
-    renamed = np.random.default_rng(1).permutation(CLASSES)[best]
-    np.testing.assert_array_equal(flips.top_distances(renamed, False), flips.top_distances(best, False))
-    back_and_forth = best[:, [0, 1, 0, 1, 0]]
-    back_and_forth[:, 1::2, 0] = back_and_forth[:, ::2, 0][:, :2] + CLASSES
-    assert (flips.flip_probabilities(back_and_forth, False) == 1).all()
-    assert (flips.flip_probabilities(back_and_forth, True) == 0.5).all()
-
-
 def row(name, flip, top, seed=0, sequences=10):
     return flips.Flips("standard", seed, name, sequences, 31, flip, 0.01, top, 0.1)
 

@@ -90,9 +90,13 @@ def test_one_program_for_all_severities_and_one_style_for_an_image(digest):
     np.testing.assert_allclose(distances, distances[2] * np.array([0.2, 0.6, 1]), rtol=1e-4)  # one style: on a line
 
 
-def test_all_styles_are_drawn(digest):
+def test_all_styles_are_drawn_and_values_stay_within_the_range(digest):
     sample = jax.jit(jax.vmap(lambda key: corruptions.get(NAME).sampler(key, (32, 32, 3), 5.0)["mean"][0]))
     assert len(np.unique(sample(jax.random.split(KEY, 64)))) == STYLES
+    corruption, image = corruptions.get(NAME), photographs(1, 32, 32)[0].astype(np.float32) / 255
+    params = corruption.sample(KEY, image.shape, 5)
+    saturated = np.asarray(corruption.apply(image, params | {"deviation": 1e6 * params["deviation"]}))
+    assert (saturated.min(), saturated.max()) == (0, 1)
 
 
 @pytest.mark.slow
