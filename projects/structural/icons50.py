@@ -45,6 +45,7 @@ _ELEMENTS |= {"rendition": _TEXT, "subtype": _TEXT}
 _FIELDS = tuple(_ELEMENTS)
 STYLES = ("microsoft", "apple")
 MATCHES = ("path", "subtype_exact")
+# CLASS=SUBTYPE+SUBTYPE
 _HELD_OUT = """
 airplane=small_airplane arrow_directions=top_with_upwards_arrow_above ball=soccer_ball bird=duck+hatching_chick
 blade=crossed_swords boat=passenger_ship books=ledger+books building=derelict_house_building+convenience_store
