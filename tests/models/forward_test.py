@@ -21,7 +21,6 @@ from tests.models.reference import OfGroups, Reference
 
 NETWORKS = {
     "small_resnet": lambda r, x: r.small_resnet(x),
-    "cifar_resnet50": lambda r, x: r.resnet(x, (3, 4, 6, 3), bottleneck=True, imagenet=False),
     "wrn_16_4": lambda r, x: r.wide_resnet(x, 2),
 }
 TINY = {
