@@ -54,18 +54,14 @@ def register(
     resizable: bool = False,
     of_files: bool = False,
 ) -> None:
-    """Adds a dataset to `load`.
+    """Adds a dataset to `load`; raises ValueError where another loader has the name.
 
     Args:
-      name: the name of the dataset.
       loader: `loader(name, data_dir=, seed=, image_size=, train_limit=, test_limit=)`, or "module:function", which is
         imported when the dataset is loaded. With `of_files` it takes `train_size` and `resize` too.
       image_size: side of its images in pixels where nobody asks for another; None leaves sizes to the loader.
       resizable: its images come at any size.
       of_files: its images are files of any size below `data_dir` (then it is resizable).
-
-    Raises:
-      ValueError: the name is taken by another loader.
     """
     source = _Source(loader, image_size, resizable or of_files, of_files)
     if _SOURCES.setdefault(name, source) != source:

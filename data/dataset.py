@@ -117,9 +117,7 @@ class Split:
     def to_device(self, sharding: jax.sharding.Sharding | None = None) -> "Split":
         """Copies the split to the device, still uint8, in one transfer; batches are then gathers there.
 
-        Args:
-          sharding: placement of the arrays; None is the default device. A sharding that divides the first axis needs N
-            to be a multiple of the number of its pieces.
+        None as `sharding` is the default device; one that divides the first axis needs N to be a multiple of its pieces.
         """
         sharded = isinstance(self.images, ShardedImages)
         images = self.images.to_device(sharding) if sharded else place_array(np.asarray(self.images), sharding)
@@ -127,14 +125,9 @@ class Split:
 
 
 class Parts(NamedTuple):
-    """Parts of a test set; train.py reports the accuracy on each.
+    """Parts of a test set; train.py reports the accuracy on each."""
 
-    Attributes:
-      labels: int32 [N], the part of each test image, then of each unreadable file that counts as an error.
-      names: the names of the parts.
-    """
-
-    labels: np.ndarray
+    labels: np.ndarray  # int32 [N], the part of each test image, then of each unreadable file that counts as an error
     names: tuple[str, ...]
 
 

@@ -55,16 +55,10 @@ def read(
     name: str | None = None,
     border: int = 0,
 ) -> np.ndarray | str:
-    """Decodes a file to uint8[image_size, image_size, 3]; returns "name (reason)" when it is damaged.
+    """Decodes a path, or an open file of encoded bytes, to uint8[image_size, image_size, 3].
 
-    A string and not an exception, because one damaged file among a million is no reason to stop.
-
-    Args:
-      file: a path, or an open file of encoded bytes.
-      image_size: side of the result in pixels.
-      short: see `square`.
-      name: the file's name in messages; None is its path.
-      border: pixels to cut off on every side first.
+    Returns "name (reason)" when it is damaged: one damaged file among a million is no reason to stop. `short` as of `square`;
+    `name` is the file's name in messages, None its path; `border` pixels are cut off on every side first.
     """
     from PIL import Image
 

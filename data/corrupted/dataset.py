@@ -144,11 +144,7 @@ def read_manifest(path: Path, everything: bool = False) -> dict[str, Any] | None
 def problems(path: Path) -> list[str]:
     """Compares all files of a dataset that `corruptions.write` wrote with their sha256.
 
-    Returns:
-      A line for each damaged file, with the command that mends it.
-
-    Raises:
-      FileNotFoundError: there is no manifest.
+    Returns a line for each damaged file, with the command that mends it; raises FileNotFoundError without a manifest.
     """
     try:
         wrong = verify(path, everything=True)

@@ -15,8 +15,7 @@ CLASSES = {"imagenet100": 100, "imagenet": 1000}
 def class_stride(name: str, found: int, where: str | os.PathLike) -> int:
     """Returns k if every k-th of the `found` classes in sorted order belongs to the dataset `name`.
 
-    Raises:
-      ValueError: `found` is neither 1,000 nor the number of classes of `name`.
+    Raises ValueError where `found` is neither 1,000 nor the number of classes of `name`.
     """
     if found == CLASSES[name]:
         return 1

@@ -136,8 +136,7 @@ def finish(
 def load(path: Path, train_limit: int | None = None, test_limit: int | None = None, resize: str = "crop") -> Dataset:
     """Opens the dataset in a finished store; images are memory maps.
 
-    Raises:
-      ValueError: its images became square in another way than `resize`; or a file is missing or damaged (named).
+    Raises ValueError where its images became square in another way than `resize`, or a file is missing or damaged (named).
     """
     meta = read_meta(path)
     if (made := _resize(meta)) != resize:
@@ -178,8 +177,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 def verify(path: Path) -> dict[str, str]:
     """Compares every file of a finished store with its sha256; returns {name of a damaged shard: reason}.
 
-    Raises:
-      ValueError: labels or index differ.
+    Raises ValueError where labels or index differ.
     """
     meta = read_meta(path)
     shards = _shards(meta)
@@ -195,8 +193,7 @@ def verify(path: Path) -> dict[str, str]:
 def problems(path: Path) -> list[str]:
     """Compares every file as `verify` does; returns a line for each damaged one, with the command that mends it.
 
-    Raises:
-      FileNotFoundError: there is no finished store.
+    Raises FileNotFoundError where there is no finished store.
     """
     try:
         wrong, again = verify(path), _again(path, read_meta(path))

@@ -21,19 +21,12 @@ _CHUNK = 256
 
 @dataclasses.dataclass(frozen=True)
 class NaturalImages:
-    """A natural test set at the size of a model's input.
-
-    Attributes:
-      name: the set.
-      classes: its groups of classes, the labels of the split.
-      split: images uint8 [N, H, W, 3] on the host, groups as labels, index.
-      provenance: JSON-ready: source, preprocessing, sha256 of the arrays.
-    """
+    """A natural test set at the size of a model's input."""
 
     name: str
-    classes: Classes
-    split: Split
-    provenance: Mapping[str, Any]
+    classes: Classes  # its groups of classes, the labels of the split
+    split: Split  # images uint8 [N, H, W, 3] on the host, groups as labels, index
+    provenance: Mapping[str, Any]  # JSON-ready: source, preprocessing, sha256 of the arrays
 
 
 def open_natural(
@@ -44,18 +37,14 @@ def open_natural(
     resize: str = "crop",
     cache_dir: str | os.PathLike | None = None,
 ) -> NaturalImages:
-    """Reads a natural test set.
+    """Reads a natural test set, one of `data.natural.NAMES`.
 
-    Images of ImageNet's sets are resized and cropped as its test images are; ObjectNet's lose their
-    border of 2 pixels first. Images of CIFAR's sets are 32x32 already.
+    Images of ImageNet's sets are resized as its test images are (`image_size`, `resize` of `data.load`); ObjectNet's lose
+    their border of 2 pixels first. Images of CIFAR's sets are 32x32 already. `cache_dir` as of `data.cache`.
 
     Args:
-      name: one of `data.natural.NAMES`.
       folder: the folder above the set, which lies there under its name here or in its archive, or as tfds prepared it;
         None is the folder of tfds datasets.
-      image_size: side in pixels.
-      resize: `crop` or `squash`, see `data.load`.
-      cache_dir: the folder of decoded images, see `data.cache`.
 
     Raises:
       FileNotFoundError: it is not there; the message names the places.

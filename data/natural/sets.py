@@ -18,15 +18,10 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    """The classes of a test set, numbered from 0 as groups.
+    """The classes of a test set, numbered from 0 as groups."""
 
-    Attributes:
-      folders: {name of a class folder: group}; a group may have several names.
-      groups: {class of the model, by its name: group}; a group may have several classes.
-    """
-
-    folders: Mapping[str, int]
-    groups: Mapping[str, int]
+    folders: Mapping[str, int]  # {name of a class folder: group}; a group may have several names
+    groups: Mapping[str, int]  # {class of the model, by its name: group}; a group may have several classes
 
     @property
     def number(self) -> int:
@@ -36,12 +31,8 @@ class Classes:
     def of_model(self, class_names: Sequence[str], what: str) -> np.ndarray:
         """Returns the group of each class of a model: int32 [classes], -1 for those the set lacks.
 
-        Args:
-          class_names: the model's classes in the order of its logits: WordNet IDs, or names of CIFAR-10.
-          what: the set's name, for the message.
-
-        Raises:
-          ValueError: the model has none of the classes.
+        `class_names` are the model's classes in the order of its logits: WordNet IDs, or names of CIFAR-10; `what` names the
+        set in the message. Raises ValueError where the model has none of the classes.
         """
         groups = np.array([self.groups.get(name, -1) for name in class_names], np.int32)
         if (groups < 0).all():
@@ -142,11 +133,7 @@ NAMES = tuple(_SETS)
 
 
 def listed(text: str) -> list[str]:
-    """Lists the names in a text that separates them by commas; none for an empty one.
-
-    Raises:
-      ValueError: an unknown name, or one given twice.
-    """
+    """Lists the names in a text that separates them by commas; raises ValueError for an unknown or repeated one."""
     names = [get(name.strip()).name for name in text.split(",") if name.strip()]
     if len(set(names)) < len(names):
         raise ValueError(f"expected each test set once, found {text!r}")
@@ -154,11 +141,7 @@ def listed(text: str) -> list[str]:
 
 
 def get(name: str) -> NaturalSet:
-    """Returns a test set by name.
-
-    Raises:
-      ValueError: no such set; the message has the nearest name.
-    """
+    """Returns a test set by name; raises ValueError, with the nearest name, where there is none."""
     if name not in _SETS:
         near = difflib.get_close_matches(name, NAMES, 1)
         hint = f"; did you mean {near[0]}?" if near else ""

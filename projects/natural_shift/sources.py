@@ -48,18 +48,14 @@ _ADAPTED = "+bn=test"  # in names of models that have seen the test's images
 class Table:
     """Accuracies of N models in percent; NaN where unknown.
 
-    Attributes:
-      source: where they come from, for people.
-      accuracy: a row for each model; columns `clean`, `natural/SHIFT`, `clean/SHIFT` (clean images of the shift's classes),
-        and the corruptions, averaged over severities.
-      standard: bool [N], models trained on the usual images alone; lines are fitted to them.
-      shown: bool [N], models whose effective robustness is compared.
+    `accuracy` has a row for each model, and columns `clean`, `natural/SHIFT`, `clean/SHIFT` (clean images of the shift's
+    classes), and the corruptions, averaged over severities.
     """
 
-    source: str
+    source: str  # where they come from, for people
     accuracy: pd.DataFrame
-    standard: np.ndarray
-    shown: np.ndarray
+    standard: np.ndarray  # bool [N], models trained on the usual images alone; lines are fitted to them
+    shown: np.ndarray  # bool [N], models whose effective robustness is compared
 
     def __post_init__(self):
         _once(self.accuracy.index, self.source)

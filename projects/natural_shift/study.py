@@ -50,32 +50,24 @@ _RESIDUAL_NOTE = (
 
 
 class Study(NamedTuple):
-    """Results of a table; frames that the table does not allow are empty.
-
-    Attributes:
-      complete: models with all accuracies that are compared.
-      standard, shown: models that lines are fitted to; whose effective robustness is compared.
-      shifts, members: natural shifts; corruptions of the benchmark.
-      clean, together, lines, predictions: see `prediction`; leaders, bins, effects: see `benchmarks`.
-      categories: of the members; empty where nobody knows them.
-    """
+    """Results of a table; frames that the table does not allow are empty."""
 
     source: str
     models: int
-    complete: int
-    standard: int
-    shown: int
-    shifts: tuple[str, ...]
-    members: tuple[str, ...]
+    complete: int  # models with all accuracies that are compared
+    standard: int  # models that lines are fitted to
+    shown: int  # models whose effective robustness is compared
+    shifts: tuple[str, ...]  # natural ones
+    members: tuple[str, ...]  # corruptions of the benchmark
     resamples: int
-    clean: pd.DataFrame
+    clean: pd.DataFrame  # this one to `predictions`: see `prediction`
     together: pd.DataFrame
     lines: pd.DataFrame
     predictions: pd.DataFrame = pd.DataFrame()
-    leaders: pd.DataFrame = pd.DataFrame()
+    leaders: pd.DataFrame = pd.DataFrame()  # this one to `effects`: see `benchmarks`
     bins: pd.DataFrame = pd.DataFrame()
     effects: pd.DataFrame = pd.DataFrame()
-    categories: tuple[tuple[str, ...], ...] = ()
+    categories: tuple[tuple[str, ...], ...] = ()  # of the members; empty where nobody knows them
 
 
 def study(

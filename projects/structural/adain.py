@@ -29,17 +29,11 @@ _SPREAD = 64  # rough spread of levels about these means; initial maps then have
 
 
 class Reading(NamedTuple):
-    """A way to take statistics and to sum losses.
+    """A way to take statistics and to sum losses."""
 
-    Attributes:
-      correction: subtracted from the number of pixels in a variance: 0 biased, 1 unbiased.
-      style_epsilon: added to the variances of a style; variances of a content get `EPSILON`.
-      summed: a loss of style is the sum over channels, not their mean.
-    """
-
-    correction: int
-    style_epsilon: float
-    summed: bool
+    correction: int  # subtracted from the number of pixels in a variance: 0 biased, 1 unbiased
+    style_epsilon: float  # added to the variances of a style; variances of a content get `EPSILON`
+    summed: bool  # a loss of style is the sum over channels, not their mean
 
 
 READINGS = {"port": Reading(1, EPSILON, False), "original": Reading(0, 0.0, True)}

@@ -98,19 +98,12 @@ def load_icons50(
 
 
 class Icons(NamedTuple):
-    """Icons and their records.
+    """Icons and their records."""
 
-    Attributes:
-      images: uint8 [N, 32, 32, 3].
-      labels: int32 [N], places in `classes`.
-      classes: names.
-      styles, renditions, subtypes: N strings each.
-    """
-
-    images: np.ndarray
-    labels: np.ndarray
-    classes: tuple[str, ...]
-    styles: tuple[str, ...]
+    images: np.ndarray  # uint8 [N, 32, 32, 3]
+    labels: np.ndarray  # int32 [N], places in `classes`
+    classes: tuple[str, ...]  # names
+    styles: tuple[str, ...]  # of N icons, as the next two
     renditions: tuple[str, ...]
     subtypes: tuple[str, ...]
 
@@ -220,24 +213,12 @@ def _few(names):
 
 
 def of_style(icons: Icons, style: str) -> np.ndarray:
-    """Marks the icons of a style, matched as in the released code: bool [N].
-
-    Raises:
-      ValueError: no icon is of the style, or all are.
-    """
+    """Marks the icons of a style, matched as in the released code: bool [N]; ValueError where none or all are."""
     return _checked(np.array([style in path for path in icons.paths]), f"style {style}")
 
 
 def of_subclass(icons: Icons, match: str = "path") -> np.ndarray:
-    """Marks the icons of the held-out subtypes: bool [N].
-
-    Args:
-      icons: all icons.
-      match: `path` or `subtype_exact`.
-
-    Raises:
-      ValueError: another `match`; or no icon is held out, or all are.
-    """
+    """Marks the icons of the held-out subtypes by `path` or `subtype_exact`: bool [N]; ValueError where none or all are."""
     if match not in MATCHES:
         raise ValueError(f"expected match {' or '.join(MATCHES)}, found {match!r}")
     if match == "path":

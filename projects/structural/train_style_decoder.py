@@ -65,12 +65,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> pathlib.Path:
 
 
 def build(asked: ConfigDict, seed: int) -> tuple[adain.StyleTransfer, dict[str, str]]:
-    """Makes the network of config.adain; returns it with the origin of its weights.
-
-    Raises:
-      ValueError: a file holds the weights of another network.
-      FileNotFoundError, RuntimeError: a file is missing or cannot be read.
-    """
+    """Makes the network of config.adain; returns it with the origin of its weights. Raises as `adain.load_port`."""
     network, source = adain.StyleTransfer(tuple(asked.widths), rng=np.random.default_rng(seed)), {}
     for part in ("encoder", "decoder"):
         source[part] = f"random values, seed {seed}"
@@ -92,10 +87,7 @@ def losses(
 
 
 def style_loss(drawn: list, wanted: list, reading: Reading) -> jax.Array:
-    """Sums squared differences of `adain.moments` over layers.
-
-    Means over images; over channels a mean or, with `reading.summed`, a sum.
-    """
+    """Sums squared differences of `adain.moments` over layers, means over images; a mean or (`summed`) sum over channels."""
     over = jnp.sum if reading.summed else jnp.mean
     pairs = zip(jax.tree.leaves(drawn), jax.tree.leaves(wanted), strict=True)
     return sum(over(jnp.square(a - b), -1).mean() for a, b in pairs)

@@ -59,7 +59,7 @@ def test_number_of_parameters_is_the_published_one(name, classes):
 
 def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alone():
     """7 x 7 against 3 x 3 weights for each colour and channel; bottlenecks have no other layer of that shape."""
-    for name, channels in (("resnet101", 64), ("resnext50", 64), ("densenet121", 64)):
+    for name, channels in (("resnet50", 64), ("resnext50", 64), ("densenet121", 64)):
         sizes = [
             sum(leaf.size for leaf in jax.tree.leaves(nnx.state(abstract(n, 1000), nnx.Param)))
             for n in (name, "cifar_" + name)
@@ -70,12 +70,9 @@ def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alon
 SHAPES = [  # name, side of the images, (side, channels) of each stage, features before the last layer
     ("resnet18", 224, [(56, 64), (28, 128), (14, 256), (7, 512)], 512),
     ("resnet50", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
-    ("wide_resnet50_2", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
     ("resnext50", 224, [(56, 256), (28, 512), (14, 1024), (7, 2048)], 2048),
     ("densenet121", 224, [(56, 256), (28, 512), (14, 1024), (7, 1024)], 1024),
-    ("densenet161", 224, [(56, 384), (28, 768), (14, 2112), (7, 2208)], 2208),
     ("vgg11", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
-    ("vgg19_bn", 224, [(112, 64), (56, 128), (28, 256), (14, 512), (7, 512)], 4096),
     ("multigrid34", 224, [(56, 64), (28, 128), (14, 256), (7, 512)], 512),
     ("condensenet74_8_converted", 224, [(112, 48), (56, 144), (28, 400), (14, 1040), (7, 2064)], 1032),
     ("alexnet", 224, [(27, 64), (13, 192), (6, 256)], 4096),
