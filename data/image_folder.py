@@ -61,10 +61,10 @@ def load_image_folder(
         raise ValueError(f"expected class_stride >= 1, found {class_stride}")
     if not 0 <= test_fraction <= 1:
         raise ValueError(f"expected test_fraction in [0, 1], found {test_fraction}")
+    sides = decode.sides(image_size, train_size, resize)
     root = tree.find_root(data_dir)
     classes, items = tree.scan(root, class_stride, test_fraction, seed)
     splits, facts = {}, {}
-    sides = decode.sides(image_size, train_size, resize)
     for split, limit in (("train", train_limit), ("test", test_limit)):
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
         kept = [items[split][i] for i in keep]

@@ -84,7 +84,7 @@ def test_make_split_says_what_is_wrong(images, labels, message):
         ("imagenet", {}, "imagenet needs data_dir, the folder that holds train/ and val/"),
         ("image_folder", {"class_stride": 0, "data_dir": "x"}, "class_stride >= 1, found 0"),
         ("image_folder", {"test_fraction": 1.5, "data_dir": "x"}, r"test_fraction in \[0, 1\], found 1\.5"),
-        ("image_folder", {"resize": "stretch", "data_dir": "."}, "expected resize 'crop' or 'squash', found 'stretch'"),
+        ("image_folder", {"resize": "stretch", "data_dir": "x"}, "expected resize 'crop' or 'squash', found 'stretch'"),
         ("shapes", {"image_size": 15}, "image_size >= 16.*found 15"),
         ("shapes", {"test_images": 0}, "at least 1"),
         ("shapes", {"seed": 2**32}, r"expected a seed from 0 to 2\*\*32 - 1, found"),
