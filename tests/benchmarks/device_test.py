@@ -241,7 +241,7 @@ def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
     times = {path: path.stat().st_mtime_ns for path in (archive, folder / "cifar10.zip")}
     pack.main([])
     assert times == {path: path.stat().st_mtime_ns for path in times}  # nothing is packed twice
-    (folder / "unpacked").mkdir()
+    (folder / "unpacked").mkdir(exist_ok=True)
     (folder / "unpacked" / "large").write_bytes(bytes(61_000_000))
     pack.main([])
     monkeypatch.setattr(pack, "LIMIT", 1e3)
