@@ -2,8 +2,7 @@
 
 - `answers`: which test images each model answers correctly and how surely, one file per condition
 - `tables`: counts of correct answers, accuracy and robustness, the names of conditions
-- `frames`: tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals
-- `rounding`: numbers as text, with as many digits as their errors leave meaning in
+- `frames`: tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text
 - `references`: the benchmarks of papers, and AlexNet's published errors
 - `errors/`: mean error, CE and relative CE of models on benchmarks; tables by benchmark and by corruption, sets, balance
 - `overlap/`: gain, directed transfer, overlap score and their standard errors; studies, mixtures, comparisons
@@ -14,7 +13,7 @@
 - `schemes`: gains of training with each augmentation scheme
 - `calibration`: severity ranges that hit target robustness
 - `exits`: networks with several answers that stop at the first sure one
-- `heatmaps`, `figures`: overlap and transfer with the tree of clusters, bars, threshold sweep; PNG, PDF and SVG
-- `gallery`, `scene`: a picture of a benchmark (the command `python -m analysis.gallery`), and its scene
+- `figures`: overlap and transfer with the tree of clusters, bars, threshold sweep; PNG, PDF and SVG
+- `gallery`: a picture of a benchmark (the command `python -m analysis.gallery`), sample images of a study
 - `report/`: the HTML page of a study and its figures for print
 """

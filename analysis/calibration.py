@@ -5,13 +5,29 @@ Non-Overlapping Corruptions", appendix A. R(v) = A(v) / A(clean) with every imag
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+import pandas as pd
+
+from analysis.frames import with_error
+from runtime.files import NULL, Either, mismatch
 
 TARGETS = (0.95, 0.50)
 TOLERANCE = 0.005
 _GRID = 9
 _BISECTIONS = 20
+_NUMBER, _PAIR = Either(float, NULL), (float, float)
+CALIBRATED = {  # a corruption of ranges.json that tools.calibrate measured
+    "range": _PAIR,
+    "unit": str,
+    "robustness": _PAIR,
+    "robustness_se": (_NUMBER, _NUMBER),
+    "mean_robustness": float,
+    "mean_robustness_se": _NUMBER,
+    "monotone": bool,
+    "capped": (bool, bool),
+}
 
 
 class Calibration(NamedTuple):
@@ -75,29 +91,32 @@ def calibrate(
     return Calibration(ends, values, capped, monotone, evaluations)
 
 
-def ranges_text(content: Mapping[str, Any]) -> str:
-    """Tabulates the content of ranges.json: the ranges, and the robustness at their ends."""
-    width = max(map(len, content["corruptions"]))
-    lines = [f"{'':{width}}        mild      severe     R mild         R severe       R mean  notes"]
+def ranges_frame(content: Mapping[str, Any]) -> pd.DataFrame:
+    """Tabulates the content of ranges.json as text: the ranges, the robustness at their ends, and warnings.
+
+    A range that was given and not calibrated has no robustness.
+    """
+    rows = []
     for name, entry in content["corruptions"].items():
-        mild, severe = entry["range"]
-        ends = [f"{r:5.3f} +- {se:.3f}" for r, se in zip(entry["robustness"], entry["robustness_se"])]
-        lines.append(
-            f"{name:{width}}  {mild:10.4g}  {severe:10.4g}  {ends[0]}  {ends[1]}  {entry['mean_robustness']:5.3f}"
-            f"   {'; '.join(_notes(entry, content['targets']))}"
-        )
-    return "\n".join(lines)
+        bounds, ends = [f"{value:.4g}" for value in entry["range"]], ["\N{EN DASH}"] * 3
+        notes = "given, not calibrated"
+        if not mismatch(entry, CALIBRATED):
+            ends = [with_error(r, se) for r, se in zip(entry["robustness"], entry["robustness_se"])]
+            ends.append(with_error(entry["mean_robustness"], entry["mean_robustness_se"]))
+            notes = "; ".join(_notes(entry, content.get("targets", TARGETS)))
+        rows.append((name, *bounds, entry.get("unit", ""), *ends, notes))
+    return pd.DataFrame(rows, columns=["corruption", "mild", "severe", "unit", "R mild", "R severe", "R mean", "notes"])
 
 
-def _notes(entry: Mapping[str, Any], targets: Sequence[float]) -> list[str]:
+def _notes(entry, targets):
     """Warnings about the ends of a range at which R misses its target."""
-    ends = list(zip(("mild", "severe"), entry["robustness"], entry["robustness_se"], targets, entry["capped"]))
-    notes = [f"{end} target out of reach" for end, *_, capped in ends if capped]
-    notes += [
-        f"{end} target not met: the parameter goes by steps"
-        for end, r, se, target, capped in ends
-        if not capped and abs(r - target) > 2 * se
-    ]
+    notes = []
+    ends = zip(("mild", "severe"), entry["robustness"], entry["robustness_se"], targets, entry["capped"])
+    for end, r, se, target, capped in ends:
+        if capped:
+            notes.append(f"{end} target out of reach")
+        elif abs(r - target) > 2 * (se or 0):
+            notes.append(f"{end} target not met: the parameter goes by steps")
     return notes + ([] if entry["monotone"] else ["R does not fall monotonically: mildest crossing"])
 
 

@@ -1,4 +1,4 @@
-"""Bars, a threshold sweep, and the files of all figures.
+"""Figures of overlaps: heatmaps with the tree of clusters, bars, a threshold sweep; and the files of all figures.
 
 Figures are drawn with Matplotlib's object interface (no global state, no display) in Okabe and Ito's colours, readable
 with colour-blindness and in grey. One figure serves the page of a report, the docs and print: `svg` gives it parts that
@@ -7,15 +7,20 @@ tell their values under the pointer and the keyboard focus.
 
 import io
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 
+from analysis.frames import compact
 from runtime.files import write_atomically
 
 FORMATS = ("png", "pdf")
@@ -196,3 +201,190 @@ def set_titles(axes, title: str, provenance: str = "", notes: Sequence[str] = ()
     for k, line in enumerate(reversed(small)):
         place = {"xytext": (0, 4 + 9 * k), "xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate(line, (0, 1), fontsize=6, color="#555555", **place)
+
+
+MARKS = {"": "", "weak": " *", "invalid": " !"}
+"""Flag of a corruption -> mark behind its name."""
+UNCERTAIN = 0.25
+"""Cells with a larger standard error are hatched."""
+VALUES, ERRORS = 30, 16
+"""Most corruptions for which cells show values, and their errors."""
+_LEGEND = {"weak": "* weak gain: unreliable", "invalid": "! no gain: undefined"}
+
+
+class Scale(NamedTuple):
+    """A Matplotlib colormap, the values at its ends, and the name of the values."""
+
+    colours: str
+    low: float
+    high: float
+    label: str
+
+
+OVERLAP = Scale("Blues", 0, 1, "overlap")
+TRANSFER = Scale("RdBu", -1, 1, "transfer")
+
+
+def weak_pairs(flags: Sequence[str], directed: bool = False) -> np.ndarray:
+    """Marks the pairs whose number rests on a weak gain, bool [n, n], never the diagonal.
+
+    An overlap divides by the gains of both corruptions, a transfer (`directed`) from i to j by the gain of j alone. Where
+    the gain may be 0, value and standard error mean nothing.
+    """
+    tested = np.tile([flag == "weak" for flag in flags], (len(flags), 1))
+    return (tested if directed else tested | tested.T) & ~np.eye(len(flags), dtype=bool)
+
+
+def cluster_tree(matrix: ArrayLike, flags: Sequence[str] = ()) -> np.ndarray:
+    """Clusters n >= 2 corruptions: SciPy's linkage [n - 1, 4], average linkage on the distance 1 - O with optimal leaf
+    ordering. O is clipped to [0, 1]; an undefined overlap and one that rests on a weak gain count as 0.
+    """
+    distance = 1 - np.clip(np.nan_to_num(np.asarray(matrix, float)), 0, 1)
+    if len(flags):
+        distance[weak_pairs(flags)] = 1
+    np.fill_diagonal(distance, 0)
+    return hierarchy.linkage(squareform(distance, checks=False), method="average", optimal_ordering=True)
+
+
+def cluster_order(matrix: ArrayLike, flags: Sequence[str] = ()) -> np.ndarray:
+    """Orders overlapping corruptions next to each other, [n]: the leaves of `cluster_tree`."""
+    return np.arange(len(matrix)) if len(matrix) < 3 else hierarchy.leaves_list(cluster_tree(matrix, flags))
+
+
+def heatmap(
+    matrix: ArrayLike,
+    names: Sequence[str],
+    *,
+    flags: Sequence[str] | None = None,
+    se: ArrayLike | None = None,
+    order: ArrayLike | None = None,
+    tree: bool = False,
+    scale: Scale = OVERLAP,
+    title: str = "Corruption overlap",
+    provenance: str = "",
+    notes: Sequence[str] = (),
+) -> Figure:
+    """Draws overlaps, or directed transfers from the row to the column.
+
+    Cells show values for at most `VALUES` corruptions, errors for at most `ERRORS`. A pair with a weak gain shows `weak`
+    on grey in the place of a number that nobody should read. Undefined cells are hatched, the diagonal is grey.
+
+    Args:
+      matrix: O or T [n, n]; NaN is undefined.
+      names: n labels.
+      flags: n of "", "weak", "invalid", marked on the labels; None for none.
+      se: standard errors [n, n], or None.
+      order: of rows and columns, [n]; None keeps that of `names`.
+      tree: order by `cluster_order` and draw the tree at the right: two branches join at the mean overlap of their
+        members.
+      scale: `OVERLAP` or `TRANSFER`.
+      title, provenance, notes: see `set_titles`.
+
+    Raises:
+      ValueError: shapes that do not fit, or an unknown flag.
+    """
+    matrix, names = np.asarray(matrix, float), tuple(names)
+    n, directed = len(names), scale is TRANSFER
+    if matrix.shape != (n, n):
+        raise ValueError(f"expected a matrix of {n} names, found shape {matrix.shape}")
+    flags = tuple(flags) if flags is not None else ("",) * n
+    if len(flags) != n or set(flags) - set(MARKS):
+        raise ValueError(f"expected {n} flags of '', 'weak', 'invalid', found {flags}")
+    order = cluster_order(matrix, flags) if tree else np.arange(n) if order is None else np.asarray(order)
+    weak = (weak_pairs(flags, directed) & ~np.isnan(matrix))[np.ix_(order, order)]
+    values = np.where(weak, np.nan, matrix[np.ix_(order, order)])
+    errors = None if se is None or n > ERRORS else np.asarray(se, float)[np.ix_(order, order)]
+    unsure = np.zeros((n, n), bool) if se is None else np.asarray(se)[np.ix_(order, order)] > UNCERTAIN
+
+    side = (0.42 if n <= VALUES else 0.15) * n + 0.6 + 0.06 * max(map(len, names))
+    beside = 1.1 + (0.16 * (side - 1) if tree else 0)  # of the scale of colours and the tree
+    figure = Figure(figsize=(max(3.5, side) + beside, max(3.4, side)), layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.15)  # inches, without which the title of a high figure is cut
+    axes = figure.add_subplot()
+    image = draw_cells(axes, values, scale, linewidth=0.5)
+    off = ~np.eye(n, dtype=bool)
+    _hatch(axes, np.isnan(values) & ~weak & off, facecolor="white", edgecolor=GREY, hatch="////")
+    _hatch(axes, unsure & ~np.isnan(values) & off, facecolor="none", edgecolor=(1, 1, 1, 0.45), hatch="//////")
+    if n <= VALUES:
+        _print_values(axes, values, errors, weak, image)
+    labels = [names[k] + MARKS[flags[k]] for k in order]
+    axes.set_xticks(np.arange(n) + 0.5, labels, rotation=60, ha="right", rotation_mode="anchor", fontsize=7)
+    axes.set_yticks(np.arange(n) + 0.5, labels, fontsize=7)
+    if directed:
+        axes.set_ylabel("trained with", fontsize=8)
+        axes.set_xlabel("tested on", fontsize=8)
+    notes = [*notes, *(text for flag, text in _LEGEND.items() if flag in flags)]
+    notes += [f"hatched colour: standard error above {UNCERTAIN}"] if (unsure & ~np.isnan(values) & off).any() else []
+    set_titles(axes, title, provenance, notes)
+    if tree and n > 2:
+        _draw_tree(axes, matrix, flags)
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02, extend="both" if directed else "max")
+    bar.set_label(scale.label, fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    return figure
+
+
+def draw_cells(axes: Axes, matrix: np.ndarray, scale: Scale, linewidth: float) -> QuadMesh:
+    """Draws the cells of a matrix [n, n], row 0 on top; the diagonal and undefined cells are grey."""
+    n = len(matrix)
+    cells = np.ma.masked_invalid(matrix)
+    cells[np.eye(n, dtype=bool)] = np.ma.masked
+    axes.set_facecolor("#dddddd")
+    axes.tick_params(length=0)
+    axes.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
+    colours = {"cmap": scale.colours, "vmin": scale.low, "vmax": scale.high}
+    return axes.pcolormesh(cells, **colours, edgecolors="white", linewidth=linewidth)
+
+
+def _hatch(axes, where, **style):
+    """Draws lines over cells, so that a dark colour does not pass for a finding."""
+    for i, j in np.argwhere(where):
+        axes.add_patch(matplotlib.patches.Rectangle((j, i), 1, 1, linewidth=0, **style))
+
+
+def _print_values(axes, matrix, se, weak, image):
+    for i, j in np.argwhere(~np.isnan(matrix) | weak):
+        text, error = compact(matrix[i, j], None if se is None or i == j else se[i, j])
+        if weak[i, j]:
+            text, error = "weak", ""
+        bright = i == j or weak[i, j] or luminance(image.cmap(image.norm(matrix[i, j]))) > 0.179  # equal contrast there
+        colour = "#777777" if weak[i, j] else "black" if bright else "white"
+        look = {"ha": "center", "va": "center", "linespacing": 0.9, "color": colour}
+        cell = f"{text}\n{error}" if error else text
+        axes.text(j + 0.5, i + 0.5, cell, fontsize=5 if se is not None else 6.5, **look)
+
+
+def _draw_tree(axes, matrix, flags):
+    """Draws the dendrogram at the right of the matrix, from overlap 1 at its left end to 0."""
+    n, beside = len(matrix), axes.inset_axes((1.01, 0, 0.16, 1))
+    drawn = hierarchy.dendrogram(cluster_tree(matrix, flags), no_plot=True)
+    for y, x in zip(drawn["icoord"], drawn["dcoord"]):
+        beside.plot(1 - np.array(x), np.array(y) / 10, color="black", linewidth=0.7)
+    beside.set(xlim=(1, 0), ylim=(n, 0))
+    beside.set_yticks([])
+    beside.set_xticks([1, 0], ["1", "0"], fontsize=6)
+    beside.set_xlabel("mean overlap", fontsize=6, labelpad=1)
+    beside.tick_params(length=2, pad=1)
+    beside.patch.set_alpha(0)
+    beside.spines[["top", "left", "right"]].set_visible(False)
+
+
+def luminance(rgba: ArrayLike) -> np.ndarray:
+    """Computes the relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
+    rgb = np.asarray(rgba)[:3]
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def side_by_side(matrices: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:
+    """Draws the overlap matrices [n, n] of several studies side by side, in one order and on one scale of colours."""
+    n, side = len(names), 1.2 + 0.17 * len(names)
+    figure = Figure(figsize=(side * len(matrices) + 1.5, side + 1), layout="constrained")
+    panels = figure.subplots(1, len(matrices), sharey=True, squeeze=False)[0]
+    for axes, (label, matrix) in zip(panels, matrices.items(), strict=True):
+        image = draw_cells(axes, matrix, OVERLAP, linewidth=0.3)
+        axes.set_xticks(np.arange(n) + 0.5, names, rotation=90, fontsize=6)
+        axes.set_yticks(np.arange(n) + 0.5, names, fontsize=6)
+        axes.set_title(label, fontsize=9)
+    bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, extend="max")
+    bar.set_label(OVERLAP.label, fontsize=8)
+    return figure

@@ -1,4 +1,4 @@
-"""Tables as tidy pandas frames: a row for each measurement, a column for each thing that is known of it.
+"""Tables as tidy pandas frames, a row for each measurement; and numbers as text, with the digits that their errors leave.
 
     counts      model,seed,corruption,severity,correct,total                       sums of the answers
     scores      the same and accuracy, error, R = A_c / A_0, with standard errors
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from analysis import tables
 from analysis.tables import CLEAN, Count
@@ -36,7 +37,8 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "†": r"$^\dagger$",
     "\N{MINUS SIGN}": "$-$",
 }
-_QUANTILE = 1.959963984540054  # of the standard normal distribution, for 95 %
+_MOST, _WITHOUT_ERROR = 4, 3  # decimals: at most, and where no error is known
+_MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
 
 def of_rows(rows: Iterable[Sequence], columns: Sequence[str]) -> pd.DataFrame:
@@ -72,7 +74,7 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
 
 
 def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
-    """Makes the frame of classes.csv: class, images, accuracy and its 95 % interval, of each class that has images.
+    """Makes the frame of classes.csv: class, images, accuracy and its 95 % interval (Wilson), of each class that has images.
 
     Args:
       correct: bool [N], which images are answered correctly.
@@ -83,21 +85,9 @@ def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd
     for label, name in enumerate(names):
         of_class = correct[labels == label]
         if of_class.size:
-            interval = wilson_interval(int(of_class.sum()), of_class.size)
+            interval = stats.binomtest(int(of_class.sum()), of_class.size).proportion_ci(method="wilson")
             rows.append((as_name(name), of_class.size, float(of_class.mean()), *interval))
     return of_rows(rows, ("class", "images", "accuracy", "low", "high"))
-
-
-def wilson_interval(correct: int, number: int) -> tuple[float, float]:
-    """Computes Wilson's 95 % interval of a share, which holds for few images, too.
-
-    With p = correct / number and z = 1.96: (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n). E. B.
-    Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
-    """
-    share, extra = correct / number, _QUANTILE**2 / number
-    middle = share + extra / 2
-    half = math.sqrt(extra * (share * (1 - share) + extra / 4))
-    return (middle - half) / (1 + extra), (middle + half) / (1 + extra)
 
 
 def percentile_interval(samples: ArrayLike, level: float = 0.95, known: float = 0.0) -> tuple[float, float]:
@@ -205,3 +195,51 @@ def latex_escaped(words: str) -> str:
 def as_name(words: str) -> str:
     """Spells text as one word: each run of white space, commas, quotes and `#` becomes `_`."""
     return re.sub(r"[\s,\"'#]+", "_", words)
+
+
+def decimals(se: float | None) -> int:
+    """Counts the decimals of a value: up to the first digit of its standard error, or the second one where the first is
+    1; 3 where no error is known, 4 at most.
+    """
+    if se is None or not math.isfinite(se) or se <= 0:
+        return _WITHOUT_ERROR
+    first_digit = -math.floor(math.log10(se))
+    return min(max(first_digit + (round(se * 10**first_digit, 1) < 2), 0), _MOST)
+
+
+def fixed(value: float | None, places: int, sign: bool = False) -> str:
+    """Writes a number with `places` decimals and a proper minus, never a negative zero; an undefined number is a dash."""
+    if value is None or not math.isfinite(value):
+        return "\N{EN DASH}"
+    text = f"{round(value, places) + 0.0:{'+' if sign and round(value, places) else ''}.{places}f}"
+    return text.replace("-", _MINUS)
+
+
+def with_error(value: float | None, se: float | None, sign: bool = False) -> str:
+    """Writes `0.85 ± 0.06`: value and standard error, rounded alike, with spaces that do not break."""
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    places = decimals(se)
+    text = fixed(value, places, sign)
+    return text if se is None or not math.isfinite(se) else f"{text}{_SPACE}±{_SPACE}{fixed(se, places)}"
+
+
+def compact(value: float | None, se: float | None) -> tuple[str, str]:
+    """Writes (`.85`, `±.06`) for the cell of a matrix: at most two decimals and no zero before the point."""
+    if value is None or not math.isfinite(value):
+        return "\N{EN DASH}", ""
+    places = min(decimals(se), 2)
+    error = "" if se is None or not math.isfinite(se) or se == 0 else "±" + _bare(fixed(se, places))
+    text = fixed(value, places)
+    return (text.split(".")[0] if float(text.replace(_MINUS, "-")) in (0, 1) else _bare(text)), error
+
+
+def percent(fraction: float) -> str:
+    """Writes a fraction of resamples as a percentage: whole, with one decimal below 1 % and above 99 %."""
+    value = 100 * fraction
+    return f"{value:.{int(0 < value < 1 or 99 < value < 100)}f}{_SPACE}%"
+
+
+def _bare(text):
+    sign, digits = (text[0], text[1:]) if text[0] == _MINUS else ("", text)
+    return sign + (digits[1:] if digits.startswith("0.") else digits)

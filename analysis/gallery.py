@@ -1,32 +1,43 @@
-"""Draws a benchmark: a row for each corruption, a column for each severity, clean first.
+"""Draws a benchmark, a row for each corruption and a column for each severity; and sample images of a study.
 
     python -m analysis.gallery --benchmark=imagenet_c --out=docs/images/imagenet_c.png
     python -m analysis.gallery --benchmark=noc_candidates --out=docs/images/noc_candidates.png --image=PHOTOGRAPH
     python -m analysis.gallery --benchmark=cbar_candidates --severity=7 --cell=120 --out=docs/images/cbar_candidates.png
 
 Columns are the severities of the benchmark (`corruptions.severities`). A row has one key: along it only the severity
-changes. With --severity there is one picture for each corruption, with its name below. Without --image,
-`analysis.scene` draws the photograph. Images are corrupted at --size and drawn smaller, at --cell.
+changes. With --severity there is one picture for each corruption, with its name below. Without --image, scene.png is corrupted, a
+drawn photograph: hills, a barn, a tree and a sign. Images are corrupted at --size and drawn smaller, at --cell.
 """
 
 import argparse
 import functools
 import io
-from collections.abc import Iterable, Sequence
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
+from tqdm import tqdm
 
 import corruptions
 import data
-from analysis.scene import scene
+from corruptions import imagenet_c
 from runtime.files import write_atomically
 
 _GAP = 2
 _HEADER = 20
 _COLUMNS = 8  # of a mosaic
 _FONT = 13
+_SCENE = pathlib.Path(__file__).with_name("scene.png")
+# SAMPLES
+
+
+_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_CANDIDATES = 100  # test images that the most varied one is chosen from
+_CELL, _BYTES = 96, 400_000  # side of a picture on the page; size of all of them, about
 
 
 def corrupted(name: str, image: np.ndarray, severities: Iterable[float], seed: int = 0) -> np.ndarray:
@@ -141,11 +152,71 @@ def fitted(cells: Sequence[Sequence[tuple[Image.Image, int]]], limit: int) -> li
 
 
 def photograph(path: str, size: int) -> np.ndarray:
-    """Reads a picture and crops it to a square in its middle, uint8 [size, size, 3]; `scene` without a file."""
-    if not path:
-        return scene(size)
-    with Image.open(path) as file:
+    """Reads a picture and crops it to a square in its middle, uint8 [size, size, 3]; without a path scene.png."""
+    with Image.open(path or _SCENE) as file:
         return np.asarray(ImageOps.fit(ImageOps.exif_transpose(file).convert("RGB"), (size, size), Image.LANCZOS))
+
+
+def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
+    """Draws samples of a study, a row for each corruption that this version knows: (picture, caption).
+
+    Args:
+      names: qualified names.
+      config: of the study; `dataset`, `frost` and `train.corruption_options` (ranges in use) are read.
+      image: a photograph in the place of a test image of the study.
+
+    Raises:
+      FileNotFoundError, ValueError: the images of the study, or the photograph, are not there.
+    """
+    dataset = config.get("dataset", {})
+    picture = photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
+    if (folder := config.get("frost")) and pathlib.Path(folder).is_dir():
+        imagenet_c.use_photographs(folder)
+    options = config.get("train", {}).get("corruption_options", {})
+    rows = {}
+    for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False, disable=None):
+        try:
+            rows[name] = corrupted_in_range(name, picture, options.get(name, {}))
+        except ValueError:  # a corruption that is not known here, or whose photographs or weights are missing
+            continue
+    if not rows:
+        raise ValueError(f"none of the corruptions {', '.join(names)} can be drawn here")
+    source = image or f"a test image of {dataset.get('name')}"
+    caption = (
+        f"{source}, {picture.shape[1]}\N{MULTIPLICATION SIGN}{picture.shape[0]} pixels, clean and at five severities from 0, "
+        "the mildest, to 1, the most severe. Along a row only the severity changes."
+    )
+    return grid(list(rows), _FRACTIONS, rows.values(), picture, _CELL, _BYTES), caption
+
+
+def test_image(dataset: Mapping[str, Any]) -> np.ndarray:
+    """Reads the most varied of the first test images of a study, uint8 [H, W, 3].
+
+    Args:
+      dataset: settings as `config.dataset`.
+    """
+    settings = {name: value for name, value in dataset.items() if name != "placement" and value not in ("", 0)}
+    images = data.load(**settings | {"train_limit": 1}).test.images
+    first = np.asarray(images[: min(_CANDIDATES, len(images))])
+    return first[first.std((1, 2, 3)).argmax()]
+
+
+def corrupted_in_range(name: str, image: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
+    """Corrupts an image at five severities under one key: uint8 [5, H, W, 3].
+
+    With a range in `options` the severities are fractions of it; else five levels, evenly spaced, or fractions.
+    """
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    scale, severities = corruptions.get(name).scale, np.array(_FRACTIONS)
+    if isinstance(scale, corruptions.Levels):
+        if options.get("range"):
+            mild, severe = options["range"]
+            severities, options = mild + severities * (severe - mild), options | {"interpolate": True}
+        else:
+            severities = np.floor(1 + severities * (scale.count - 1) + 0.5)
+    batch, index = np.repeat(image[None], len(severities), axis=0), jnp.zeros(len(severities), jnp.int32)  # equal draws
+    severities = jnp.asarray(severities, jnp.float32)
+    return np.asarray(corruptions.corrupt(jax.random.key(0), batch, name, severities, index=index, **options))
 
 
 def main(argv=None):
@@ -153,7 +224,7 @@ def main(argv=None):
     parser.add_argument("--benchmark", default="imagenet_c", choices=corruptions.benchmarks())
     parser.add_argument("--out", required=True, help="PNG file to write")
     parser.add_argument("--severity", type=float, help="level or fraction: one picture for each corruption")
-    parser.add_argument("--image", default="", help="photograph to corrupt; by default a scene of our own")
+    parser.add_argument("--image", default="", help="photograph to corrupt; by default scene.png, a drawn scene")
     parser.add_argument("--bank", default="", help="folder of images for laion_c; by default drawn shapes")
     parser.add_argument("--size", type=int, default=224, help="side of the corrupted image")
     parser.add_argument("--cell", type=int, default=96, help="side of a picture in the table")

@@ -20,7 +20,7 @@ from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
-from analysis.rounding import with_error
+from analysis.frames import with_error
 from analysis.tables import CLEAN, RANDOM, Count
 
 MEAN = "mean_error"
@@ -55,14 +55,8 @@ def write_results(
     found = errors(summaries, schemes)
     frames.write(folder / "schemes.csv", wide(found), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
-    for stem in (
-        "scheme_errors",
-        "transforms",
-        "correlations",
-        "correlations_mmd",
-        "within_schemes",
-    ):  # of earlier runs
-        for ending in ("csv", "png", "pdf"):
+    for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd", "within_schemes"):
+        for ending in ("csv", "png", "pdf"):  # of earlier runs
             (folder / f"{stem}.{ending}").unlink(missing_ok=True)
     if 1 < found.scheme.nunique() <= _DRAWN:
         figures.save(scheme_panels(found, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
@@ -77,9 +71,7 @@ def write_results(
 def _correlated(folder, counts, schemes, measured, origin):
     """Correlates error with the distances that were measured; says why not where too few schemes have both."""
     if not (measured / "schemes").is_dir():
-        return (
-            f"(no distances yet: tools.msd with this workdir writes {measured}, and the same command again correlates)"
-        )
+        return f"(no distances yet: tools.msd with this workdir writes {measured}, and this command again correlates)"
     found = results.read_distances(measured)
     targets = {(row.corruption, row.severity) for row in found}
     of_schemes = [count for count in counts if count.model in schemes and (count.corruption, count.severity) in targets]

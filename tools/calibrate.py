@@ -20,8 +20,9 @@ import numpy as np
 from ml_collections import ConfigDict
 
 import corruptions
+from analysis import frames
 from analysis.answers import Key
-from analysis.calibration import calibrate, ranges_text
+from analysis.calibration import calibrate, ranges_frame
 from analysis.errors.reference import FROST
 from corruptions.noc import severities
 from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition, expand
@@ -64,9 +65,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         )
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
             options = {"photographs": frost["frost"]} if frost and name == FROST else None
-            robustness = Robustness(
-                mesh, model, split, name, seed=asked.seed, batch_size=batch_size, clean=clean, options=options
-            )
+            given = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": options}
+            robustness = Robustness(mesh, model, split, name, **given)
             clean = robustness.clean
             _check_model(clean, dataset.num_classes)
             content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
@@ -82,11 +82,10 @@ def _frost(trained: ConfigDict) -> dict[str, str]:
 
 def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
     """The smallest seed of a standard model."""
-    seeds = [seed for name, seed in models if name == augmentation.STANDARD]
-    if not seeds:
-        found = ", ".join(sorted({name for name, _ in models}))
-        raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
-    return min(seeds)
+    if seeds := [seed for name, seed in models if name == augmentation.STANDARD]:
+        return min(seeds)
+    found = ", ".join(sorted({name for name, _ in models}))
+    raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
 
 
 def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,20 +119,16 @@ class Robustness:
     between two published levels).
 
     Args:
-      mesh: device mesh.
+      mesh, batch_size: devices, and images that the network takes at once.
       model: (graphdef, state).
-      split: data.Split, the images R is measured on.
-      name: qualified name of the corruption.
-      seed: seed of the draws.
-      batch_size: images that the network takes at once.
+      split: the images R is measured on.
+      name: qualified name of the corruption; `options`: its options but for the range, such as `photographs` of frost.
+      seed: of the draws.
       clean: A(clean) if it was measured before; None measures it.
-      options: of the corruption without its range, such as `photographs` of frost.
 
     Attributes:
       clean: A(clean).
-      domain: (mildest, most severe) v.
-      integer: whether v is whole.
-      unit: of v.
+      domain, integer, unit: (mildest, most severe) v, whether v is whole, its unit.
     """
 
     def __init__(
@@ -169,8 +164,7 @@ class Robustness:
 
     def over(self, bounds: tuple[float, float]) -> float:
         """Measures R with the severity of each image drawn uniformly from the range `bounds`."""
-        condition = Condition(self._name, RANDOM)
-        return self._accuracy(condition, {"range": tuple(bounds)}) / self.clean
+        return self._accuracy(Condition(self._name, RANDOM), {"range": tuple(bounds)}) / self.clean
 
     def error(self, value: float) -> float:
         """Computes the binomial standard error of R = `value`, both accuracies taken as independent."""
@@ -206,15 +200,14 @@ class Robustness:
         return ((position + 0.5) / (steps + 1) if self.integer else position / steps), {"range": self.domain}
 
     def _accuracy(self, condition: Condition, options: Mapping[str, Any] | None = None) -> float:
-        shown = dataclasses.replace(
-            self._shown, options={self._name: {**self._options, **(options or {})}}, condition=condition
-        )
+        options = {self._name: {**self._options, **(options or {})}}
+        shown = dataclasses.replace(self._shown, options=options, condition=condition)
         return float(correctness.of_models({"": self._model}, shown)[""].mean())
 
 
 def main(argv):
     config, workdir = cli.start(argv)
-    print("\n" + ranges_text(run(config, workdir)))
+    print("\n" + frames.text(ranges_frame(run(config, workdir))))
     log.info("Ranges are in %s; use them with --config.ranges=%s.", workdir / "ranges.json", workdir / "ranges.json")
 
 

@@ -29,24 +29,14 @@ from training import loop, ranges
 
 @dataclasses.dataclass
 class Findings:
-    """The result of a check.
-
-    Attributes:
-      problems: a line for each wrong file: the fault, and the command that mends it.
-      verified: how many files are as their digests say.
-    """
+    """A line for each wrong file (the fault, and the command that mends it); how many are as their digests say."""
 
     problems: list[str] = dataclasses.field(default_factory=list)
     verified: int = 0
 
     @contextlib.contextmanager
     def of(self, path: pathlib.Path, remedy: str) -> Iterator[None]:
-        """Counts a file as verified if the block raises nothing; its error becomes a problem.
-
-        Args:
-          path: file that the block checks.
-          remedy: how to mend the file, unless the error says so.
-        """
+        """Counts a file as verified if the block raises nothing; its error, with the remedy, becomes a problem."""
         try:
             yield
             self.verified += 1
@@ -104,9 +94,8 @@ def _model(findings, folder):
         with findings.of(folder / "final.json", remedy):
             classes = read_final(folder)["num_classes"]
             if config:
-                settings = ConfigDict(config)
-                size = settings.dataset.image_size
-                loop.read_back(settings, size, classes, folder, mesh=meshes.data_mesh(1))
+                size = config["dataset"]["image_size"]
+                loop.read_back(ConfigDict(config), size, classes, folder, mesh=meshes.data_mesh(1))
 
 
 def _answers(path, workdir):
@@ -149,9 +138,6 @@ def _command(folder):
         return str(record.get("provenance", record).get("command", ""))
     except (OSError, ValueError, AttributeError):
         return ""
-
-
-# Folders of every kind.
 
 
 def _is_cache(path):

@@ -20,11 +20,12 @@ from runtime import command  # isort: skip
 import pathlib
 
 import numpy as np
+import pandas as pd
 from ml_collections import ConfigDict
 
 import models
 from analysis import exits, frames
-from analysis.rounding import with_error
+from analysis.frames import with_error
 from analysis.tables import CLEAN, standard_error
 from corruptions.scoring.conditions import CLEAN_IMAGES, list_conditions
 from evaluation import trained_models
@@ -59,10 +60,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         for key, network in networks.items():
             folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
             of_model = {
-                condition: kept_exits(
-                    folder / f"{file_name(condition)}.npz", network, known[key], shown.under(condition)
-                )
-                for condition in bar("condition", conditions)
+                at: kept_exits(folder / f"{file_name(at)}.npz", network, known[key], shown.under(at))
+                for at in bar("condition", conditions)
             }
             alone += _alone(key, of_model, up_to)
             adaptive += _adaptive(key, of_model, up_to)
@@ -102,23 +101,18 @@ def _write(workdir, source, alone, adaptive):
 
 def _table(column, rows):
     """A line for each network and exit, or budget: accuracy and multiply-adds, clean and corrupted."""
-    lines = [
-        f"| model, seed | {column} | clean, % | million multiply-adds | corrupted, % | the same |",
-        "|---" * 6 + "|",
-    ]
-    for model, seed, value in dict.fromkeys((row[0], row[1], row[4]) for row in rows):
-        cells = []
-        for corrupted in (False, True):
-            some = [r for r in rows if (r[0], r[1], r[4]) == (model, seed, value) and (r[2] != CLEAN) == corrupted]
-            if not some:
-                cells += ["", ""]
-                continue
-            # All conditions show the same images: their errors are taken to go together.
-            accuracy = np.mean([correct / total for *_, correct, total in some])
-            error = np.mean([standard_error(correct, total) for *_, correct, total in some])
-            cells += [with_error(100 * accuracy, 100 * error), f"{np.mean([row[5] for row in some]) / 1e6:.1f}"]
-        lines.append(f"| {model}, {seed} | {value} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    frame = pd.DataFrame(rows, columns=(*_OF, column, *_MEASURED))
+    error = standard_error(frame.correct, frame.total)
+    frame = frame.assign(accuracy=frame.correct / frame.total, error=error, corrupted=frame.corruption != CLEAN)
+    # All conditions show the same images: their errors are taken to go together.
+    means = frame.groupby(["model", "seed", column, "corrupted"], sort=False)[["accuracy", "error", "multiply_adds"]]
+    lines = {}
+    for (model, seed, value, corrupted), row in means.mean().iterrows():
+        cells = lines.setdefault((f"{model}, {seed}", value), [""] * 4)
+        both = with_error(100 * row.accuracy, 100 * row.error), f"{row.multiply_adds / 1e6:.1f}"
+        cells[2 * corrupted : 2 * corrupted + 2] = both
+    titles = ["model, seed", column, "clean, %", "million multiply-adds", "corrupted, %", "the same"]
+    return frames.markdown(pd.DataFrame([(*key, *cells) for key, cells in lines.items()], columns=titles))
 
 
 def main(argv):

@@ -2,30 +2,28 @@
 
     python -m tools.msd --workdir=runs/overlap_shapes --config.msd.schemes="('standard','augmix')"
 
-The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws
-config.msd.transforms transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to
-the same config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over
-random halves of images, transforms and draws) and features.npz (centres of the corruptions and of clean images).
-Schemes are `standard` (images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with
-each of the 512 subsets of its operations), and corruptions or benchmarks of them at random severities. Stopped
-anywhere, the same command continues, also in the middle of a scheme; more schemes and corruptions can be asked for
-later. After ten seconds it says how many images a second the network takes and how long the others will need:
-`configs/msd.py:paper` shows five billion images to it.
+The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws config.msd.transforms
+transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to the same
+config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random halves of
+images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are `standard`
+(images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the 512 subsets
+of its operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command
+continues, also in the middle of a scheme; more schemes and corruptions can be asked for later. After ten seconds it
+says how long it will need: `configs/msd.py:paper` shows five billion images to the network.
 
     python -m tools.msd --workdir=runs/baseline --config.msd.errors=runs/schemes
 
 also writes correlations.csv, correlations.png and correlations_mmd.png: Spearman's rho, across schemes, between each
 corruption's distance and the error of models trained with the schemes (severities averaged), or adapted to them
 (tools.adapt) when all models are adapted. config.msd.errors names evaluated workdirs, a pattern in quotes. One set of
-images serves all schemes, so that they are compared on the same; the original draws a new set for each scheme.
+images serves all schemes; the original draws a new set for each scheme.
 
     python -m tools.msd --experiment=toy --config=configs/msd.py --workdir=runs/baseline
 
 measures mixtures of two corruptions against each of the two. A mixture of fraction p takes that part of its transforms
-from config.msd.toy.first and the others from second, both at config.msd.toy.severity. As long as a few transforms are
-of the second, a network can learn from them: MSD to it should stay low until p = 1, while MMD grows with p. Writes
-toy.csv and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021), section 4, with motion blur and impulse
-noise.
+from config.msd.toy.first and the others from second, both at config.msd.toy.severity. MSD to the second should stay low
+until p = 1, while MMD grows with p. Writes toy.csv and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021),
+section 4, with motion blur and impulse noise.
 
     python -m tools.msd --experiment=subsets --config=configs/msd.py --workdir=runs/baseline
     python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
@@ -38,16 +36,17 @@ severities. Supplement A of the same paper; `configs/msd.py:subsets` has its poo
 
     python -m tools.msd --experiment=resampling --config=configs/msd.py --workdir=runs/baseline
 
-measures how far the distance of a transform to a corruption varies with images and draws. Takes
-config.msd.resampling.pairs pairs of one transform of config.msd.resampling.scheme and one (corruption, severity), and
-measures the distance config.msd.resampling.resamplings times, each with other training images and other draws, for
-every number of images and of draws. Writes to WORKDIR/resampling: resampling.csv (mean distance, and the standard
-deviation over resamplings in percent of it, means over the pairs with standard errors) and resampling.png. More pairs
-can be asked for later. The supplement's Figure 6; `configs/msd.py:paper` has its 100 pairs and 100 resamplings.
+measures how far the distance of a transform to a corruption varies with images and draws: of config.msd.resampling.pairs
+pairs of one transform of config.msd.resampling.scheme and one (corruption, severity), config.msd.resampling.resamplings
+times, each with other training images and other draws, for every number of images and of draws. Writes to
+WORKDIR/resampling: resampling.csv (mean distance, and the standard deviation over resamplings in percent of it, means
+over the pairs with standard errors) and resampling.png. More pairs can be asked for later. The supplement's Figure 6;
+`configs/msd.py:paper` has its 100 pairs and 100 resamplings.
 """
 
 from runtime import command  # isort: skip
 
+import contextlib
 import functools
 import glob
 import pathlib
@@ -91,10 +90,10 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     conditions = list_conditions(asked.corruptions, asked.severity)
     targets = [(condition.corruption, condition.label) for condition in conditions]
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
+    determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_ranges(trained, config)
         schemes = features.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)
-        determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
         measured = Measured.by(trained, asked, workdir, asked.out, determining)
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
         centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
@@ -127,11 +126,8 @@ def read_errors(
 
     Args:
       pattern: of the workdirs' paths; the models in them are trained with the schemes, or all of them adapted.
-      model: name of the model that was adapted to the schemes by tools.adapt; `MODEL+bn=SCHEME` is called SCHEME then.
+      model: that tools.adapt adapted to the schemes; `MODEL+bn=SCHEME` is called SCHEME then.
       targets: (corruption, severity) pairs that count.
-
-    Raises:
-      FileNotFoundError: no workdir there.
     """
     folders = sorted(glob.glob(pattern))
     if not folders:
@@ -154,16 +150,14 @@ def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
     if [condition.corruption for condition in conditions] != list(names):
         raise ValueError(f"expected one severity in config.msd.toy.severity, found {mixed.severity!r}")
     determining = setting(asked, (*_NETWORK, "images", "transforms", "draws"))
-    with trained_models.open_workdir(workdir, config) as trained:
-        trained_models.take_ranges(trained, config)
-        measured = Measured.by(trained, asked, workdir, mixed.out, determining)
+    with _measured(config, workdir, asked, mixed.out, determining) as (trained, measured):
         centres = _centres(measured, conditions)
         first, second = (measured.features(condition) for condition in conditions)
         msd, mmd = experiments.mixture_distances(first, second, centres, tuple(mixed.fractions))
         rows = [
-            MixtureDistance(float(fraction), name, float(msd[i, k]), float(mmd[i, k]))
-            for i, fraction in enumerate(mixed.fractions)
-            for k, name in enumerate(names)
+            MixtureDistance(float(fraction), name, *both)
+            for fraction, of_fraction in zip(mixed.fractions, np.stack([msd, mmd], axis=-1).tolist(), strict=True)
+            for name, both in zip(names, of_fraction, strict=True)
         ]
         origin = (
             f"fraction of {names[0]} against {names[1]}, severity {mixed.severity}; {trained.dataset.name}, "
@@ -191,31 +185,21 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     determining = setting(asked, (*_NETWORK, "images", "draws", "corruptions", "severity"))
     determining |= {"pool": number, "scheme": scheme.name}
-    with trained_models.open_workdir(workdir, config) as trained:
-        trained_models.take_ranges(trained, config)
-        measured = Measured.by(trained, asked, workdir, asked.subsets.out, determining)
+    with _measured(config, workdir, asked, asked.subsets.out, determining) as (trained, measured):
         centres = _centres(measured, bar("condition", conditions))
         of_transforms = sampling.pool_distances(measured, scheme, number, centres)
-        record = provenance()
+        record, source = provenance(), trained.dataset.name
         settings = determining | {"options": measured.options}
-        origin = {"settings": settings, "dataset": trained.dataset.name, "provenance": record}
+        origin = {"settings": settings, "dataset": source, "provenance": record}
         rows = list(_write_subsets(measured, scheme, of_transforms, sizes, origin))
         frame = frames.of_rows(rows, SubsetDistance._fields)
-        frames.write(
-            measured.folder / "subsets.csv", frame, f"{trained.dataset.name}, {trained.model.name}, {summary(record)}"
-        )
+        frames.write(measured.folder / "subsets.csv", frame, f"{source}, {trained.model.name}, {summary(record)}")
         print(f"\nmean MSD over {len(centres)} corruptions and severities")
         print(frame.to_string(index=False, float_format="{:.3f}".format))
     return rows
 
 
-def _write_subsets(
-    measured: Measured,
-    scheme: features.Transform,
-    of_transforms: np.ndarray,
-    sizes: Sequence[int],
-    origin: Mapping[str, Any],
-) -> Iterator[SubsetDistance]:
+def _write_subsets(measured, scheme, of_transforms, sizes, origin) -> Iterator[SubsetDistance]:
     """Writes KIND_SIZE.npz for every kind of subset and size, from distances [pool, m]."""
     order, shape = experiments.closest_first(of_transforms), tuple(measured.extractor.images.shape[1:])
     for kind in experiments.KINDS:
@@ -237,9 +221,7 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     determining = setting(asked, (*_NETWORK, "corruptions", "severity"))
     determining |= setting(grid, ("scheme", "resamplings", "images", "draws"))
-    with trained_models.open_workdir(workdir, config) as trained:
-        trained_models.take_ranges(trained, config)
-        measured = Measured.by(trained, asked, workdir, grid.out, determining)
+    with _measured(config, workdir, asked, grid.out, determining) as (trained, measured):
         of_pairs = []
         for number in bar("pair", range(grid.pairs)):
             condition = conditions[measured.generator(PAIRS, f"pair {number}").integers(len(conditions))]
@@ -258,6 +240,16 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
         figures.save(spread_panel(rows, title=title), measured.folder / "resampling")
         print("\n" + experiments.spreads_text(rows))
     return rows
+
+
+@contextlib.contextmanager
+def _measured(
+    config: ConfigDict, workdir: pathlib.Path, asked: ConfigDict, out: str, determining: Mapping[str, Any]
+) -> Iterator[tuple[ConfigDict, Measured]]:
+    """Opens a workdir and its folder `out`: (config of the network, what is measured in it)."""
+    with trained_models.open_workdir(workdir, config) as trained:
+        trained_models.take_ranges(trained, config)
+        yield trained, Measured.by(trained, asked, workdir, out, determining)
 
 
 def _centres(measured: Measured, conditions: Sequence[Condition]) -> np.ndarray:

@@ -58,10 +58,8 @@ def _sample_images(study, image):
     """Draws sample images of the benchmark's members: (picture, caption), or (None, the reason for none)."""
     if study.selection is None:
         return None, "There are no sample images without a benchmark."
-    from analysis.report import samples  # imports JAX, which takes seconds
-
     try:
-        return samples.draw(study.selection.members, study.config, image)
+        return gallery.draw_samples(study.selection.members, study.config, image)
     except (OSError, ValueError) as error:
         if image:
             raise

@@ -14,12 +14,13 @@ from runtime import command  # isort: skip
 import pathlib
 
 import jax
+import pandas as pd
 from absl import flags
 
 import corruptions
 import data
 from analysis import frames
-from analysis.rounding import with_error
+from analysis.frames import with_error
 from evaluation import strength
 from runtime import artifacts
 from runtime.files import write_atomically
@@ -41,7 +42,6 @@ deviation 1.5, mean over the three channels. An error of 0.0000 is one below 0.0
 
 
 def define_flags():
-    """The flags of the tool."""
     flags.DEFINE_list("benchmark", ["imagenet_c"], "Benchmarks, separated by commas (see corruptions.benchmarks()).")
     flags.DEFINE_string("dataset", "shapes", f"One of {', '.join(data.names())}; its test images are corrupted.")
     flags.DEFINE_string("data_dir", None, "Where the dataset lies, for those that need it.")
@@ -66,18 +66,15 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
     out = pathlib.Path(out)
     if out.suffix != ".md":
         raise ValueError(f"expected --out=FILE.md, found {out}")
-    todo = sum(len(strength.conditions(benchmark)) for benchmark in benchmarks)  # unknown names are refused here
-    names = {name for benchmark in benchmarks for name, _ in strength.conditions(benchmark)}
-    tiled = any("bank" in corruptions.get(name).options for name in names)
+    todo = [condition for benchmark in benchmarks for condition in strength.conditions(benchmark)]  # refuses others
+    tiled = any("bank" in corruptions.get(name).options for name in dict(todo))
     tiles = 5000 if tiled else 1
     loaded = data.load(dataset, data_dir=data_dir, image_size=size, train_limit=tiles, test_limit=number)
     if tiled:
         corruptions.laion_c.use_bank(jax.device_get(loaded.train.images))
-    images = jax.device_get(loaded.test.images)
-    measured = {}
-    with bar("condition", total=todo) as progress:
+    images, measured = jax.device_get(loaded.test.images), {benchmark: [] for benchmark in benchmarks}
+    with bar("condition", total=len(todo)) as progress:
         for benchmark in benchmarks:
-            measured[benchmark] = []
             for row in strength.strengths(images, benchmark, seed):
                 measured[benchmark].append(row)
                 progress.set_postfix_str(f"{row.corruption} {row.severity}")
@@ -112,27 +109,23 @@ def page(measured, source, again):
 
 def exceptions(benchmark, rows):
     """Formats a line for each corruption that a higher severity changes less, or not at all."""
-    columns = strength.severity_names(benchmark)
-    lines = []
+    columns, lines = strength.severity_names(benchmark), []
+    kinds = {1: "milder than the severity before (higher PSNR)", 0: "the same as the severity before"}
     for name in corruptions.names(benchmark):
         steps = strength.steps([row for row in rows if row.corruption == name])
-        for sign, what in (
-            (1, "milder than the severity before (higher PSNR)"),
-            (0, "the same as the severity before"),
-        ):
+        for sign, kind in kinds.items():
             if severities := [columns[i] for i, step in enumerate(steps, 1) if step == sign]:
-                lines.append(f"- {name} at {', '.join(severities)}: {what}")
+                lines.append(f"- {name} at {', '.join(severities)}: {kind}")
     return "\n".join(lines)
 
 
 def table(benchmark, rows, field):
     """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ± 0.3`."""
-    columns = strength.severity_names(benchmark)
-    lines = [["corruption", *columns], ["---", *["---:"] * len(columns)]]
-    for name in corruptions.names(benchmark):
-        cells = [(getattr(r, field), getattr(r, f"{field}_se")) for r in rows if r.corruption == name]
-        lines.append([name, *(with_error(*cell) for cell in cells)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = [
+        (name, *(with_error(getattr(r, field), getattr(r, f"{field}_se")) for r in rows if r.corruption == name))
+        for name in corruptions.names(benchmark)
+    ]
+    return frames.markdown(pd.DataFrame(lines, columns=["corruption", *strength.severity_names(benchmark)]))
 
 
 if __name__ == "__main__":

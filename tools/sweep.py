@@ -9,20 +9,17 @@ train.milestones=(20,30),(10,20). All combinations are checked before the first 
     WORKDIR/train.learning_rate=0.05/seed=0         a workdir of train.py
     WORKDIR/train.learning_rate=0.05/seed=0.log     what its commands said
     WORKDIR/train.learning_rate=0.05/seed=0.json    which of them ended well
-    WORKDIR/table.md, .csv, .tex                    errors of each setting: mean, standard error, and
-                                                    standard deviation over seeds
+    WORKDIR/table.md, .csv, .tex                    errors of each setting: mean, standard error, deviation over seeds
 
---command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study
-for each setting, over the config.study.seeds of its own. One that fails is named and the others
-run. Given again, the command runs the members that are not finished: members that failed or were
-stopped, new ones, and members whose command or settings have changed.
+--command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study for each setting,
+over the config.study.seeds of its own. One that fails is named and the others run. Given again, the command runs the
+members that are not finished: failed, stopped or new ones, and those whose command or settings have changed.
 
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
 
-print the members that are not finished instead of running them: a line each, or a SLURM file with a
-task each.
-When all tasks have ended, the command without --print writes the table.
+print the members that are not finished instead of running them: a line each, or a SLURM file with a task each. When all
+tasks have ended, the command without --print writes the table.
 """
 
 from runtime import command  # isort: skip
@@ -100,9 +97,8 @@ class Member(NamedTuple):
             return False
         config = flatten(read_config(self.folder))
         for key, value in json.loads(json.dumps(self.swept)).items():
-            if (
-                isinstance(value, int | float | list) and config.get(key, value) != value
-            ):  # names have several spellings
+            # Names have several spellings.
+            if isinstance(value, int | float | list) and config.get(key, value) != value:
                 raise WorkdirError(
                     f"expected a workdir with {key} {value!r}, found {config[key]!r} in {self.folder}; remove it (a copy "
                     "of another member?) and give the command again"
@@ -118,11 +114,7 @@ class Member(NamedTuple):
 
 
 def read_swept(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Reads settings with their values, `KEY=VALUE,VALUE` each: {key: texts of the values}.
-
-    Raises:
-      SettingsError: text of another form, or a key twice.
-    """
+    """Reads settings with their values, `KEY=VALUE,VALUE` each: {key: texts of the values}; refuses a key twice."""
     swept: dict[str, list[str]] = {}
     for text in texts:
         key, equals, values = text.partition("=")
@@ -144,15 +136,13 @@ def list_members(
     """Lists all combinations, the values of the last setting one after another, each checked.
 
     Args:
-      config: config without the swept settings.
-      given: flags that it was made of, see `cli.given_settings`.
+      config, given: without the swept settings, and the flags that it was made of (`cli.given_settings`).
       swept: see `read_swept`.
-      scripts: scripts that each combination runs: `train`, `eval`, `overlap`.
+      scripts: that each combination runs: `train`, `eval`, `overlap`.
       workdir: folder of the sweep.
 
     Raises:
-      SettingsError: a setting that does not exist or is given besides, a value that is not taken, or
-        a combination twice.
+      SettingsError: a setting that does not exist or is given besides, a wrong value, or a combination twice.
     """
     study = "overlap" in scripts
     if study and "seed" in swept:
@@ -221,11 +211,8 @@ def execute(member: Member) -> int:
 
 
 def call(arguments: Sequence[str], output: IO[str]) -> int:
-    """Runs a command and returns its status. Where this process is stopped, the command is told so,
-    and has the time to save its state.
-
-    Raises:
-      SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came, however the command ended.
+    """Runs a command and returns its status. Where this process is stopped (SystemExit, KeyboardInterrupt, however the
+    command ends), the command is told so, and has the time to save its state.
     """
     came: list[int] = []
     running: list[subprocess.Popen] = []
@@ -279,13 +266,10 @@ def sweep_table(
     """Tabulates the workdirs of a sweep: clean errors, and errors on benchmarks where all of them were evaluated.
 
     Args:
-      settings: {name: finished workdirs of train.py or overlap.py, one for each seed}. Those measured
-        under other conditions than the first, or than their first seed, are labelled.
+      settings: {name: finished workdirs, one for each seed}. Those measured under other conditions than the first, or
+        than their first seed, are labelled.
       reference: of CE, see `analysis.errors.reference.choose`.
       missing: names of the workdirs that are not finished, for the caption.
-
-    Raises:
-      FileNotFoundError, ValueError: a workdir whose results are missing or damaged.
     """
     if all((folder / "answers").is_dir() for folders in settings.values() for folder in folders):
         evaluated = [
@@ -338,12 +322,7 @@ def listed(members: Sequence[Member]) -> str:
 
 
 def slurm(members: Sequence[Member], again: Sequence[str]) -> str:
-    """Writes a file for sbatch, with a task for each member that is not finished.
-
-    Args:
-      members: all of them.
-      again: the flags of this command, but for --print.
-    """
+    """Writes a file for sbatch, a task for each member that is not finished; `again`: this command's flags but --print."""
     numbers = ",".join(str(number) for number, member in enumerate(members) if not member.finished())
     if not numbers:
         raise ValueError("expected members left to run, found all finished; the command without --print tabulates them")

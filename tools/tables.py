@@ -2,11 +2,11 @@
 
     python -m tools.tables runs/resnet50 runs/augmix runs/deepaugment --out=runs/table
 
-puts the models and benchmarks of several workdirs in one table: mean error, mCE and relative mCE of each benchmark and
-the gap between C-bar and C, with standard errors and the spread between seeds. The best number of a column is bold
-only where it is significantly smaller than each other: paired on the answers to the same test images, corrected after
-Holm. Writes table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size,
-ranges, frost ...) than the first, or than the reference, are refused, or marked with --mismatch=label.
+puts models and benchmarks in one table: mean error, mCE and relative mCE of each benchmark and the gap between C-bar
+and C, with standard errors and the spread between seeds. The best number of a column is bold only where it is
+significantly smaller than each other: paired on the answers to the same test images, corrected after Holm. Writes
+table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size, ranges, frost ...)
+than the first, or than the reference, are refused, or marked with --mismatch=label.
 
     python -m tools.tables runs/imagenet/* --by=corruption --measures=CE,relative_CE [--printed] [--out=runs/table]
 
@@ -21,32 +21,31 @@ writes a model's errors as a reference, for --config.eval.reference of eval.py a
     python -m tools.tables runs/c_noc_resnet18 --table=balance --benchmarks=imagenet_c,imagenet_noc \\
         --reference=alexnet --mismatch=label [--measure=relative_CE]
 
-takes a workdir of overlap.py that holds the standard model and one for each corruption of the benchmarks, evaluated on
-them. Prints for each benchmark the models' errors (Tables 7 and 8 of the paper on ImageNet-NOC), then the spread of
-their means (Table 2); writes them to --out (default: balance.json in the workdir). Numbers by a reference of other
-conditions are marked with a dagger.
+takes a workdir of overlap.py with the standard model and one for each corruption of the benchmarks, evaluated on them.
+Prints the models' errors on each benchmark (Tables 7 and 8 of the paper on ImageNet-NOC) and the spread of their means
+(Table 2); writes them to --out (default: balance.json in the workdir).
 
     python -m tools.tables runs/robust/* --table=sets --overlap=runs/in100_resnet18 --size=8 \\
         --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
 
 cuts the corruptions of a measured matrix, of a workdir of overlap.py or a CSV file, into the --size of largest mean
-overlap (Set1) and the rest (Set2), as Table 1 of the paper on the overlapping score does. Prints, for every model of
-the workdirs, the mean error over each set and its gain over the standard model, and beside them relative CE of single
-corruptions; writes them to --out (default: set_means.json beside the matrix). Where two workdirs hold the same model
-and seed, models are called by their workdirs.
+overlap (Set1) and the rest (Set2), as Table 1 of the paper on the overlapping score does. Prints every model's mean
+error over each set, its gain over the standard model, and beside them relative CE of single corruptions; writes them to
+--out (default: set_means.json beside the matrix). Where two workdirs hold the same model and seed, models are called by
+their workdirs.
 
     python -m tools.tables runs/noc runs/noc_finetuned --table=overlaps [--threshold=0.1]
     python -m tools.tables runs/resnet18 runs/densenet121 runs/wide_resnet50_2 --table=overlaps --out=runs/architectures
 
-compares the overlaps of two or more studies of the same corruptions, and the benchmarks that Algorithm 1 selects from
-each. Two: writes comparison.json into the second workdir. More: every two of them; writes into the folder --out
-comparisons.json, and the matrices side by side as matrices.png and matrices.pdf.
+compares the overlaps of studies of the same corruptions, and the benchmarks that Algorithm 1 selects from each. Two:
+writes comparison.json into the second workdir. More: every two of them; writes into the folder --out comparisons.json,
+and the matrices side by side as matrices.png and matrices.pdf.
 
     python -m tools.tables runs/wrn/msd runs/vgg/msd --table=distances [--errors=runs/schemes]
 
-compares two feature extractors by the folders of results of tools.msd: ranks of their distances and, with the
-evaluated workdir --errors of models trained with the schemes, how well either's correlate with error. Writes
-comparison.json into the second folder.
+compares two feature extractors by their folders of tools.msd: ranks of their distances and, with the evaluated workdir
+--errors of models trained with the schemes, how well either's correlate with error. Writes comparison.json into the
+second folder.
 """
 
 from runtime import command  # isort: skip
@@ -63,10 +62,10 @@ from analysis.distances import results
 from analysis.errors import joint, reference, sets
 from analysis.errors.reference import LABEL, NONE, REFUSE
 from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
-from analysis.heatmaps import side_by_side
+from analysis.figures import side_by_side
 from analysis.overlap import agreement
-from analysis.overlap.balance import split_by_overlap
 from analysis.overlap.measured import read_overlap
+from analysis.overlap.score import split_by_overlap
 from analysis.overlap.study import read_study
 from analysis.tables import STANDARD
 from runtime.artifacts import record_inputs
@@ -119,14 +118,8 @@ def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | pd.DataFrame
         raise ValueError(f"expected --measures of {', '.join(dict.fromkeys(known))}, found {', '.join(unknown)}")
     if given.by == "corruption":
         return _by_corruption(folders, given)
-    table = joint.joint(
-        _read(folders),
-        reference=given.reference,
-        mismatch=given.mismatch,
-        measures=given.measures,
-        benchmarks=given.benchmarks,
-        models=given.models,
-    )
+    asked = {name: getattr(given, name) for name in ("reference", "mismatch", "measures", "benchmarks", "models")}
+    table = joint.joint(joint.read_all(folders), **asked)
     print(joint.markdown(table))
     if given.out:
         print("written to " + ", ".join(map(str, joint.write(pathlib.Path(given.out), table))))
@@ -135,7 +128,7 @@ def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | pd.DataFrame
 
 def _by_corruption(folders, given):
     """Prints and writes a table with a column for each corruption; returns the frame of by_corruption.csv."""
-    evaluated = _read(folders)
+    evaluated = joint.read_all(folders)
     table, notes = sets.by_corruption(evaluated, given.reference, given.mismatch)
     table = sets.select(table, given.benchmarks, given.measures, given.models)
     tables = list(sets.texts(table, evaluated[0].conditions.dataset, given.printed))
@@ -155,10 +148,6 @@ def _write_reference(folders, given):
     print(f"written to {given.write_reference}: {written.name}")
 
 
-def _read(folders):
-    return [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
-
-
 def balance(folders: Sequence[pathlib.Path], given) -> list[sets.BalanceTable]:
     """Prints and writes the balance of benchmarks; returns the tables."""
     if len(folders) != 1:
@@ -168,7 +157,7 @@ def balance(folders: Sequence[pathlib.Path], given) -> list[sets.BalanceTable]:
     if unknown := [name for name in benchmarks if name not in corruptions.benchmarks()]:
         known = ", ".join(corruptions.benchmarks())
         raise ValueError(f"expected --benchmarks among {known}, found {', '.join(unknown)}")
-    scored, sentences = sets.by_corruption(_read(folders), given.reference, given.mismatch)
+    scored, sentences = sets.by_corruption(joint.read_all(folders), given.reference, given.mismatch)
     tables = [sets.balance_table(scored, folders[0], name, measure) for name in benchmarks]
     notes = [f"† {sentence}" for sentence in sentences] if measure != MEAN_ERROR else []
     print("\n\n".join([*map(sets.balance_text, tables), sets.spread_text(tables), *notes]))
@@ -189,7 +178,7 @@ def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
     measured = read_study(path).measured if path.is_dir() else read_overlap(path)
     of_sets = dict(zip(("Set1", "Set2"), split_by_overlap(measured.overlap, measured.names, given.size), strict=True))
     by = (given.reference, given.mismatch) if measure != MEAN_ERROR else ()
-    scored, notes = sets.by_corruption(_read(folders), *by)
+    scored, notes = sets.by_corruption(joint.read_all(folders), *by)
     notes = notes if by else []
     values, alone = (sets.wide(scored, name) for name in (measure, measure if not by else RELATIVE))
     if by:

@@ -31,11 +31,7 @@ _NAME = re.compile(r"[\w.+-]+")
 
 
 def named(given: Iterable[str]) -> dict[str, str]:
-    """Reads NAME=FILE of every --weights: {name: file}.
-
-    Raises:
-      ValueError: none, another form, a name that is no folder's, or one that is given twice.
-    """
+    """Reads NAME=FILE of every --weights: {name: file}; refuses other forms, names of no folder, and none."""
     files = {}
     for text in given:
         name, _, file = text.partition("=")
@@ -65,9 +61,8 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
 
 
 def _table(config, folders, out):
-    evaluated = [joint.read(*pair) for pair in zip(folders, joint.names(folders), strict=True)]
-    given = {"reference": config.eval.reference, "mismatch": config.eval.reference_mismatch}
-    table = joint.joint(evaluated, **given)
+    asked = config.eval
+    table = joint.joint(joint.read_all(folders), reference=asked.reference, mismatch=asked.reference_mismatch)
     joint.write(out, table)
     return joint.markdown(table)
 

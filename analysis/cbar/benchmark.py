@@ -13,7 +13,6 @@ from runtime.artifacts import record_inputs
 from runtime.files import without_nan, write_json
 
 TITLE = "Contribution to the distance (* chosen)"
-Ranking = Sequence[tuple[str, float, float]]  # (name, contribution, standard error) of each candidate
 
 
 def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib.Path) -> tuple[dict[str, Any], str]:
@@ -31,8 +30,35 @@ def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib
     """
     runs = measure_runs(paths, target, seed)
     ranking = selection.rank(runs)
-    most_distant = choose_most_distant(runs, ranking, target)
-    found = content(most_distant, ranking, runs, paths, target, seed)
+    most_distant = selection.choose(runs, [name for name, *_ in ranking[: 2 * half_sets.HALF]], target)
+    more_distant = float(np.mean([np.mean(run.distances > most_distant.distance) for run in runs]))
+    found = without_nan(
+        {
+            "members": {name: list(levels) for name, levels in most_distant.levels.items()},
+            "error": most_distant.error,
+            "target": target,
+            "distance": most_distant.distance,
+            "fraction_of_random_benchmarks_more_distant": more_distant,
+            "severities_from": str(paths[most_distant.run]),
+            "pairs_to_choose_from": most_distant.pairs,
+            "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
+            "runs": [
+                {
+                    "scan": str(path),
+                    "references": list(run.table.references),
+                    "severity_spread": run.table.spread,
+                    "half_sets": len(run.halves.error),
+                    "random_benchmarks": len(run.distances),
+                    "distance_mean": float(run.distances.mean()),
+                    "distance_std": float(run.distances.std()),
+                }
+                for path, run in zip(paths, runs, strict=True)
+            ],
+            "precision": half_sets.PRECISION,
+            "seed": seed,
+            **record_inputs({str(path): path for path in paths}),
+        }
+    )
     write_json(out, found)
     names = [name + (" *" if name in most_distant.members else "") for name, *_ in ranking]
     values, errors = np.array([row[1:] for row in ranking]).T
@@ -40,8 +66,7 @@ def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib
     panel = figures.Panel(unit, values, se=errors if len(runs) > 1 else None)
     figure, _ = figures.bars(names, [panel], title=TITLE, members=[name for name in names if name.endswith(" *")])
     figures.save(figure, out.with_suffix(""))
-    more_distant = found["fraction_of_random_benchmarks_more_distant"]
-    texts = (ranking_text(ranking, runs), benchmark_text(most_distant, target, paths, more_distant))
+    texts = (_ranking_text(ranking, runs), _benchmark_text(most_distant, target, paths, more_distant))
     return found, "\n\n".join((*texts, f"written to {out}"))
 
 
@@ -66,55 +91,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
     return runs
 
 
-def choose_most_distant(runs: Sequence[selection.Run], ranking: Ranking, target: float) -> selection.Choice:
-    """Makes a benchmark of the ten candidates that contribute most to the distance."""
-    return selection.choose(runs, [name for name, *_ in ranking[: 2 * half_sets.HALF]], target)
-
-
-def fraction_more_distant(runs: Sequence[selection.Run], benchmark: selection.Choice) -> float:
-    """Returns the fraction of the random benchmarks that are more distant than this one, averaged over runs."""
-    return float(np.mean([np.mean(run.distances > benchmark.distance) for run in runs]))
-
-
-def content(
-    benchmark: selection.Choice,
-    ranking: Ranking,
-    runs: Sequence[selection.Run],
-    paths: Sequence[pathlib.Path],
-    target: float,
-    seed: int,
-) -> dict[str, Any]:
-    """Collects the content of cbar_benchmark.json; arguments as above."""
-    return without_nan(
-        {
-            "members": {name: list(levels) for name, levels in benchmark.levels.items()},
-            "error": benchmark.error,
-            "target": target,
-            "distance": benchmark.distance,
-            "fraction_of_random_benchmarks_more_distant": fraction_more_distant(runs, benchmark),
-            "severities_from": str(paths[benchmark.run]),
-            "pairs_to_choose_from": benchmark.pairs,
-            "ranking": [{"name": name, "contribution": mean, "standard_error": se} for name, mean, se in ranking],
-            "runs": [
-                {
-                    "scan": str(path),
-                    "references": list(run.table.references),
-                    "severity_spread": run.table.spread,
-                    "half_sets": len(run.halves.error),
-                    "random_benchmarks": len(run.distances),
-                    "distance_mean": float(run.distances.mean()),
-                    "distance_std": float(run.distances.std()),
-                }
-                for path, run in zip(paths, runs, strict=True)
-            ],
-            "precision": half_sets.PRECISION,
-            "seed": seed,
-            **record_inputs({str(path): path for path in paths}),
-        }
-    )
-
-
-def ranking_text(ranking: Ranking, runs: Sequence[selection.Run]) -> str:
+def _ranking_text(ranking, runs):
     """Lists all candidates with their contribution, largest first."""
     width = max(len(name) for name, *_ in ranking)
     lines = [
@@ -127,9 +104,7 @@ def ranking_text(ranking: Ranking, runs: Sequence[selection.Run]) -> str:
     return "\n".join(lines)
 
 
-def benchmark_text(
-    benchmark: selection.Choice, target: float, paths: Sequence[pathlib.Path], more_distant: float
-) -> str:
+def _benchmark_text(benchmark, target, paths, more_distant):
     """Lists the members of a benchmark with their levels, its error and its distance."""
     width = max(len(name) for name in benchmark.members)
     return "\n".join(

@@ -142,12 +142,8 @@ def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice
     Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come first.
 
     Args:
-      runs: list of `Run`.
+      runs, target: results of `measure`, and T in percent.
       members: ten names.
-      target: T in percent.
-
-    Returns:
-      A `Choice`.
 
     Raises:
       ValueError: not ten names of the runs, or no run has such a pair.
@@ -177,11 +173,5 @@ def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice
         for h in both
         for c, g in zip(halves.members[h], halves.groups[h], strict=True)
     }
-    return Choice(
-        members,
-        {name: levels[name] for name in members},
-        number,
-        error,
-        float(halves.distance[list(both)].mean()),
-        pairs,
-    )
+    distance = float(halves.distance[list(both)].mean())
+    return Choice(members, {name: levels[name] for name in members}, number, error, distance, pairs)

@@ -65,8 +65,7 @@ def mixture_distances(
     second, MSD should stay low until the fraction is 1, while MMD grows with it.
 
     Args:
-      first, second: features [n, D] each.
-      centres: [m, D].
+      first, second, centres: features [n, D] each, and [m, D].
       fractions: of the first, in [0, 1].
 
     Returns:
@@ -109,10 +108,8 @@ def choose(order: np.ndarray, size: int, kind: str, rng: np.random.Generator | N
     """Chooses `size` transforms out of an order, int64 [size].
 
     Args:
-      order: of `closest_first`.
-      size: 1 .. N.
-      kind: `closest` (the first), `farthest` (the last) or `random` (uniform without replacement).
-      rng: np.random.Generator, of `random`.
+      order: of `closest_first`; size: 1 .. N.
+      kind: `closest` (the first), `farthest` (the last) or `random` (uniform without replacement, drawn by `rng`).
     """
     if not 1 <= size <= len(order):
         raise ValueError(f"expected a size in 1..{len(order)}, found {size}")
@@ -160,13 +157,11 @@ def spreads(distances: ArrayLike, images: Sequence[int], draws: Sequence[int]) -
     mean = distances.mean(axis=1)
     relative = 100 * distances.std(axis=1, ddof=1) / mean
     error = relative.std(axis=0, ddof=1) / np.sqrt(pairs) if pairs > 1 else np.full(relative.shape[1:], np.nan)
-    cells = [(i, j) for i in range(len(images)) for j in range(len(draws))]
+    found = np.stack([mean.mean(axis=0), relative.mean(axis=0), error], axis=-1).tolist()
     return [
-        Spread(
-            *(images[i], draws[j], pairs, resamplings),
-            *map(float, (mean[:, i, j].mean(), relative[:, i, j].mean(), error[i, j])),
-        )
-        for i, j in cells
+        Spread(images[i], draws[j], pairs, resamplings, *found[i][j])
+        for i in range(len(images))
+        for j in range(len(draws))
     ]
 
 

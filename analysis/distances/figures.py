@@ -19,7 +19,7 @@ _LABELLED = len(_COLOURS) * len(_SHAPES)
 
 
 def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title="", provenance=""):
-    """Scatter panels of error (percent) against distance.
+    """Draws error (percent) against distance, a panel for each corruption; returns the figure.
 
     Args:
       distance: {(scheme, corruption): number}.
@@ -27,9 +27,6 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
       correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
       distance_name: label of the horizontal axes, under the lowest panels.
       title, provenance: lines above all panels.
-
-    Returns:
-      A Matplotlib figure for `analysis.figures.save`.
     """
     if not correlations:
         raise ValueError("expected at least one corruption, found none")
@@ -59,8 +56,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
         axes.tick_params(labelsize=6)
         if number + columns >= len(points):  # the lowest of its column
             axes.set_xlabel(distance_name, fontsize=7)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color=GREY, linewidth=0.3, alpha=0.5)
     figure.supylabel("error (%)", fontsize=8)
     if title or provenance:
@@ -76,15 +72,9 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
 def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str = "") -> Figure:
     """Draws MSD and MMD of mixtures of two corruptions against the fraction of the first, spaced evenly.
 
-    Args:
-      rows: (fraction, corruption, msd, mmd), fractions in ascending order.
-      title: line above the panel.
-
-    Returns:
-      A Matplotlib figure for `analysis.figures.save`.
+    `rows` are (fraction, corruption, msd, mmd), fractions in ascending order.
     """
-    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = _panel(title)
     for name, colour in zip(dict.fromkeys(row[1] for row in rows), (BLUE, ORANGE), strict=True):
         to_corruption = [row for row in rows if row[1] == name]
         for column, (measure, line) in enumerate((("MSD", "o-"), ("MMD", "s--")), 2):
@@ -96,29 +86,15 @@ def mixture_panel(rows: Sequence[tuple[float, str, float, float]], *, title: str
     axes.set_ylabel("distance", fontsize=8)
     axes.set_ylim(0)
     figure.legend(loc="outside lower center", ncols=2, fontsize=7, frameon=False)
-    axes.tick_params(labelsize=7)
-    figure.suptitle(title, fontsize=8)
     return figure
 
 
 def spread_panel(rows: Sequence[Spread], *, title: str = "") -> Figure:
-    """Draws the spread against the number of images, a line for each number of draws, with standard errors over the
-    pairs.
-    """
-    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for draws in dict.fromkeys(row.draws for row in rows):
-        own = [row for row in rows if row.draws == draws]
-        axes.errorbar(
-            [row.images for row in own],
-            [row.spread for row in own],
-            [row.spread_error for row in own],
-            fmt="o-",
-            markersize=4,
-            linewidth=1,
-            capsize=2,
-            label=f"{draws} draws",
-        )
+    """Draws spread by images, a line for each number of draws, with standard errors over the pairs."""
+    figure, axes = _panel(title)
+    look = {"fmt": "o-", "markersize": 4, "linewidth": 1, "capsize": 2}
+    for draws, line in pd.DataFrame(rows).groupby("draws", sort=False):
+        axes.errorbar(line.images, line.spread, line.spread_error, label=f"{draws} draws", **look)
     axes.set_xscale("log")
     numbers = list(dict.fromkeys(row.images for row in rows))
     axes.set_xticks(numbers, map(str, numbers))
@@ -126,10 +102,16 @@ def spread_panel(rows: Sequence[Spread], *, title: str = "") -> Figure:
     axes.set_xlabel("images", fontsize=8)
     axes.set_ylabel("standard deviation (% of the distance)", fontsize=8)
     axes.set_ylim(0)
-    axes.tick_params(labelsize=7)
     figure.legend(loc="outside lower center", ncols=4, fontsize=7, frameon=False)
-    figure.suptitle(title, fontsize=8)
     return figure
+
+
+def _panel(title):
+    figure = Figure(figsize=(5.0, 3.6), layout="constrained")
+    figure.suptitle(title, fontsize=8)
+    axes = figure.subplots()
+    axes.tick_params(labelsize=7)
+    return figure, axes
 
 
 def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "") -> Figure:

@@ -51,9 +51,7 @@ class Distance(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """A row of correlations.csv: Spearman's rho across schemes between a corruption's distance and error, with 95 %
-    intervals over schemes.
-    """
+    """A row of correlations.csv: Spearman's rho, across schemes, of distance and error, with 95 % intervals."""
 
     corruption: str
     schemes: int
@@ -114,13 +112,7 @@ def read_distances(folder: pathlib.Path) -> list[Distance]:
 def write_centres(
     path: pathlib.Path, centres: Mapping[tuple[str, int | str], np.ndarray], made_from: Mapping[str, str] | None = None
 ) -> None:
-    """Writes features.npz atomically.
-
-    Args:
-      path: of the file.
-      centres: {(corruption, severity): [D]}.
-      made_from: digests of the network, the images and the settings.
-    """
+    """Writes {(corruption, severity): [D]} to features.npz, with digests of the network, the images and the settings."""
     artifacts.write(path, {f"{name}|{severity}": v for (name, severity), v in centres.items()}, made_from or {})
 
 
@@ -228,9 +220,8 @@ def write_correlations(
 
     Across schemes, a panel for each corruption: correlations.csv, correlations.png (MSD) and correlations_mmd.png.
     Within a scheme, across its corruptions, where there are three: within_schemes.csv, and within_schemes.png (MMD)
-      with a
-    panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov, Xie
-    (2021), Figures 2 and 3, and Figure 3 of the supplement.
+    with a panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov,
+    Xie (2021), Figures 2 and 3, and Figure 3 of the supplement.
 
     Args:
       folder: of the files.
@@ -342,12 +333,7 @@ def distances_text(rows: Sequence[Distance]) -> str:
 def correlations_text(rows: Sequence[Correlation], of: str = "corruption", across: str = "schemes") -> str:
     """Tabulates Spearman's rho between distance and error, with its interval, of every corruption across schemes."""
     lines = [
-        (
-            row.corruption,
-            str(row.schemes),
-            f"{row.msd:+.2f} ({row.msd_lower:+.2f}..{row.msd_upper:+.2f})",
-            f"{row.mmd:+.2f} ({row.mmd_lower:+.2f}..{row.mmd_upper:+.2f})",
-        )
+        (row[0], str(row[1]), *(f"{rho:+.2f} ({low:+.2f}..{high:+.2f})" for rho, low, high in (row[2:5], row[5:])))
         for row in rows
     ]
     table = pd.DataFrame(lines, columns=[of, across, "MSD (95 %)", "MMD (95 %)"])

@@ -9,22 +9,11 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers, frames
-from analysis.errors import significance
-from analysis.errors.reference import (
-    LABEL,
-    LISTED,
-    NONE,
-    ORIGINAL,
-    REFUSE,
-    Choice,
-    Conditions,
-    choose,
-    conditions_of,
-    differences,
-)
+from analysis.errors import reference as named
+from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Choice, Conditions, choose
 from analysis.errors.scores import ImageErrors
-from analysis.errors.summary import COLUMNS, GAP, MEASURES, TITLES, Summary, score
-from analysis.rounding import with_error
+from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
+from analysis.frames import with_error
 from analysis.tables import CLEAN
 from runtime.files import read_json, write_atomically
 
@@ -92,7 +81,12 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     made_by = record.get("provenance", {})
     revision = str(made_by.get("git_revision", "not recorded"))[:12]
     source = f"{made_by.get('device', 'device not recorded')}, revision {revision}"
-    return Evaluated(folder, name, ImageErrors.of(found), conditions_of(folder, found), found.stored, source)
+    return Evaluated(folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source)
+
+
+def read_all(folders: Sequence[pathlib.Path]) -> list[Evaluated]:
+    """Reads evaluated workdirs under names that tell them apart."""
+    return [read(*pair) for pair in zip(folders, names(folders), strict=True)]
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
@@ -177,7 +171,7 @@ def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
         shared = first.corruptions.keys() & workdir.conditions.corruptions.keys()
         different = {
             key: text
-            for key, text in differences(first, workdir.conditions, sorted(shared)).items()
+            for key, text in named.differences(first, workdir.conditions, sorted(shared)).items()
             if not (key in ("dataset", "preprocessing") and getattr(first, key) == getattr(workdir.conditions, key))
         }
         if different:
@@ -216,7 +210,7 @@ def _best(rows, columns, cells, shown):
             value.images is None for values in values_of.values() for value in values
         ):
             untested.append(column)
-        elif name := significance.clearly_best(values_of):
+        elif name := clearly_best(values_of):
             best[column] = name
     return best, untested
 
@@ -259,7 +253,7 @@ def _tested(best, untested, rows):
         return
     yield (
         "Bold: smaller than each other model's, paired on the same test images, Holm-corrected over all pairs of a "
-        f"column, p < {significance.LEVEL:g}{'' if best else '; in no column'}."
+        f"column, p < {LEVEL:g}{'' if best else '; in no column'}."
     )
     if untested:
         listed = ", ".join(f"{benchmark} {measure}" for benchmark, _, measure in untested)

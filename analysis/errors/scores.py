@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
@@ -216,21 +217,10 @@ def rows(
         cells = [(*key, name, severity) for severity in severities]
         reference = choice.of(name)
         divisor = None if reference is None else reference.of(name, severities)
-        scaled = _scaled(errors, cells, clean, divisor, reference)
-        label = NONE if divisor is None else reference.name
-        frost = conditions.frost if name == FROST else ""
-        scored.append(
-            Row(
-                *key,
-                benchmark.name,
-                benchmark.severities,
-                name,
-                label,
-                NONE if divisor is None else choice.label([name], reference.name),
-                frost or NONE,
-                *scaled,
-            )
-        )
+        by = (NONE, NONE) if divisor is None else (reference.name, choice.label([name], reference.name))
+        frost = (conditions.frost if name == FROST else "") or NONE
+        values = _scaled(errors, cells, clean, divisor, reference)
+        scored.append(Row(*key, benchmark.name, benchmark.severities, name, *by, frost, *values))
     return scored
 
 
@@ -276,3 +266,46 @@ def _scaled(errors, cells, clean, divisor, reference):
     wrong, base = errors.sum(cells), number * errors.sum([clean])
     values = [wrong / number, wrong / scale, (wrong - base) / drop]
     return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]
+
+
+def resilience(
+    errors: Mapping[str, float | Sequence[float]],
+    clean: float,
+    baseline: Mapping[str, float | Sequence[float]],
+    baseline_clean: float,
+) -> pd.DataFrame:
+    """Scores one model of a camera benchmark against a baseline, a row for each corruption and a last row `mean`.
+
+    An error lies in [0, 1]: RoboDepth's DEE, (absolute relative error - delta_1 + 1) / 2, or RoboBEV's 1 - NDS. It is
+    averaged over the severities of a corruption before anything is divided.
+
+    CE_c = E_c / B_c, RR_c = (1 - E_c) / (1 - E_clean), relative CE_c = (E_c - E_clean) / (B_c - B_clean), each times
+    100 (S. Xie et al., RoboBEV; L. Kong et al., RoboDepth). Means over corruptions are mCE, mRR and RmCE.
+
+    Args:
+      errors: {corruption: error in [0, 1], or one for each severity}.
+      clean: error on clean images.
+      baseline, baseline_clean: of the baseline, for the same corruptions.
+
+    Returns:
+      Columns `error`, `CE`, `RR`, `relative CE`; a relative CE is NaN where the baseline loses nothing.
+
+    Raises:
+      ValueError: corruptions that one of the two lacks, or an error that is not in [0, 1].
+    """
+    if set(errors) != set(baseline) or not errors:
+        odd = sorted(set(errors) ^ set(baseline))
+        raise ValueError(
+            f"expected errors of the same corruptions for the model and the baseline, found {odd} in one alone"
+        )
+    ours, theirs = (np.array([np.mean(table[name]) for name in errors]) for table in (errors, baseline))
+    everything = np.concatenate([ours, theirs, [clean, baseline_clean]])
+    outside = ~((everything >= 0) & (everything <= 1))
+    if outside.any():
+        raise ValueError(f"expected errors in [0, 1], found {everything[outside][0]}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(theirs > baseline_clean, (ours - clean) / (theirs - baseline_clean), np.nan)
+    columns = {"error": ours, "CE": 100 * ours / theirs, "RR": 100 * (1 - ours) / (1 - clean)}
+    table = pd.DataFrame(columns | {"relative CE": 100 * relative}, index=list(errors))
+    table.loc["mean"] = table.mean(skipna=False)
+    return table

@@ -23,8 +23,8 @@ from analysis.errors.printed import PRINTED
 from analysis.errors.reference import NONE, REFUSE, choose
 from analysis.errors.scores import CE, FIELDS, LEVELS, MEAN, MEAN_ERROR, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
-from analysis.overlap.balance import Balance, balance
-from analysis.rounding import fixed, with_error
+from analysis.frames import fixed, with_error
+from analysis.overlap.score import Balance, balance
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime.files import write_atomically
 
@@ -217,12 +217,11 @@ def require(values: pd.DataFrame, names: Iterable[str], reference: str) -> None:
 
 
 def set_means(values: pd.DataFrame, sets: Mapping[str, Sequence[str]], standard: str = STANDARD) -> pd.DataFrame:
-    """Averages the errors of every model over sets of corruptions, and counts gains from the standard model.
+    """Averages the errors of every model over sets of corruptions, and counts gains from the model `standard`.
 
     Args:
-      values: percent, a row for each model, a column for each corruption; one row is `standard`.
+      values: percent, a row for each model, a column for each corruption.
       sets: label -> names of corruptions.
-      standard: the model that gains are counted from.
 
     Returns:
       A row for each model; for each set its mean, and `LABEL gain`.
@@ -243,13 +242,7 @@ def set_means(values: pd.DataFrame, sets: Mapping[str, Sequence[str]], standard:
 
 
 def set_means_text(means: pd.DataFrame, sets: Mapping[str, Sequence[str]], beside: Mapping[str, pd.Series]) -> str:
-    """Writes mean error and gain of every model on every set as Markdown.
-
-    Args:
-      means: of `set_means`.
-      sets: label -> corruptions.
-      beside: title of a further column -> percent of each model.
-    """
+    """Writes the result of `set_means` as Markdown; `beside`: title of a further column -> percent of each model."""
     lines = [frames.markdown_escaped(f"{label}: {', '.join(members)}") for label, members in sets.items()]
     cells = pd.DataFrame({"model": means.index})
     for label in sets:

@@ -2,12 +2,10 @@
 
 One may come from a full study and one from fine-tuned models, or from two architectures (Laugros, Caplier, Ospici,
 "Increasing the Coverage and Balance of Robustness Benchmarks by Using Non-Overlapping Corruptions", Fig. 8, compare
-three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from
-each.
+three by eye). Entries are compared over the n (n - 1) / 2 pairs, and the benchmarks that Algorithm 1 selects from each.
 
 Pairs that share a corruption are not independent, so intervals resample corruptions, not pairs: a corruption drawn k
-times carries weight k in each of its pairs (Snijders and Borgatti, 1999). Pairs of a corruption with itself are left
-out.
+times carries weight k in each of its pairs with others (Snijders and Borgatti, 1999).
 """
 
 import itertools
@@ -18,10 +16,9 @@ import numpy as np
 import pandas as pd
 
 from analysis import frames
-from analysis.frames import percentile_interval
-from analysis.overlap.balance import mean_overlap
+from analysis.frames import fixed, percentile_interval
 from analysis.overlap.measured import MeasuredOverlap
-from analysis.rounding import fixed
+from analysis.overlap.score import mean_overlap
 from analysis.selection import algorithm, select
 from runtime.files import without_nan
 
@@ -60,9 +57,8 @@ class BenchmarkAgreement(NamedTuple):
       first, second: the selected members.
       shared: members of both.
       jaccard: shared members over members of either.
-      first_in_second: what the first benchmark is in the second matrix: its `winner`, a `tie` (as large and of the
-        same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum set`.
-      second_in_first: the same the other way round.
+      first_in_second, second_in_first: whether a benchmark is, in the other matrix, the `winner`, a `tie` (as large and
+        of the same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum set`.
     """
 
     threshold: float
@@ -104,16 +100,8 @@ def agreement(
     weights = np.concatenate([np.ones((1, len(x))), drawn[:, i] * drawn[:, j]])
     pearson = _correlation(x, y, weights)
     spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
-    return Agreement(
-        float(pearson[0]),
-        percentile_interval(pearson[1:], level),
-        float(spearman[0]),
-        percentile_interval(spearman[1:], level),
-        float(np.abs(x - y).mean()),
-        standardised,
-        len(x),
-        dropped,
-    )
+    of_both = (part for of in (pearson, spearman) for part in (float(of[0]), percentile_interval(of[1:], level)))
+    return Agreement(*of_both, float(np.abs(x - y).mean()), standardised, len(x), dropped)
 
 
 def benchmark_agreement(first: MeasuredOverlap, second: MeasuredOverlap, threshold: float) -> BenchmarkAgreement:
@@ -126,10 +114,9 @@ def benchmark_agreement(first: MeasuredOverlap, second: MeasuredOverlap, thresho
     selections = [select(study.overlap, names, threshold, unclipped=study.unclipped) for study in studies]
     members = [selected.members for selected in selections]
     shared = tuple(name for name in members[0] if name in members[1])
+    jaccard = len(shared) / len({*members[0], *members[1]})
     standing = [_standing(members[k], selections[1 - k], studies[1 - k]) for k in range(2)]
-    return BenchmarkAgreement(
-        float(threshold), *members, shared, len(shared) / len({*members[0], *members[1]}), *standing
-    )
+    return BenchmarkAgreement(float(threshold), *members, shared, jaccard, *standing)
 
 
 def compare_two(
@@ -196,8 +183,8 @@ def compare_several(
       ValueError: as `compare_two`.
     """
     pairs = {
-        pair: content_of_two(*compare_two(studies[pair[0]], studies[pair[1]], threshold), threshold)
-        for pair in itertools.combinations(studies, 2)
+        (a, b): content_of_two(*compare_two(studies[a], studies[b], threshold), threshold)
+        for a, b in itertools.combinations(studies, 2)
     }
     first = next(iter(studies.values()))
     studies = {label: study.ordered(first.names) for label, study in studies.items()}

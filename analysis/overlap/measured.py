@@ -82,13 +82,20 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
         raise ValueError(f"{path}: expected the header corruption,<name>,<name>,..., found {','.join((first, *names))}")
     if len(rows) != len(names):
         raise ValueError(f"{path}: expected a square matrix, found {len(rows)} rows and {len(names)} columns")
-    for (found, *_), name in zip(rows, names, strict=True):
-        if found != name:
-            raise ValueError(
-                f"{path}: expected the row of {name!r} (rows in the order of the columns), found {found!r}"
-            )
+    if wrong := [pair for pair in zip(names, (row[0] for row in rows)) if pair[0] != pair[1]]:
+        name, found = wrong[0]
+        raise ValueError(f"{path}: expected the row of {name!r} (rows in the order of the columns), found {found!r}")
     matrix = np.array([[_number(path, text) for text in row[1:]] for row in rows])
-    _check_matrix(path, names, matrix)
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{path}: expected every name once, found {repeated} repeated")
+    unequal = ~np.isclose(matrix, matrix.T, rtol=0, atol=_SYMMETRY, equal_nan=True)
+    for i, j in np.argwhere(unequal):
+        raise ValueError(
+            f"{path}: expected a symmetric matrix, found {matrix[i, j]} for ({names[i]}, {names[j]}) "
+            f"and {matrix[j, i]} for ({names[j]}, {names[i]})"
+        )
+    for k in np.flatnonzero(np.abs(np.nan_to_num(np.diag(matrix), nan=1) - 1) > _SYMMETRY):
+        raise ValueError(f"{path}: expected 1 (or nan) on the diagonal, found {matrix[k, k]} for {names[k]}")
     beside = path.with_name("overlap_long.csv")
     if not beside.is_file():
         return MeasuredOverlap(tuple(names), matrix, files=(path,))
@@ -144,21 +151,3 @@ def _number(path, text):
     if np.isinf(value):
         raise ValueError(f"{path}: expected a finite number or nan, found {text!r}")
     return value
-
-
-def _check_matrix(path, names, matrix):
-    if len(set(names)) != len(names):
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{path}: expected every name once, found {repeated} repeated")
-    unequal = ~np.isclose(matrix, matrix.T, rtol=0, atol=_SYMMETRY, equal_nan=True)
-    if unequal.any():
-        i, j = np.argwhere(unequal)[0]
-        raise ValueError(
-            f"{path}: expected a symmetric matrix, found {matrix[i, j]} for ({names[i]}, {names[j]}) "
-            f"and {matrix[j, i]} for ({names[j]}, {names[i]})"
-        )
-    diagonal = np.diag(matrix)
-    wrong = ~(np.isnan(diagonal) | (np.abs(diagonal - 1) <= _SYMMETRY))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise ValueError(f"{path}: expected 1 (or nan) on the diagonal, found {diagonal[k]} for {names[k]}")

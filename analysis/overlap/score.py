@@ -9,17 +9,21 @@ on clean images.
                                                             tested on j
     O[i,j]    = max(0, (T[i->j] + T[j->i]) / 2)             overlap; O[i,i] = 1
 
-Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks" (2021). The variant
-`bmvc` has A in the place of R, as the code of their follow-up (BMVC 2021) does.
+Source: Laugros, Caplier, Ospici, "Using the Overlapping Score to Improve Corruption Benchmarks" (2021). The code of their
+follow-up (BMVC 2021) has A in the place of R: clean accuracies of 1 give that.
+
+A benchmark is balanced where robustness to each of its corruptions counts about equally; else a family of overlapping
+corruptions dominates the mean (the same authors, "Increasing the Coverage and Balance of Robustness Benchmarks by Using
+Non-Overlapping Corruptions", Table 2 and Fig. 3).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-VARIANTS = ("robustness", "bmvc")
 WEAK_GAIN = 0.03
 _SIGMAS = 3
 _CHANCE_MARGIN = 0.05
@@ -40,12 +44,11 @@ class Overlap:
       transfer: T; column j is NaN where j is invalid.
       gain: G, [n].
       gain_se: standard error of G, [n].
-      robustness: R [1 + n, n], row 0 standard (accuracies in the variant `bmvc`).
+      robustness: R [1 + n, n], row 0 standard.
       clean_accuracy: A[m, 0], [1 + n].
       flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), or a standard model near chance) or "invalid" (G
         <= 0, or a clean accuracy of 0).
       warnings: sentences for the reader.
-      variant: "robustness" or "bmvc".
       number: test images, or None.
       seeds: number of trainings averaged.
     """
@@ -61,7 +64,6 @@ class Overlap:
     clean_accuracy: np.ndarray
     flags: tuple[str, ...]
     warnings: tuple[str, ...]
-    variant: str
     number: int | None
     seeds: int
 
@@ -72,7 +74,6 @@ def overlap_matrix(
     *,
     names: Sequence[str],
     number: int | None = None,
-    variant: str = "robustness",
     num_classes: int | None = None,
 ) -> Overlap:
     """Computes the overlap score of every pair of corruptions, with standard errors.
@@ -83,13 +84,11 @@ def overlap_matrix(
     variance over seeds (all models of a seed left out together).
 
     Args:
-      accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained
-        with names[i - 1], columns in the order of names. Without `clean_accuracy`: one more column,
-        first, with clean accuracies.
+      accuracy: [1 + n, n], or with seeds [S, 1 + n, n], in [0, 1]; row 0 standard, row i trained with names[i - 1],
+        columns in the order of names. Without `clean_accuracy`: one more column, first, with clean accuracies.
       clean_accuracy: [1 + n] or [S, 1 + n].
       names: the n corruptions, each once.
       number: test images behind each accuracy, >= 1; None leaves binomial noise out.
-      variant: "robustness" (papers) or "bmvc" (raw accuracies).
       num_classes: K, to flag a standard model near chance, A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)), whose
         robustness means nothing; None does not look.
 
@@ -97,18 +96,18 @@ def overlap_matrix(
       ValueError: shapes that do not fit, or values outside [0, 1].
     """
     names = tuple(names)
-    full = _check(accuracy, clean_accuracy, names, variant, number)
+    full = _check(accuracy, clean_accuracy, names, number)
     mean = full.mean(axis=0)
     near_chance = _near_chance(mean[0, 0], number, num_classes)
     notes = near_chance + _of_clean(mean[:, 0], names, number)
-    robustness, gain, transfer, unclipped = compute(mean, variant)
-    n, seeds, relative = len(names), len(full), variant == "robustness"
+    robustness, gain, transfer, unclipped = compute(mean)
+    n, seeds = len(names), len(full)
     gain_variance, variance = np.zeros(n), np.zeros((n, n))
     if number is not None:
-        gain_variance = gain_variance + binomial_gain_variance(mean, number, relative)
-        variance = variance + binomial_overlap_variance(mean, robustness, gain, transfer, number, relative)
+        gain_variance = gain_variance + binomial_gain_variance(mean, number)
+        variance = variance + binomial_overlap_variance(mean, robustness, gain, transfer, number)
     if seeds > 1:
-        _, gains, _, overlaps = compute(leave_one_out(full), variant)
+        _, gains, _, overlaps = compute(leave_one_out(full))
         gain_variance = gain_variance + jackknife_variance(gains)
         variance = variance + jackknife_variance(overlaps)
     if number is None and seeds == 1:
@@ -125,34 +124,18 @@ def overlap_matrix(
         for name, g, t, flag in zip(names, gain, tau, flags, strict=True)
         if flag == "invalid" or g < t
     ]
-    return Overlap(
-        names,
-        np.maximum(unclipped, 0),
-        unclipped,
-        se,
-        transfer,
-        gain,
-        gain_se,
-        robustness,
-        mean[:, 0],
-        flags,
-        tuple(notes),
-        variant,
-        number,
-        seeds,
-    )
+    both, of_models = (np.maximum(unclipped, 0), unclipped, se, transfer), (gain, gain_se, robustness, mean[:, 0])
+    return Overlap(names, *both, *of_models, flags, tuple(notes), number, seeds)
 
 
-def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def compute(full: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
 
     Where G[j] <= 0, column j of T and row and column j of O are NaN: a division by a negative gain would flip signs. A
     clean accuracy of 0 gives NaN, too.
     """
     full = np.asarray(full, float)
-    robustness = full[..., 1:]
-    if variant == "robustness":
-        robustness = robustness / above_zero(full[..., :1])
+    robustness = full[..., 1:] / above_zero(full[..., :1])
     standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
     on_itself = np.diagonal(trained, axis1=-2, axis2=-1)
     gain = on_itself - standard[..., 0, :]
@@ -161,13 +144,11 @@ def compute(full: ArrayLike, variant: str = "robustness") -> tuple[np.ndarray, n
     return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
 
 
-def _check(accuracy, clean_accuracy, names, variant, number):
+def _check(accuracy, clean_accuracy, names, number):
     """Accuracies as [S, 1 + n, 1 + n] with the clean column first."""
     n = len(names)
     if n < 1 or len(set(names)) != n:
         raise ValueError(f"expected at least one name and each once, found {names}")
-    if variant not in VARIANTS:
-        raise ValueError(f"expected a variant of {VARIANTS}, found {variant!r}")
     if number is not None and number < 1:
         raise ValueError(f"expected at least 1 test image, found {number}")
     full = np.asarray(accuracy, float)
@@ -230,34 +211,30 @@ def above_zero(clean: np.ndarray) -> np.ndarray:
     return np.where(clean > 0, clean, np.nan)
 
 
-def binomial_gain_variance(full: np.ndarray, number: int, relative: bool) -> np.ndarray:
+def binomial_gain_variance(full: np.ndarray, number: int) -> np.ndarray:
     """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2: [n].
 
     Args:
       full: accuracies [1 + n, 1 + n], clean first.
       number: test images.
-      relative: whether R is relative to clean accuracy.
     """
     a, clean = full[:, 1:], above_zero(full[:, :1])
-    variance = a * (1 - a) / number
-    if relative:
-        variance = (variance + (a / clean) ** 2 * clean * (1 - clean) / number) / clean**2
+    variance = (a * (1 - a) + (a / clean) ** 2 * clean * (1 - clean)) / number / clean**2
     return variance[0] + np.diag(variance[1:])
 
 
 def binomial_overlap_variance(
-    full: np.ndarray, robustness: np.ndarray, gain: np.ndarray, transfer: np.ndarray, number: int, relative: bool
+    full: np.ndarray, robustness: np.ndarray, gain: np.ndarray, transfer: np.ndarray, number: int
 ) -> np.ndarray:
     """Computes the delta-method variance of the unclipped O: sum over the nine accuracies in it of (dO/dA)^2 A (1 - A)
     / N. Symmetric [n, n]; the diagonal means nothing.
 
     Args:
-      full, number, relative: as of `binomial_gain_variance`.
+      full, number: as of `binomial_gain_variance`.
       robustness, gain, transfer: the results of `compute` on `full`.
     """
     noise = full * (1 - full) / number
-    clean = above_zero(full[1:, 0]) if relative else np.ones(len(gain))  # A[i,0]
-    standard_clean = above_zero(full[0, 0]) if relative else 1.0
+    clean, standard_clean = above_zero(full[1:, 0]), above_zero(full[0, 0])
     gain = np.where(gain > 0, gain, np.nan)
     on_itself = np.diag(robustness[1:])
 
@@ -273,10 +250,8 @@ def binomial_overlap_variance(
     trained, noise_on_itself = noise[1:, 1:], np.diag(noise[1:, 1:])
     directed = cross**2 * trained + baseline**2 * noise[0, 1:] + self_**2 * noise_on_itself
     variance = directed + directed.T
-    if relative:
-        shared = clean_i + clean_j.T
-        variance += shared**2 * noise[1:, :1] + (shared**2 * noise[1:, :1]).T
-        variance += (clean_0 + clean_0.T) ** 2 * noise[0, 0]
+    shared = (clean_i + clean_j.T) ** 2 * noise[1:, :1]
+    variance += shared + shared.T + (clean_0 + clean_0.T) ** 2 * noise[0, 0]
     return variance / 4
 
 
@@ -290,3 +265,68 @@ def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
     """Jackknife variance (S - 1) / S sum_s (x_s - mean)^2 of a score x_s [S, ...] computed with each seed left out."""
     seeds = len(left_out)
     return (seeds - 1) / seeds * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
+
+
+class Balance(NamedTuple):
+    """Spread of one value per corruption (mCE, mean overlap): smaller is better balanced.
+
+    Attributes:
+      mean: mean.
+      std: population standard deviation (as published).
+      sample_std: with n - 1.
+      range: largest minus smallest.
+    """
+
+    mean: float
+    std: float
+    sample_std: float
+    range: float
+
+
+def balance(values: ArrayLike) -> Balance:
+    """Measures the spread of one value per corruption [n >= 2], such as the mCE of models trained with each."""
+    values = np.asarray(values, float)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(f"expected two or more finite values, found {values.tolist()}")
+    return Balance(float(values.mean()), float(values.std()), float(values.std(ddof=1)), float(np.ptp(values)))
+
+
+def mean_overlap(matrix: ArrayLike) -> np.ndarray:
+    """Averages the overlap of each corruption with the others, [n]: the diagonal is left out, NaN ignored."""
+    return _mean_off_diagonal(matrix, axis=1)
+
+
+def mean_transfer(transfer: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Averages directed transfer T [trained, tested] over the others: (outgoing, incoming), each [n].
+
+    Outgoing: how much training on a corruption helps the others (it predicts the mCE of models
+    trained with it); incoming: how much it is helped by the others. The symmetric overlap hides the difference.
+    """
+    return _mean_off_diagonal(transfer, axis=1), _mean_off_diagonal(transfer, axis=0)
+
+
+def _mean_off_diagonal(matrix, axis):
+    matrix = np.array(matrix, float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"expected a square matrix, found shape {matrix.shape}")
+    np.fill_diagonal(matrix, np.nan)
+    return np.ma.masked_invalid(matrix).mean(axis=axis).filled(np.nan)
+
+
+def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order of `names`.
+
+    Raises:
+      ValueError: a size outside 1..n - 1, or a corruption without a defined overlap.
+    """
+    names, means = tuple(names), mean_overlap(overlap)
+    if len(means) != len(names) or np.isnan(means).any() or not 1 <= size < len(names):
+        raise ValueError(
+            f"expected an overlap of {len(names)} valid corruptions and a size in 1..{len(names) - 1}, found "
+            f"mean overlaps {means.tolist()} and size {size}"
+        )
+    largest = set(np.argsort(-means, kind="stable")[:size].tolist())
+    return (
+        tuple(name for i, name in enumerate(names) if i in largest),
+        tuple(name for i, name in enumerate(names) if i not in largest),
+    )

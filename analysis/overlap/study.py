@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis import answers, figures, frames, heatmaps
+from analysis import answers, figures, frames
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
-from analysis.selection.benchmark import select_benchmark, stability_text
+from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
 from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime import workdirs
 from runtime.log import log
@@ -150,7 +150,7 @@ def write_results(
     overlap, se = study.overlap, study.errors.overlap
     frames.write(path / "overlap.csv", matrix_frame(names, overlap.overlap), origin)
     frames.write(path / "overlap_long.csv", pairs_frame(overlap, se), origin)
-    heatmap = heatmaps.heatmap(
+    heatmap = figures.heatmap(
         overlap.overlap,
         names,
         flags=overlap.flags,
@@ -183,10 +183,8 @@ def _write_selection(path, study, threshold):
     workdirs.write_json(path / "stability.json", content)
     print(f"\n{stability_text(stability, names, members)}")
     if 0 < len(members) < len(names):
-        from analysis.selection import coverage
-
-        covered = coverage.coverage(study.overlap.unclipped, names, members, samples=samples)
-        print(f"\n{coverage.text(covered, members)}")
+        covered = measure_coverage(study.overlap.unclipped, names, members, samples=samples)
+        print(f"\n{coverage_text(covered, members)}")
 
 
 def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], seeds: Sequence[int], origin: str) -> None:

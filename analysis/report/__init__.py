@@ -2,7 +2,6 @@
 
 - `inputs`: reads a workdir and computes everything that a report shows from its answers
 - `charts`: the figures, each drawn once for page and print
-- `document`: renders the page from `templates/`; `further` has the results that not every study has
-- `warnings`: sentences on the limits of the numbers
-- `samples`: sample images of corruptions (draws with JAX)
+- `document`: renders the page from `templates/`, with sentences on the limits of the numbers; `further` has the results
+  that not every study has
 """

@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from analysis import figures, heatmaps
+from analysis import figures
 from analysis.figures import Panel, Part
-from analysis.overlap.balance import balance, mean_overlap, mean_transfer
+from analysis.frames import percent, with_error
+from analysis.overlap.score import balance, mean_overlap, mean_transfer
 from analysis.report.inputs import Study
-from analysis.rounding import percent, with_error
 from analysis.selection import algorithm
 from analysis.selection.algorithm import Selection
 
@@ -68,20 +68,20 @@ def _provenance(study: Study) -> str:
 
 
 def _overlap(study: Study, _: Sequence[Selection], order: np.ndarray | None = None) -> Chart:
-    return _matrix(study, order, study.overlap.overlap, study.errors.overlap, heatmaps.OVERLAP, "Overlap", _pair_text)
+    return _matrix(study, order, study.overlap.overlap, study.errors.overlap, figures.OVERLAP, "Overlap", _pair_text)
 
 
 def _transfer(study: Study, _: Sequence[Selection], order: np.ndarray | None = None) -> Chart:
-    title, scale = "Directed transfer", heatmaps.TRANSFER
+    title, scale = "Directed transfer", figures.TRANSFER
     return _matrix(study, order, study.overlap.transfer, study.errors.transfer, scale, title, _transfer_text)
 
 
 def _matrix(study, order, values, se, scale, title, text):
     """Draws a matrix in an order, or in that of the clusters of the overlaps; the tree stands beside overlaps."""
     flags, n, tree = study.overlap.flags, len(study.names), order is None
-    order = heatmaps.cluster_order(study.overlap.overlap, flags) if tree else order
-    about = {"title": title, "provenance": _provenance(study), "tree": tree and scale is heatmaps.OVERLAP}
-    figure = heatmaps.heatmap(values, study.labels, flags=flags, se=se, order=order, scale=scale, **about)
+    order = figures.cluster_order(study.overlap.overlap, flags) if tree else order
+    about = {"title": title, "provenance": _provenance(study), "tree": tree and scale is figures.OVERLAP}
+    figure = figures.heatmap(values, study.labels, flags=flags, se=se, order=order, scale=scale, **about)
     return Chart.of(figure, [Part(x, y, 1, 1, text(study, order[y], order[x])) for y in range(n) for x in range(n)])
 
 
@@ -123,7 +123,7 @@ def _stability(study: Study, _: Sequence[Selection]) -> Chart | None:
 
 
 def _bars(study, panels, title, notes=()):
-    labels = [label + heatmaps.MARKS[flag] for label, flag in zip(study.labels, study.overlap.flags)]
+    labels = [label + figures.MARKS[flag] for label, flag in zip(study.labels, study.overlap.flags)]
     chosen = study.selection.members if study.selection else ()
     members = [label for label, name in zip(labels, study.names) if name in chosen]
     notes = [*notes, "orange: members of the selected benchmark"] if members else notes
@@ -180,14 +180,8 @@ def _one_way(study: Study, i: int, j: int) -> str:
     return f"T {study.names[i]} → {study.names[j]} = {value}"
 
 
-_FIGURES = {
-    "overlap": _overlap,
-    "transfer": _transfer,
-    "means": _means,
-    "balance": _balance,
-    "sweep": _sweep,
-    "stability": _stability,
-}
+_FIGURES = {"overlap": _overlap, "transfer": _transfer, "means": _means}
+_FIGURES |= {"balance": _balance, "sweep": _sweep, "stability": _stability}
 _FIGURES |= {
     f"{name}{_ALPHABETICAL}": lambda study, _, draw=_FIGURES[name]: draw(study, _, np.argsort(study.labels))
     for name in ("overlap", "transfer")

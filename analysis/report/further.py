@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from analysis.calibration import ranges_frame
 from analysis.distances.results import mean_distances
 from analysis.errors.summary import NONE, TITLES, notes
-from analysis.report.inputs import CALIBRATED, Study
-from analysis.rounding import fixed, with_error
-from runtime.files import mismatch
+from analysis.frames import fixed, with_error
+from analysis.report.inputs import Study
 
 
 class Part(NamedTuple):
@@ -99,13 +99,8 @@ def _coverage(study):
         f"Coverage by {', '.join(study.covering)}. p is of “no overlap with any member”, corrected for their number; "
         "members with a weak gain do not count."
     )
-    return Part(
-        "Coverage of the other candidates",
-        text,
-        ("corruption", "largest overlap", "with", "p", "verdict"),
-        rows,
-        (1, 3),
-    )
+    header = ("corruption", "largest overlap", "with", "p", "verdict")
+    return Part("Coverage of the other candidates", text, header, rows, (1, 3))
 
 
 def _categories(study):
@@ -118,19 +113,8 @@ def _categories(study):
 def _ranges(study):
     if study.ranges is None:
         return None
-    rows = []
-    for name, entry in study.ranges["corruptions"].items():
-        bounds = [f"{value:.4g}" for value in entry["range"]]
-        if mismatch(entry, CALIBRATED):
-            rows.append((name, *bounds, "", *["\N{EN DASH}"] * 3, "given, not calibrated"))
-            continue
-        ends = [with_error(r, se) for r, se in zip(entry["robustness"], entry["robustness_se"])]
-        remarks = [f"{end} target out of reach" for end, capped in zip(("mild", "severe"), entry["capped"]) if capped]
-        remarks += [] if entry["monotone"] else ["R not monotone"]
-        mean = with_error(entry["mean_robustness"], entry["mean_robustness_se"])
-        rows.append((name, *bounds, entry["unit"], *ends, mean, "; ".join(remarks)))
-    header = ("corruption", "mild", "severe", "unit", "R mild", "R severe", "R mean", "notes")
-    return Part("Severity ranges", "", header, rows, (1, 2, 4, 5, 6))
+    frame = ranges_frame(study.ranges)
+    return Part("Severity ranges", "", list(frame.columns), frame.to_numpy().tolist(), (1, 2, 4, 5, 6))
 
 
 def _mixtures(study):

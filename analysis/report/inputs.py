@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
+from analysis.calibration import CALIBRATED
 from analysis.distances.results import Distance, read_distances
 from analysis.errors import reference
 from analysis.errors.reference import REFUSE
@@ -22,9 +23,9 @@ from analysis.errors.summary import Summary, score
 from analysis.overlap import agreement, study
 from analysis.overlap.score import Overlap
 from analysis.overlap.uncertainty import Errors
-from analysis.selection import algorithm, categories, coverage, select
+from analysis.selection import algorithm, categories, select
 from analysis.selection.algorithm import Selection, Stability
-from analysis.selection.coverage import Coverage
+from analysis.selection.benchmark import Coverage, measure_coverage
 from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import artifacts
 from runtime.command import refuse_imports
@@ -33,16 +34,6 @@ from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")
 _NUMBER, _PAIR, _RUN = Either(float, NULL), (float, float), {"git_revision": Maybe(str), "device": Maybe(str)}
-CALIBRATED = {  # a corruption of ranges.json that tools.calibrate measured
-    "range": _PAIR,
-    "unit": str,
-    "robustness": _PAIR,
-    "robustness_se": (_NUMBER, _NUMBER),
-    "mean_robustness": float,
-    "mean_robustness_se": _NUMBER,
-    "monotone": bool,
-    "capped": (bool, bool),
-}
 CONFIG = {
     "dataset": Maybe({"image_size": Maybe(int)}),
     "model": Maybe({}),
@@ -250,7 +241,7 @@ def _coverage(
     known = whole.overlap.unclipped.copy()
     known[weak] = known[:, weak] = np.nan
     by = {"se": whole.errors.overlap} if chosen else {"samples": whole.errors.unclipped_samples}
-    return members, coverage.coverage(known, whole.overlap.names, members, **by)
+    return members, measure_coverage(known, whole.overlap.names, members, **by)
 
 
 def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:

@@ -1,8 +1,8 @@
 """Selection of a benchmark from a measured overlap matrix, and the studies around it.
 
 - `algorithm`: Algorithm 1 by maximum cliques, its threshold sweep, its stability under resampling
-- `benchmark`: benchmark.json and coverage.json, written and printed; the command select_noc.py
-- `coverage`: which corruptions outside a benchmark it covers, with p values
+- `benchmark`: benchmark.json and coverage.json, written and printed; the command select_noc.py. Which corruptions a
+  benchmark covers, with p values
 - `categories`: clusters of corruptions with similar overlaps
 - `nk_benchmarks`: random benchmarks of a chosen size and balance
 """

@@ -7,12 +7,11 @@ Is O = t allowed? Here yes; `strict` says no. Which set wins a tie? Here the one
 clipping at 0, then the first by name in alphabetical order.
 
 The sets are the maximum cliques of the graph that joins compatible pairs. A graph of n vertices is a list of n Python
-integers: bit j of `adjacent[i]` says that i and j may be together. Every search is exact. It branches in the order of
-a greedy colouring (Tomita and Seki, 2003): a clique takes at most one vertex of a colour class, so its size and the
-number of colours that are left bound the size that a branch can reach.
+integers: bit j of `adjacent[i]` says that i and j may be together. A search branches in the order of a greedy colouring
+(Tomita and Seki, 2003): a clique takes at most one vertex of a colour class, so the number of colours that are left
+bounds the size that a branch can reach.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,9 +25,7 @@ MAX_NODES = 1_000_000  # a few minutes; real studies need fewer than a thousand
 _CLAMP = 100.0
 _LISTED = 500  # sets listed in a resample, where only the winner matters
 _CHUNK = 100  # resamples that are compared at once
-_INFINITE = (
-    1 << 54
-)  # above the cost of all pairs of 60 vertices (each at most _CLAMP / RESOLUTION); 60 of it fit into int64
+_INFINITE = 1 << 54  # above the cost of all pairs of 60 vertices, each at most _CLAMP / RESOLUTION; 60 fit into int64
 
 
 @dataclass(frozen=True)
@@ -40,14 +37,11 @@ class Selection:
       mean_overlap: mean O over its pairs; 0 for a single member.
       mean_unclipped: mean unclipped O over its pairs, or None if it was not given.
       sets: all sets of the largest size, best first; at most `max_sets` of them.
-      complete: False if there are more sets than that. The winner is found all the same, by branch and bound over all
-        of them.
-      exact: False if that search gave up after `MAX_NODES` branches: no set is larger than the winner, but one of
-        smaller mean overlap may exist.
+      complete: False if there are more. The winner is found all the same, by branch and bound over all of them.
+      exact: False if that search gave up after `MAX_NODES` branches: a set of smaller mean overlap may exist.
       ties: the sets in `sets`, besides the winner, whose mean O equals the winner's (to 1e-10).
       dropped: candidates without a defined overlap, left out.
-      threshold: largest overlap that was allowed between two members.
-      strict: whether the overlap had to be below it.
+      threshold, strict: as `select` got them.
     """
 
     members: tuple[str, ...]
@@ -95,9 +89,6 @@ def select(
         if unclipped, within +-100.
       max_sets: how many of the largest sets are listed at most, >= 1.
 
-    Returns:
-      A `Selection`.
-
     Raises:
       ValueError: matrices that are not square, symmetric and as large as `names`; a threshold outside [0, 1]; NaN
         between two valid candidates; no valid candidate.
@@ -107,8 +98,6 @@ def select(
     free = matrix if unclipped is None else _matrix("unclipped overlap", unclipped, names)
     if not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
         raise ValueError(f"expected a threshold in [0, 1], found {threshold!r}")
-    if max_sets < 1:
-        raise ValueError(f"expected max_sets of at least 1, found {max_sets}")
     dropped = undefined(matrix)
     # Vertices in alphabetical order, so that the order of vertices is the last tie-break.
     kept = sorted((i for i in range(len(names)) if not dropped[i]), key=lambda i: names[i])
@@ -134,10 +123,8 @@ def select(
         return tuple(names[i] for i in sorted(kept[v] for v in bits(clique)))
 
     (first, *_), winner = keyed[0]
-    pairs = math.comb(size, 2)
-    members = [*bits(winner)]
-    upper = np.triu_indices(size, 1)
-    means = [float(values[np.ix_(members, members)][upper].mean()) if pairs else 0.0 for values in (matrix, free)]
+    members, upper = [*bits(winner)], np.triu_indices(size, 1)
+    means = [float(values[np.ix_(members, members)][upper].mean()) if size > 1 else 0.0 for values in (matrix, free)]
     return Selection(
         named(winner),
         means[0],
@@ -166,22 +153,15 @@ def sweep(
     thresholds: Iterable[float],
     strict: bool = False,
     unclipped: ArrayLike | None = None,
-    *,
-    max_sets: int = MAX_SETS,
 ) -> tuple[Selection, ...]:
     """Selects at each threshold. Size never shrinks as the threshold grows; the sets are not nested in general."""
-    return tuple(select(overlap, names, float(t), strict, unclipped, max_sets=max_sets) for t in thresholds)
+    return tuple(select(overlap, names, float(t), strict, unclipped) for t in thresholds)
 
 
 @dataclass(frozen=True)
 class Stability:
-    """How often resampled data select the same.
-
-    Attributes:
-      resamples: number of resamples in which a benchmark could be selected.
-      members: name -> fraction of resamples whose winner holds it, in the order of the input.
-      sets: (set, fraction of resamples that it wins), most frequent first.
-      sizes: size -> fraction of resamples.
+    """How often resampled data select the same: the number of resamples that have a benchmark; the fraction of them
+    whose winner holds each name; (set, fraction that it wins), most frequent first; and {size: fraction}.
     """
 
     resamples: int
@@ -193,15 +173,12 @@ class Stability:
 def stability(
     samples: ArrayLike, names: Sequence[str], threshold: float, strict: bool = False, unclipped: ArrayLike | None = None
 ) -> Stability:
-    """Repeats the selection on resampled overlaps.
-
-    The largest sets depend on which pairs are compatible alone, so they are listed once for each graph that occurs.
+    """Repeats the selection on resampled overlaps; the largest sets are listed once for each graph that occurs.
 
     Args:
       samples: overlaps [B, n, n] (`analysis.overlap.uncertainty`). Corruptions that are undefined in a resample are
         dropped there; a resample without any valid corruption is not counted.
-      names, threshold, strict: see `select`.
-      unclipped: the same resamples before the maximum with 0, or None.
+      names, threshold, strict: as of `select`; unclipped: the same resamples before the maximum with 0, or None.
     """
     names, samples = tuple(names), np.asarray(samples, float)
     if samples.ndim != 3 or not len(samples):
@@ -214,19 +191,21 @@ def stability(
     graphs = np.concatenate([joined.reshape(len(samples), -1), dropped], axis=1)
     _, group = np.unique(np.packbits(graphs, axis=1), axis=0, return_inverse=True)
     winners: list[tuple[str, ...]] = []
+
+    def selected(row):
+        return select(samples[row], names, threshold, strict, free[row], max_sets=_LISTED)
+
     for number in range(group.max() + 1):
         of_graph = np.flatnonzero((group.ravel() == number) & ~dropped.all(axis=1))
         for start in range(0, len(of_graph), _CHUNK):
             rows = of_graph[start : start + _CHUNK]
             if not start:
-                found = select(samples[rows[0]], names, threshold, strict, free[rows[0]], max_sets=_LISTED)
+                found = selected(rows[0])
                 sets = sorted(found.sets, key=sorted)
             if found.complete:
                 winners += [sets[k] for k in _cheapest(sets, names, samples[rows], free[rows])]
             else:
-                winners += [
-                    select(samples[row], names, threshold, strict, free[row], max_sets=_LISTED).members for row in rows
-                ]
+                winners += [selected(row).members for row in rows]
     if not winners:
         raise ValueError("expected a resample with a defined overlap, found none")
     total, sets = len(winners), Counter(winners)
@@ -317,10 +296,7 @@ def maximum_size(adjacent: Sequence[int]) -> int:
 
 
 def maximum_cliques(adjacent: Sequence[int], size: int, limit: int) -> tuple[list[int], bool]:
-    """Lists the cliques of `size` vertices, which must be the largest size: (bitmasks, whether these are all).
-
-    At most `limit` of them are listed.
-    """
+    """Lists at most `limit` cliques of `size` vertices, the largest size: (bitmasks, whether these are all)."""
     largest = []
 
     def search(clique, need, candidates):
@@ -346,12 +322,9 @@ def maximum_cliques(adjacent: Sequence[int], size: int, limit: int) -> tuple[lis
 def cheapest_clique(
     adjacent: Sequence[int], size: int, costs: Sequence[np.ndarray], start: Sequence[int], max_nodes: int
 ) -> tuple[int, bool]:
-    """Finds the clique of smallest cost by branch and bound.
+    """Finds the clique of smallest cost (`clique_keys`, unique) by branch and bound.
 
-    The cost of a clique is a tuple, compared in order: the sum of `costs[0]` over its pairs, the sum of `costs[1]`,
-      ...,
-    and last its vertices in increasing order, so that the cheapest is unique. A branch is cut when the lower bounds on
-    all sums (`_bounds`) compare above the best clique so far.
+    A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far.
 
     Args:
       adjacent: the graph.
@@ -361,7 +334,7 @@ def cheapest_clique(
       max_nodes: branches to look at before giving up on a proof.
 
     Returns:
-      (bitmask, exact): exact is False when the search gave up; the clique is then the cheapest one seen.
+      (bitmask, whether it is the cheapest of all: the search did not give up).
     """
     n = len(adjacent)
     joined = np.array([[mask >> j & 1 for j in range(n)] for mask in adjacent], bool).reshape(n, n)
@@ -386,9 +359,9 @@ def cheapest_clique(
         order = [v for group in lists for v in group]
         least, reach = _bounds(costs, linked, lists, order, need)
         total = tuple(s + b for s, b in zip(spent, least.tolist(), strict=True))
-        if total > best[:-1]:
-            return
-        if total == best[:-1] and _earliest(clique, lists, need) >= best[-1]:
+        # The second tuple: the vertices before which no completion comes.
+        earliest = tuple(sorted([*bits(clique), *sorted(min(group) for group in lists)[:need]]))
+        if (*total, earliest) >= best:
             return
         # A clique misses at most len(lists) - need classes, so it meets the smallest few:
         branching = sum(len(group) for group in lists[: len(lists) - need + 1])
@@ -407,8 +380,8 @@ def cheapest_clique(
 def _bounds(costs, linked, lists, order, need):
     """Bounds the cost of `need` more vertices from below: (bound [k], bound if v is taken [k, len(order)]), rounded up.
 
-    A vertex v costs its links to the chosen vertices and half of its links to the other new ones. The latter are at
-    least the `need - 1` smallest of its cheapest links into each colour class, of which at most one vertex is taken.
+    A vertex v costs its links to the chosen vertices and half of its links to the other new ones, at least the
+    `need - 1` smallest of its cheapest links into each colour class.
     """
     starts = np.cumsum([0] + [len(group) for group in lists[:-1]])
     block = costs[:, order][:, :, order]
@@ -426,16 +399,8 @@ def _bounds(costs, linked, lists, order, need):
     return -(-total // 2), -(-(doubled + others[:, None]) // 2)
 
 
-def _earliest(clique, lists, need):
-    """The tuple of vertices before which no completion comes."""
-    return tuple(sorted([*bits(clique), *sorted(min(group) for group in lists)[:need]]))
-
-
 def clique_keys(masks: Sequence[int], costs: Sequence[np.ndarray]) -> list[tuple]:
-    """Lists the key that each clique is compared by: (sum of each cost over its pairs, ..., its vertices).
-
-    Sums of the int64 arrays [n, n] with diagonal 0 are exact.
-    """
+    """Lists the key that each clique is compared by: (sum of each int64 cost [n, n] over its pairs, ..., vertices)."""
     members = [tuple(bits(clique)) for clique in masks]
     inside = np.zeros((len(masks), len(costs[0])), np.int64)
     for row, vertices in zip(inside, members, strict=True):

@@ -1,16 +1,33 @@
 """benchmark.json, the selection of Algorithm 1 from the overlaps of a study, and coverage.json, which candidates
 another benchmark covers; both printed, too.
+
+A corruption c is covered if it overlaps with a member m of the benchmark (Laugros et al., 2021: overlap 0 with all
+members means not covered). The overlap is measured with noise and clipped at 0, so "above 0" needs a test. With the
+unclipped overlap U, its standard error and a margin t (0: any overlap at all):
+
+    z[m] = (U[c,m] - t) / se[c,m]
+    covered        "U[c,m] <= t for every m" is rejected, because the largest z is too large
+    not covered    "U[c,m] > t for some m" is rejected, because every z is too small
+
+The largest of many z is large by chance. With resamples U*, its null distribution is the distribution of the largest
+(U*[c,m] - U[c,m]) / se, the max statistic (Westfall and Young, 1993), which accounts for all that the members share.
+Without resamples p is Bonferroni's, M times the smallest normal p of M members, valid under any dependence. "Not
+covered" claims something of every member, so the largest p of the members is valid without a correction
+(intersection-union test; Berger, 1982). Both p know only the noise in the standard errors or resamples; with one
+training per corruption, this is the noise of the test images.
 """
 
 import itertools
 import pathlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
-from analysis.overlap.balance import mean_overlap
 from analysis.overlap.measured import MeasuredOverlap
+from analysis.overlap.score import mean_overlap
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm, select
 from analysis.selection.algorithm import Selection, Stability
@@ -23,6 +40,13 @@ RULE = (
     "mean unclipped overlap, then names in alphabetical order"
 )
 _SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2)
+COVERED = "covered"
+NOT_SHOWN = "not shown to be covered"
+NOT_COVERED = "not covered"
+UNTESTED = "untested"
+UNDEFINED = "undefined"
+_INVALID = 0.05
+_LEAST_SE = 1e-12  # in place of 0: resamples that all agree
 
 
 def select_benchmark(
@@ -45,16 +69,13 @@ def select_benchmark(
 
     Args:
       measured: the overlaps.
-      out: file of the selection, benchmark.json.
-      threshold: largest overlap allowed between two members, in [0, 1].
-      strict: whether overlaps must be below the threshold, not equal.
+      out: file of the selection, benchmark.json; `kept`: it stays as it is, for a question about another benchmark.
+      threshold, strict: as of `algorithm.select`.
       sweep: whether to select at thresholds 0, .05, ... 1 too.
-      kept: whether `out` stays as it is: a question about another benchmark changes no selection.
       categories: whether to cluster the candidates into categories.
       coverage: a benchmark whose coverage of the other candidates is tested: a benchmark.json, names with commas
-        between them, or a name of `analysis.references.BENCHMARKS`, written to coverage.json beside `out`; None tests
-        none.
-      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside `out`; None draws none.
+        between them, or a name of `analysis.references.BENCHMARKS`, written to coverage.json beside `out`.
+      nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside `out`.
       nk_unbalanced: whether to add less balanced ones of the same size.
 
     Returns:
@@ -71,41 +92,7 @@ def select_benchmark(
 
     selection = select(overlap, names, threshold, strict, unclipped)
     near_threshold = None if se is None else _near_threshold(selection, names, overlap, se)
-    content = _selection_content(selection, near_threshold) | made_from
-    print(selection_text(selection, names, overlap, near_threshold))
-    if sweep:
-        swept = algorithm.sweep(overlap, names, _SWEEP, strict, unclipped)
-        content["sweep"] = [
-            {"threshold": s.threshold, "members": list(s.members), "mean_overlap": s.mean_overlap} for s in swept
-        ]
-        print(f"\n{sweep_text(swept)}")
-    if covering is not None:
-        from analysis.selection import coverage as covering_of
-
-        covered = covering_of.coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
-        print(f"\n{covering_of.text(covered, covering)}")
-        beside = out.with_name("coverage.json")
-        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
-        print(f"written to {beside}")
-    if categories or nk is not None:
-        from analysis.selection import categories as clusters
-
-        clustered = clusters.categories(overlap, names)
-        content["categories"] = [list(cluster) for cluster in clustered.clusters]
-        print(f"\n{clusters.text(clustered)}")
-        if nk is not None:
-            content["nk_file"] = _write_nk(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
-    if kept:
-        print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
-        return content
-    write_json(out, content)
-    print(f"\nwritten to {out}")
-    return content
-
-
-def _selection_content(selection, near_threshold):
-    """The part of benchmark.json on the selection itself."""
-    return {
+    content = {
         "members": list(selection.members),
         "threshold": selection.threshold,
         "strict": selection.strict,
@@ -120,7 +107,37 @@ def _selection_content(selection, near_threshold):
         "alternatives": [list(members) for members in selection.sets[1 : 1 + ALTERNATIVES]],
         "pairs_near_threshold": near_threshold,
         "dropped": list(selection.dropped),
+        **made_from,
     }
+    print(selection_text(selection, names, overlap, near_threshold))
+    if sweep:
+        swept = algorithm.sweep(overlap, names, _SWEEP, strict, unclipped)
+        content["sweep"] = [
+            {"threshold": s.threshold, "members": list(s.members), "mean_overlap": s.mean_overlap} for s in swept
+        ]
+        print(f"\n{sweep_text(swept)}")
+    if covering is not None:
+        covered = measure_coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
+        print(f"\n{coverage_text(covered, covering)}")
+        beside = out.with_name("coverage.json")
+        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
+        print(f"written to {beside}")
+    if categories or nk is not None:
+        from analysis.selection import categories as clusters
+
+        clustered = clusters.categories(overlap, names)
+        content["categories"] = [list(cluster) for cluster in clustered.clusters]
+        print(f"\n{clusters.text(clustered)}")
+        if nk is not None:
+            from analysis.selection import nk_benchmarks
+
+            content["nk_file"] = nk_benchmarks.write(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
+    if kept:
+        print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
+        return content
+    write_json(out, content)
+    print(f"\nwritten to {out}")
+    return content
 
 
 def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -141,56 +158,21 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
     return members
 
 
-def _write_nk(
-    out: pathlib.Path, clusters: Sequence[Sequence[str]], nk: str, unbalanced: bool, inputs: Mapping[str, str]
-) -> str:
-    """Draws and writes random benchmarks of n categories with k members each; returns the file's path."""
-    try:
-        n, k, number = (int(part) for part in nk.split(","))
-    except ValueError:
-        raise ValueError(f"expected --nk=n,k,N with three integers, found {nk!r}") from None
-    from analysis.selection import nk_benchmarks
-
-    drawn = nk_benchmarks.balanced(clusters, n, k, number)
-    content = {
-        "n": n,
-        "k": k,
-        "possible": nk_benchmarks.count_balanced(clusters, n, k),
-        "categories": clusters,
-        "benchmarks": drawn,
-        "inputs": inputs,
-    }
-    print(f"  ({n}, {k}) benchmarks: {number} of {content['possible']} that exist")
-    if unbalanced:
-        bins = nk_benchmarks.by_spread(nk_benchmarks.unbalanced(drawn, clusters), clusters)
-        content["unbalanced"] = {f"{std:.1f}": benchmarks for std, benchmarks in bins.items()}
-        print("  less balanced: " + (", ".join(f"{len(v)} of std {std:.1f}" for std, v in bins.items()) or "none"))
-    path = out.with_name(f"benchmarks_{n}_{k}.json")
-    write_json(path, content)
-    print(f"  written to {path}")
-    return str(path)
-
-
 def _near_threshold(selection, names, overlap, se):
     """Pairs of members whose overlap is within two standard errors of the threshold."""
-    pairs = []
-    for first, second in itertools.combinations(selection.members, 2):
-        i, j = names.index(first), names.index(second)
-        if abs(overlap[i, j] - selection.threshold) <= 2 * se[i, j]:
-            pairs.append({"pair": [first, second], "overlap": float(overlap[i, j]), "se": float(se[i, j])})
-    return pairs
+    pairs = [[*map(names.index, pair)] for pair in itertools.combinations(selection.members, 2)]
+    return [
+        {"pair": [names[i], names[j]], "overlap": float(overlap[i, j]), "se": float(se[i, j])}
+        for i, j in pairs
+        if abs(overlap[i, j] - selection.threshold) <= 2 * se[i, j]
+    ]
 
 
 def selection_text(
     selection: Selection, names: Sequence[str], overlap: np.ndarray, near_threshold: Sequence[dict] | None
 ) -> str:
-    """Lists the members of a selection with their mean and largest overlap, ties and pairs near the threshold.
-
-    Args:
-      selection: of `analysis.selection.select`.
-      names: of the matrix.
-      overlap: [n, n].
-      near_threshold: pairs as benchmark.json holds them ({"pair", "overlap", "se"}), or None.
+    """Lists the members of a selection with their mean and largest overlap [n, n] of `names`, ties, and pairs near the
+    threshold as benchmark.json holds them ({"pair", "overlap", "se"}).
     """
     index = [names.index(name) for name in selection.members]
     inside = overlap[np.ix_(index, index)]
@@ -236,3 +218,129 @@ def stability_text(stability: Stability, names: Sequence[str], members: Collecti
         percent = 100 * stability.members.get(name, 0)
         lines.append(f"  {percent:5.1f} %  {name}{'  (selected)' if name in members else ''}")
     return "\n".join(lines)
+
+
+class Coverage(NamedTuple):
+    """How a benchmark covers one corruption.
+
+    Attributes:
+      overlap, member: largest overlap with a member, clipped at 0, and that member; NaN and "" if undefined.
+      se: standard error of this overlap before clipping, or NaN.
+      p: p value of "no overlap above the margin with any member", corrected for their number; small means covered. It
+        rests on the largest z, which another member may have where the largest overlap is poorly measured.
+      p_uncovered: p value of "an overlap above the margin with some member"; small means not covered.
+      verdict: COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard errors; UNDEFINED
+        where the corruption or all members have no overlap.
+      members: number of members that were compared.
+    """
+
+    overlap: float
+    member: str
+    se: float
+    p: float
+    p_uncovered: float
+    verdict: str
+    members: int
+
+
+def measure_coverage(
+    unclipped: ArrayLike,
+    names: Sequence[str],
+    benchmark: Sequence[str],
+    *,
+    se: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
+    above: float = 0.0,
+    level: float = 0.05,
+) -> dict[str, Coverage]:
+    """Tests how a benchmark covers the corruptions outside it.
+
+    Args:
+      unclipped: overlap before the maximum with 0, [n, n], of a study that holds the benchmark and more (the clipped
+        one serves too where nothing is tested).
+      names: its n names.
+      benchmark: names of the benchmark's members, all in `names`.
+      se: standard errors of `unclipped`, [n, n]; p is then Bonferroni's. Where one is NaN, that corruption is not
+        tested.
+      samples: instead, resampled unclipped overlap [B, n, n] with B + 1 >= 1 / level (`analysis.overlap.uncertainty`);
+        p is then the max statistic's, at least 1 / (B + 1). Members that are undefined in more than 1 in 20 resamples
+        are left out; where one is undefined in a resample, that resample counts against either verdict.
+      above: margin t; a corruption is covered if its overlap with a member is above it.
+      level: significance level of both verdicts, in (0, .5).
+
+    Returns:
+      {name: `Coverage`} for the names outside the benchmark, in their order.
+
+    Raises:
+      ValueError: a member that is not in `names`, an empty benchmark, shapes that do not fit, too few resamples, a
+        level out of range, or both `se` and `samples`.
+    """
+    matrix, names, benchmark = np.asarray(unclipped, float), tuple(names), tuple(dict.fromkeys(benchmark))
+    n = len(names)
+    if matrix.shape != (n, n):
+        raise ValueError(f"expected an overlap matrix of {n} names, found shape {matrix.shape}")
+    unknown = [name for name in benchmark if name not in names]
+    if unknown or not benchmark:
+        raise ValueError(f"expected members among the {n} names of the matrix, found {unknown or benchmark}")
+    if not 0 < level < 0.5:
+        raise ValueError(f"expected a level in (0, .5), found {level}")
+    if se is not None and samples is not None:
+        raise ValueError("expected standard errors or resamples, found both")
+    se, samples = (None if values is None else np.asarray(values, float) for values in (se, samples))
+    if se is not None and se.shape != (n, n):
+        raise ValueError(f"expected standard errors of shape {(n, n)}, found {se.shape}")
+    if samples is not None and (samples.shape[1:] != (n, n) or len(samples) + 1 < 1 / level):
+        least = int(np.ceil(1 / level)) - 1
+        raise ValueError(f"expected at least {least} resamples of shape {(n, n)}, found {samples.shape}")
+    members, found = [names.index(name) for name in benchmark], {}
+    for i, name in enumerate(names):
+        if name not in benchmark:
+            of = (None if values is None else values[..., i, :][..., members] for values in (se, samples))
+            found[name] = _cover(matrix[i, members], benchmark, *of, above, level)
+    return found
+
+
+def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float = 0.0) -> str:
+    """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones last."""
+    order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
+    width = max(len(name) for name in ("corruption", *rows))
+    beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
+    title = (
+        f"coverage by a benchmark of {len(benchmark)} (overlap above {above:g}; p corrected for the number of members)"
+    )
+    header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
+    lines = [
+        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"
+        for name, row in ((name, rows[name]) for name in order)
+    ]
+    return "\n".join([title, header, *lines])
+
+
+def _cover(row, benchmark, se, samples, above, level):
+    usable = np.isfinite(row)
+    if samples is not None:
+        usable &= np.isnan(samples).mean(axis=0) <= _INVALID
+        if usable.any():
+            se = np.where(usable, np.nanstd(np.where(usable, samples, 0.0), axis=0), np.nan)
+    if not usable.any():
+        return Coverage(np.nan, "", np.nan, np.nan, np.nan, UNDEFINED, 0)
+    best = int(np.argmax(np.where(usable, row, -np.inf)))
+    largest_overlap = max(0.0, float(row[best])), benchmark[best]
+    if se is None or np.isnan(se[usable]).any():
+        return Coverage(*largest_overlap, np.nan, np.nan, np.nan, UNTESTED, int(usable.sum()))
+    spread = np.maximum(se[usable], _LEAST_SE)
+    z = (row[usable] - above) / spread
+    if samples is None:
+        p, p_uncovered = min(1.0, len(z) * float(ndtr(-z.max()))), float(ndtr(z.max()))
+    else:
+        null = (samples[:, usable] - row[usable]) / spread
+        largest = np.where(np.isnan(null), np.inf, null).max(axis=1)
+        p = _fraction(largest >= z.max())
+        p_uncovered = float(_fraction(np.isnan(null) | (null <= z)).max())
+    verdict = COVERED if p <= level else NOT_COVERED if p_uncovered <= level else NOT_SHOWN
+    return Coverage(*largest_overlap, float(se[best]), float(p), p_uncovered, verdict, len(z))
+
+
+def _fraction(exceeds):
+    """p value (1 + number) / (1 + B) over resamples, the first axis: never 0."""
+    return (1 + exceeds.sum(axis=0)) / (1 + len(exceeds))

@@ -9,10 +9,13 @@ version of its code has the functions that draw and substitute; here every choic
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from runtime.files import write_json
 
 Clusters = Sequence[Sequence[str]]  # names of the corruptions in each category
 _LISTED = 20_000
@@ -36,10 +39,8 @@ def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) 
 
     Args:
       clusters: categories, a sequence of tuples of names, each name once.
-      n: categories represented, >= 1.
-      k: corruptions from each, >= 1.
-      number: benchmarks, >= 1.
-      seed: of the draws.
+      n, k: categories represented, and corruptions from each, >= 1.
+      number: benchmarks, >= 1; `seed`: of the draws.
 
     Returns:
       `number` tuples of n k names in alphabetical order, in the order in which they were drawn.
@@ -79,10 +80,8 @@ def unbalanced(
     enters must have as many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
 
     Args:
-      benchmarks: tuples of names, as from `balanced`.
-      clusters: the categories, which hold all names.
-      copies: of each benchmark, >= 1: every copy takes its own way.
-      seed: of the draws.
+      benchmarks, clusters: as of `balanced`; the categories hold all names.
+      copies: of each benchmark, >= 1: every copy takes its own way; `seed`: of the draws.
 
     Returns:
       Tuples of names in alphabetical order, without those started from, in the order of the sweeps.
@@ -126,6 +125,32 @@ def by_spread(
     rounded = np.round(spread(representation(benchmarks, clusters)), 1)
     bins = {float(value): np.flatnonzero(rounded == value) for value in np.unique(rounded)}
     return {value: tuple(benchmarks[i] for i in rows) for value, rows in bins.items() if len(rows) > more_than}
+
+
+def write(out: pathlib.Path, clusters: Clusters, nk: str, less_balanced: bool, inputs: Mapping[str, str]) -> str:
+    """Draws and writes random benchmarks of n categories with k members each; returns the file's path."""
+    try:
+        n, k, number = (int(part) for part in nk.split(","))
+    except ValueError:
+        raise ValueError(f"expected --nk=n,k,N with three integers, found {nk!r}") from None
+    drawn = balanced(clusters, n, k, number)
+    content = {
+        "n": n,
+        "k": k,
+        "possible": count_balanced(clusters, n, k),
+        "categories": clusters,
+        "benchmarks": drawn,
+        "inputs": inputs,
+    }
+    print(f"  ({n}, {k}) benchmarks: {number} of {content['possible']} that exist")
+    if less_balanced:
+        bins = by_spread(unbalanced(drawn, clusters), clusters)
+        content["unbalanced"] = {f"{std:.1f}": benchmarks for std, benchmarks in bins.items()}
+        print("  less balanced: " + (", ".join(f"{len(v)} of std {std:.1f}" for std, v in bins.items()) or "none"))
+    path = out.with_name(f"benchmarks_{n}_{k}.json")
+    write_json(path, content)
+    print(f"  written to {path}")
+    return str(path)
 
 
 def _draw(eligible, n, k, number, rng):

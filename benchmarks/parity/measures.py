@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 from tqdm import tqdm
 
 import corruptions
-from analysis.scene import scene
+from analysis import gallery
 from benchmarks import timing
 from corruptions.batch import from_float, to_float
 from evaluation import correctness, trained_models
@@ -37,7 +37,7 @@ def difference(ours, expected):
 def pixels(names, table):
     """Compares our 8-bit results with the float64 definitions under our draws: {name: difference per severity}."""
     side = references.SIDES[table]
-    images = [scene(side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
+    images = [gallery.photograph("", side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
     return {name: _pixels_of(name, table, images) for name in tqdm(names, desc=f"pixels, {table}", dynamic_ncols=True)}
 
 

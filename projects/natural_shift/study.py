@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis import frames
-from analysis.rounding import fixed, percent
+from analysis.frames import fixed, percent
 from analysis.selection.nk_benchmarks import Clusters
 from analysis.tables import CLEAN, NATURAL
 from projects.natural_shift import prediction

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import frames
-from analysis.rounding import fixed, with_error
+from analysis.frames import fixed, with_error
 
 BEST = 5
 FILE = "flips.csv"

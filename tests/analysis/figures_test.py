@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 from scipy.cluster import hierarchy
 
-from analysis import figures, heatmaps
+from analysis import figures
 from analysis.figures import Panel, Part
 from analysis.selection import algorithm
 from tests.analysis import published
@@ -28,15 +28,8 @@ def labels(axes):
     return [t.get_text() for t in axes.get_yticklabels()]
 
 
-def luminance(rgba):
-    """Relative luminance of sRGB (WCAG)."""
-    rgb = np.asarray(rgba)[..., :3]
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
 def test_heatmap_prints_every_value_and_greys_the_diagonal():
-    axes = heatmaps.heatmap(FIGURE3, IMAGENET_C).axes[0]
+    axes = figures.heatmap(FIGURE3, IMAGENET_C).axes[0]
     assert [t.get_text() for t in axes.get_xticklabels()] == labels(axes) == list(IMAGENET_C)
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
     np.testing.assert_array_equal(printed, FIGURE3)
@@ -47,9 +40,11 @@ def test_heatmap_prints_every_value_and_greys_the_diagonal():
 
 def test_heatmap_text_is_readable_on_every_colour():
     values = np.linspace(0, 1, 100).reshape(10, 10)
-    axes = heatmaps.heatmap(values, [str(i) for i in range(10)]).axes[0]
+    axes = figures.heatmap(values, [str(i) for i in range(10)]).axes[0]
     mesh = axes.collections[0]
-    back = luminance(mesh.cmap(mesh.norm(values)))
+    rgb = mesh.cmap(mesh.norm(values))[..., :3]
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    back = linear @ [0.2126, 0.7152, 0.0722]  # relative luminance of sRGB (WCAG)
     fore = np.array([0.0 if t.get_color() == "black" else 1.0 for t in axes.texts[:100]]).reshape(10, 10)
     contrast = (np.maximum(back, fore) + 0.05) / (np.minimum(back, fore) + 0.05)
     assert contrast[~np.eye(10, dtype=bool)].min() > 4.5
@@ -59,7 +54,7 @@ def test_heatmap_marks_flags_and_hatches_what_is_undefined():
     matrix = FIGURE3[:4, :4].copy()
     matrix[2] = matrix[:, 2] = np.nan
     flags = ("", "weak", "invalid", "")
-    axes = heatmaps.heatmap(matrix, "abcd", flags=flags, title="Title", provenance="rev 123", se=matrix / 10).axes[0]
+    axes = figures.heatmap(matrix, "abcd", flags=flags, title="Title", provenance="rev 123", se=matrix / 10).axes[0]
     assert labels(axes) == ["a", "b *", "c !", "d"]
     hatched = sorted(p.get_xy() for p in axes.patches if p.get_hatch() is not None)
     assert hatched == [(0, 2), (1, 2), (2, 0), (2, 1), (2, 3), (3, 2)]
@@ -71,43 +66,43 @@ def test_heatmap_marks_flags_and_hatches_what_is_undefined():
 def test_heatmap_hatches_what_is_hardly_known():
     se = np.full((4, 4), 0.1)
     se[0, 1] = se[1, 0] = 0.8
-    axes = heatmaps.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
+    axes = figures.heatmap(FIGURE3[:4, :4], "abcd", se=se).axes[0]
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch() is not None]
     assert sorted(hatched) == [(0, 1), (1, 0)]
     assert "hatched colour: standard error above 0.25" in texts(axes) and "1\n±.8" in texts(axes)
 
 
-@pytest.mark.parametrize("scale", [heatmaps.OVERLAP, heatmaps.TRANSFER])
+@pytest.mark.parametrize("scale", [figures.OVERLAP, figures.TRANSFER])
 def test_a_pair_with_a_weak_gain_prints_no_number_and_has_no_colour(scale):
     """Either gain may be the weak one of an overlap; of a transfer it is the gain of the column."""
-    directed = scale is heatmaps.TRANSFER
+    directed = scale is figures.TRANSFER
     values, se = np.full((3, 3), 0.5), np.full((3, 3), 0.06)
     values[1], values[:, 1], se[1], se[:, 1] = 48.0, -48.0, 271.0, 271.0
     np.fill_diagonal(values, 1)
     flags = ("", "weak", "")
-    axes = heatmaps.heatmap(values, "abc", flags=flags, se=se, scale=scale).axes[0]
+    axes = figures.heatmap(values, "abc", flags=flags, se=se, scale=scale).axes[0]
     printed = np.array(texts(axes)[:9]).reshape(3, 3)
     weak = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]] if directed else [[0, 1, 0], [1, 0, 1], [0, 1, 0]], bool)
     np.testing.assert_array_equal(printed == "weak", weak)
-    np.testing.assert_array_equal(heatmaps.weak_pairs(flags, directed), weak)
+    np.testing.assert_array_equal(figures.weak_pairs(flags, directed), weak)
     mask = np.ma.getmaskarray(axes.collections[0].get_array().reshape(3, 3))
     np.testing.assert_array_equal(mask, weak | np.eye(3, dtype=bool))
     assert printed[0, 2] == printed[2, 0] == ".50\n±.06"
     if not directed:
         assert not any("271" in text or "48" in text for text in texts(axes))
-        np.testing.assert_array_equal(heatmaps.cluster_tree(values, flags)[:, 2], [0.5, 1])
+        np.testing.assert_array_equal(figures.cluster_tree(values, flags)[:, 2], [0.5, 1])
 
 
 def test_clustering_brings_families_together():
     order = np.random.default_rng(0).permutation(15)
     names = [IMAGENET_C[i] for i in order]
-    found = heatmaps.cluster_order(FIGURE3[np.ix_(order, order)])
+    found = figures.cluster_order(FIGURE3[np.ix_(order, order)])
     assert sorted(found) == list(range(15))
     position = {names[i]: k for k, i in enumerate(found)}
     for family in (IMAGENET_C[:3], IMAGENET_C[3:7]):
         places = sorted(position[name] for name in family)
         assert places[-1] - places[0] == len(family) - 1, family
-    axes = heatmaps.heatmap(FIGURE3[np.ix_(order, order)], names, tree=True).axes[0]
+    axes = figures.heatmap(FIGURE3[np.ix_(order, order)], names, tree=True).axes[0]
     assert labels(axes) == [names[i] for i in found]
     printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
     index = [IMAGENET_C.index(name) for name in labels(axes)]
@@ -115,8 +110,8 @@ def test_clustering_brings_families_together():
 
 
 def test_branches_join_at_the_mean_overlap_of_their_members_beside_their_rows():
-    axes = heatmaps.heatmap(FIGURE3, IMAGENET_C, tree=True).axes[0]
-    tree, (beside,) = heatmaps.cluster_tree(FIGURE3), axes.child_axes
+    axes = figures.heatmap(FIGURE3, IMAGENET_C, tree=True).axes[0]
+    tree, (beside,) = figures.cluster_tree(FIGURE3), axes.child_axes
     assert labels(axes) == [IMAGENET_C[k] for k in hierarchy.leaves_list(tree)]
     distance, groups = 1 - FIGURE3, {k: [k] for k in range(15)}
     for step, (a, b, height, _) in enumerate(tree):
@@ -125,12 +120,12 @@ def test_branches_join_at_the_mean_overlap_of_their_members_beside_their_rows():
     np.testing.assert_allclose(sorted(line.get_xdata()[1] for line in beside.lines), sorted(1 - tree[:, 2]), atol=1e-12)
     leaves = sorted(y for line in beside.lines for x, y in zip(line.get_xdata(), line.get_ydata()) if x == 1)
     np.testing.assert_allclose(leaves, np.arange(15) + 0.5)
-    assert not heatmaps.heatmap(FIGURE3[:2, :2], IMAGENET_C[:2], tree=True).axes[0].child_axes
+    assert not figures.heatmap(FIGURE3[:2, :2], IMAGENET_C[:2], tree=True).axes[0].child_axes
 
 
 def test_transfer_keeps_direction_and_sign():
     transfer = np.array([[1, -0.4, 0.2], [0.7, 1, np.nan], [2.5, 0.1, 1]])
-    axes = heatmaps.heatmap(transfer, "abc", order=[2, 0, 1], scale=heatmaps.TRANSFER).axes[0]
+    axes = figures.heatmap(transfer, "abc", order=[2, 0, 1], scale=figures.TRANSFER).axes[0]
     assert labels(axes) == ["c", "a", "b"]
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("trained with", "tested on")
     printed = {t.get_position(): t.get_text().replace("\N{MINUS SIGN}", "-") for t in axes.texts}
@@ -142,7 +137,7 @@ def test_transfer_keeps_direction_and_sign():
 
 
 def test_large_matrices_are_drawn_without_numbers():
-    assert not heatmaps.heatmap(np.eye(31), [f"c{k}" for k in range(31)], se=np.eye(31)).axes[0].texts
+    assert not figures.heatmap(np.eye(31), [f"c{k}" for k in range(31)], se=np.eye(31)).axes[0].texts
 
 
 def test_bars_are_sorted_and_members_marked():
@@ -153,10 +148,7 @@ def test_bars_are_sorted_and_members_marked():
     assert labels(first) == ["b", "d", "a", "c"] and list(order) == [1, 3, 0, 2]
     assert [bar.get_width() for bar in first.patches][:3] == [100, 50, 20]
     np.testing.assert_array_equal([bar.get_width() for bar in second.patches], shares[::-1][order])
-    assert [to_hex(bar.get_facecolor()) for bar in first.patches] == [
-        figures.ORANGE.lower(),
-        *[figures.BLUE.lower()] * 3,
-    ]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in first.patches] == [figures.ORANGE, *[figures.BLUE] * 3]
     assert texts(first) == ["100 %", "50 %", "20 %", "weak", "p", "a note"] and first.get_xlim()[1] == 100
 
 
@@ -172,7 +164,7 @@ def test_sweep_shows_sizes_and_means_of_its_selections_or_others():
 
 
 def test_parts_of_an_svg_lie_over_what_they_name():
-    first, second = (heatmaps.heatmap(FIGURE3[:3, :3], ("a", "<b>", "c"), tree=True) for _ in range(2))
+    first, second = (figures.heatmap(FIGURE3[:3, :3], ("a", "<b>", "c"), tree=True) for _ in range(2))
     parts = [Part(x, y, 1, 1, f"{y} <{x}>") for y in range(3) for x in range(3)]
     text = figures.svg(first, parts)
     root = ElementTree.fromstring(text)
@@ -189,7 +181,7 @@ def test_parts_of_an_svg_lie_over_what_they_name():
 
 def test_files_are_real_pictures_and_reproducible(tmp_path):
     for folder in ("one", "two"):
-        figure = heatmaps.heatmap(np.eye(8), NOC, flags=("weak",) * 8, provenance="a line")
+        figure = figures.heatmap(np.eye(8), NOC, flags=("weak",) * 8, provenance="a line")
         paths = figures.save(figure, tmp_path / folder / "overlap")
         assert [p.name for p in paths] == ["overlap.png", "overlap.pdf"]
     picture = matplotlib.image.imread(io.BytesIO((tmp_path / "one" / "overlap.png").read_bytes()))
@@ -216,8 +208,8 @@ def test_a_crash_keeps_the_old_picture(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: heatmaps.heatmap(np.eye(3), "ab"), "matrix of 2 names"),
-        (lambda: heatmaps.heatmap(np.eye(2), "ab", flags=("", "odd")), "2 flags"),
+        (lambda: figures.heatmap(np.eye(3), "ab"), "matrix of 2 names"),
+        (lambda: figures.heatmap(np.eye(2), "ab", flags=("", "odd")), "2 flags"),
         (lambda: figures.bars("ab", [Panel("mCE", [1])]), "one value for each of 2 names"),
         (lambda: figures.threshold_sweep([]), "at least one selection"),
     ],

@@ -5,29 +5,20 @@ import pytest
 from PIL import Image
 
 import corruptions
+import data
 from analysis import gallery
-from analysis.scene import scene
-
-
-def test_the_scene_has_what_corruptions_act_upon():
-    image = scene(96)
-    assert image.shape == (96, 96, 3) and image.dtype == np.uint8
-    np.testing.assert_array_equal(image, scene(96))
-    assert image.min() < 40 and image.max() > 240
-    spread = image.max(-1).astype(int) - image.min(-1)
-    assert (spread > 100).mean() > 0.05 and (spread < 20).mean() > 0.05  # saturated colours and greys
 
 
 @pytest.mark.parametrize("name", ["imagenet_c/contrast", "noc/border"])
 def test_a_row_gets_stronger_from_left_to_right(name):
-    image = scene(32)
+    image = gallery.photograph("", 32)
     row = gallery.corrupted(name, image, corruptions.severities(name)).astype(int)
     change = np.abs(row - image).mean((1, 2, 3))
     assert len(row) == 5 and np.all(np.diff(change) > 0)
 
 
 def test_grid_holds_the_clean_picture_and_every_cell():
-    image = scene(32)
+    image = gallery.photograph("", 32)
     names = ["imagenet_c/contrast", "imagenet_c/saturate"]
     rows = [np.stack([np.full_like(image, 40 * k + 80 * i) for k in range(5)]) for i in range(2)]
     sheet = np.asarray(gallery.grid(names, range(1, 6), rows, image, 32, 10**6))
@@ -41,7 +32,7 @@ def test_grid_holds_the_clean_picture_and_every_cell():
 
 
 def test_mosaic_holds_the_clean_picture_and_one_of_each():
-    image = scene(32)
+    image = gallery.photograph("", 32)
     names = [f"cbar/name_{k}" for k in range(8)]
     pictures = [np.full_like(image, 10 + 20 * k) for k in range(8)]
     sheet = np.asarray(gallery.mosaic(names, pictures, image, 32, 10**6))
@@ -81,3 +72,28 @@ def test_command_writes_a_png(tmp_path, capsys, monkeypatch):
         gallery.main(["--benchmark=imagenet_c", f"--out={out}", "--size=32", "--cell=32", *more])
         assert Image.open(io.BytesIO(out.read_bytes())).format == "PNG"
         assert "2 corruptions of imagenet_c" in capsys.readouterr().out
+
+
+def test_samples_follow_the_range_of_the_study():
+    image = gallery.test_image({"name": "shapes", "image_size": 32, "placement": "auto", "data_dir": ""})
+    for name, options in (("noc/border", {}), ("imagenet_c/contrast", {"range": [1.5, 4.0]})):
+        pictures = np.concatenate([image[None], gallery.corrupted_in_range(name, image, options)]).astype(int)
+        change = np.abs(pictures - image).mean((1, 2, 3))
+        assert len(pictures) == 6 and np.all(np.diff(change) > 0)
+    published = gallery.corrupted_in_range("imagenet_c/contrast", image, {}).astype(int)
+    assert published.std() != pictures[1:].std()
+    np.testing.assert_allclose(pictures[5], published[3], atol=1)  # level 4 is the severe end of the range
+
+
+def test_the_image_is_a_test_image_of_the_study():
+    image = gallery.test_image({"name": "shapes", "seed": 3, "test_limit": 50})
+    images = data.load("shapes", seed=3, test_limit=50, train_limit=1).test.images
+    assert any(np.array_equal(image, other) for other in np.asarray(images))
+
+
+def test_a_corruption_that_is_not_known_has_no_row():
+    config = {"dataset": {"name": "shapes"}}
+    both, caption = gallery.draw_samples(("noc/border", "x/unknown"), config)
+    alone, _ = gallery.draw_samples(("noc/border",), config)
+    np.testing.assert_array_equal(np.asarray(both), np.asarray(alone))
+    assert caption.startswith("a test image of shapes, 32\N{MULTIPLICATION SIGN}32 pixels")

@@ -19,6 +19,7 @@ from training.ranges import read_ranges
 from training.sections import TrainSettings
 
 NUMBER = 64
+STEPS = ("pixels", "degrees", "steps (grey levels - 1)", "marks", "discs", "lozenges", "ratio of sides")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -137,19 +138,9 @@ def test_the_ranges_that_are_shipped():
     for name, entry in content["corruptions"].items():
         evaluated = dict(map(tuple, entry["evaluations"]))
         assert [evaluated[v] for v in entry["range"]] == entry["robustness"], name
-        if entry["unit"] not in (
-            "pixels",
-            "degrees",
-            "steps (grey levels - 1)",
-            "marks",
-            "discs",
-            "lozenges",
-            "ratio of sides",
-        ):
-            reached = [
-                abs(r - t) < 0.005 or capped for r, t, capped in zip(entry["robustness"], (0.95, 0.5), entry["capped"])
-            ]
-            assert all(reached), name
+        if entry["unit"] not in STEPS:
+            ends = zip(entry["robustness"], (0.95, 0.5), entry["capped"])
+            assert all(abs(r - t) < 0.005 or capped for r, t, capped in ends), name
 
 
 def test_what_is_no_ranges_file(tmp_path):

@@ -1,6 +1,4 @@
-"""tools.check names every file that is damaged, edited or stale, and what to run; a good folder
-passes.
-"""
+"""tools.check names every file that is damaged, edited or stale, and what to run; a good folder passes."""
 
 import json
 import shutil

@@ -162,13 +162,6 @@ def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, mo
     assert not list((folder / "msd" / "unfinished").iterdir())
 
 
-def test_the_papers_size():
-    asked = configs.msd.get_config("paper").msd
-    assert asked.transforms == 100_000 and asked.images == asked.draws == 100
-    assert len(features.find(asked.schemes)) == 512 + 3
-    assert configs.msd.get_config().msd.transforms == configs.msd.get_config("shapes").msd.transforms == 1000
-
-
 @pytest.mark.parametrize("prefix", ["", "standard+bn="])  # trained with the scheme, or adapted to it by tools.adapt
 def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, capsys, prefix):
     trained, rows = measured
@@ -213,11 +206,7 @@ def test_the_command_gives_the_same_on_all_cores_and_refuses_what_is_wrong(measu
     ("changed", "error", "message"),
     [
         ({"transforms": 31}, workdirs.WorkdirError, "transforms: stored 30, asked 31"),
-        (
-            {"images": IMAGES + 1, "out": "b"},
-            ValueError,
-            "expected at most 40 images, as many as there are to train on, found 41",
-        ),
+        ({"images": IMAGES + 1, "out": "b"}, ValueError, "expected at most 40 images, as many as .*, found 41"),
         ({"model": "noc/hue", "out": "b"}, ValueError, "among standard seed 0, found noc/hue seed 0"),
         ({"draws": 0}, ValueError, "config.msd.draws of at least 1"),
         ({"halves": 1}, ValueError, "a single half has no spread"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from analysis import heatmaps
+from analysis import answers, figures
 from analysis.report import charts, inputs
 from analysis.report.document import document
 from tests.tools import report_studies
@@ -18,9 +18,7 @@ from tests.tools.report_pages import BROWSERS, NAMES, NUMBER, Page, browse, find
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """page, options -> output; tests that need it are skipped, visibly, where there is no
-    browser.
-    """
+    """page, options -> output; tests that need it are skipped, visibly, where there is no browser."""
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
@@ -109,7 +107,7 @@ def test_the_order_can_be_changed_and_every_value_stays_with_its_pair(browser, s
     assert [("hidden" in e, e["data-order"]) for e in drawings] == [(True, "clusters"), (False, "alphabetical")] * 2
     full = dict(zip(inputs.short_names(NAMES), NAMES))
     overlap = inputs.read(study.parent).overlap.overlap
-    orders = (heatmaps.cluster_order(overlap), np.argsort(inputs.short_names(NAMES)))
+    orders = (figures.cluster_order(overlap), np.argsort(inputs.short_names(NAMES)))
     assert [full[label] for label in sorted(full)] == [NAMES[k] for k in orders[1]]
     for name in ("overlap", "transfer"):
         for number, order in enumerate(orders):
@@ -129,8 +127,8 @@ def test_a_picture_of_the_page_shows_the_matrix(browser, study, tmp_path):
     assert (pixels.max(-1) < 80).mean() > 0.005
     assert (pixels[:, 700:] < 255).any(-1).mean() > 0.05  # the right half is used
     found, off = inputs.read(study.parent).overlap, ~np.eye(len(NAMES), dtype=bool)
-    for matrix, scale in ((found.overlap, heatmaps.OVERLAP), (-found.transfer, heatmaps.TRANSFER)):
-        value = matrix.flat[np.argmax(np.where(off, matrix, -9))] * (1 if scale is heatmaps.OVERLAP else -1)
+    for matrix, scale in ((found.overlap, figures.OVERLAP), (-found.transfer, figures.TRANSFER)):
+        value = matrix.flat[np.argmax(np.where(off, matrix, -9))] * (1 if scale is figures.OVERLAP else -1)
         share = (np.clip(value, scale.low, scale.high) - scale.low) / (scale.high - scale.low)
         colour = np.round(255 * np.array(matplotlib.colormaps[scale.colours](share)[:3]))
         assert (np.abs(pixels - colour).max(-1) <= 1).sum() > 400, (scale, colour)
@@ -151,10 +149,9 @@ def test_numbers_on_the_page_are_those_of_the_answers(rendered, study):
     """Against the definitions of R, G, T and O."""
     made = inputs.read(study.parent)
     answered = made.whole.overlap
-    accuracy = {
-        name: answered.robustness[k] * answered.clean_accuracy[k] for k, name in enumerate(("standard", *NAMES))
-    }
-    r = np.array([accuracy[name] for name in ("standard", *NAMES)]) / answered.clean_accuracy[:, None]
+    bits, _ = answers.read(study.parent).study(NAMES)
+    accuracy = bits[0].mean(-1)
+    r = accuracy[:, 1:] / accuracy[:, :1]
     gain = np.diag(r[1:]) - r[0]
     transfer = (r[1:] - r[0]) / gain
     titles = {title.split(":")[0]: title for *_, title in rendered.titles("overlap")}
@@ -163,9 +160,8 @@ def test_numbers_on_the_page_are_those_of_the_answers(rendered, study):
         shown = re.search(rf": O = {NUMBER} ± {NUMBER}, unclipped {NUMBER} ", title).groups()
         assert all(map(shows, shown, (max(free, 0), made.errors.overlap[i, j], free))), title
         for a, b in ((i, j), (j, i)):
-            assert shows(
-                re.search(rf"T {re.escape(NAMES[a])} \S {re.escape(NAMES[b])} = {NUMBER}", title)[1], transfer[a, b]
-            )
+            number = re.search(rf"T {re.escape(NAMES[a])} \S {re.escape(NAMES[b])} = {NUMBER}", title)[1]
+            assert shows(number, transfer[a, b])
     ((_, standard, *lines),) = rendered.rows(class_="models")
     for k, (model, *cells) in enumerate((standard, *lines)):
         numbers = [re.fullmatch(rf"{NUMBER} ± {NUMBER}", cell).groups() for cell in cells if "±" in cell]

@@ -16,19 +16,9 @@ def find_browser():
 
 def browse(found, profile, page, *options):
     """What headless Chromium, without a network, prints for a page."""
-    command = [
-        found,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--user-data-dir={profile}",
-        "--virtual-time-budget=5000",
-        *options,
-        page.as_uri(),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=5000"]
+    flags += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}", *options, page.as_uri()]
+    return subprocess.run([found, *flags], capture_output=True, text=True, check=True, timeout=200).stdout
 
 
 def plain(text):

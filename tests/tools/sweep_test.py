@@ -18,7 +18,7 @@ from runtime.files import DamagedFileError
 from runtime.settings import SettingsError, WorkdirError
 from tests import processes
 from tests.pages import ROOT, commands, section_of
-from tests.tools import tables_errors_test as table_test
+from tests.tools import tables_test as table_test
 from tests.training import tiny
 from tools import sweep
 from training import cli
@@ -236,10 +236,8 @@ def test_seeds_under_other_conditions_are_labelled(tmp_path):
     held = table_test.conditions()
     (name, *_) = held.corruptions
     held.corruptions[name] = held.corruptions[name] | {"range": [0, 1]}
-    apart = [
-        table_test.write(tmp_path / "seed=0", 0.2, seeds=(0,)),
-        table_test.write(tmp_path / "seed=1", 0.2, seeds=(1,), held=held),
-    ]
+    others = {"seeds": (1,), "held": held}
+    apart = [table_test.write(tmp_path / "seed=0", 0.2), table_test.write(tmp_path / "seed=1", 0.2, **others)]
     caption = sweep.sweep_table({"rate=1": apart}).caption
     (note,) = [sentence for sentence in caption if "other conditions" in sentence]
     assert note.startswith("rate=1/seed=1 was measured under other conditions than rate=1/seed=0: ")

@@ -1,9 +1,7 @@
 """Means over sets of corruptions: the published table of two halves of a benchmark, and the command."""
 
 import json
-import pathlib
 import shutil
-import subprocess
 import sys
 import types
 
@@ -14,15 +12,15 @@ import pytest
 from analysis.errors import joint, sets
 from analysis.errors.reference import Conditions, of_corruption
 from analysis.errors.sets import set_means
-from analysis.overlap.balance import split_by_overlap
+from analysis.overlap.score import split_by_overlap
 from analysis.tables import Count
+from tests import processes
 from tests.analysis import published
 from tests.analysis.made_up import write_answers
 from tests.analysis.overlap.matrices import write_overlap
 from tests.analysis.published import IMAGENET_C, NOC
 from tools import tables as command
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 # S1 Table 1: raw mean CE of Set1 and Set2, with the gains over Standard, and relative CE of border and obstruction.
 S1_TABLE1 = {
     "standard": (81, 73, 0, 0, 53, 63),
@@ -70,22 +68,18 @@ def test_missing_values_are_refused():
         set_means(values(standard={"a": 1}), {"s": ["a", "b"]})
 
 
-COUNTS = [
-    Count(model, seed, corruption, severity, correct, 100)
-    for model, seed, corruption, severity, correct in (
-        ("standard", 0, "clean", 0, 90),
-        ("standard", 0, "noc/blur", 1, 60),
-        ("standard", 0, "noc/blur", 2, 40),
-        ("standard", 0, "noc/rain", 1, 50),
-        ("standard", 0, "noc/hue", 1, 80),
-        ("other", 0, "noc/blur", 1, 70),
-        ("other", 1, "noc/blur", 1, 90),
-        ("other", 0, "noc/rain", 1, 70),
-        ("other", 0, "noc/hue", 1, 75),
-    )
-]
-
-
+OF_MODELS = {
+    ("standard", 0): {
+        ("clean", 0): 90,
+        ("noc/blur", 1): 60,
+        ("noc/blur", 2): 40,
+        ("noc/rain", 1): 50,
+        ("noc/hue", 1): 80,
+    },
+    ("other", 0): {("noc/blur", 1): 70, ("noc/rain", 1): 70, ("noc/hue", 1): 75},
+    ("other", 1): {("noc/blur", 1): 90},
+}
+COUNTS = [Count(*model, *cell, correct, 100) for model, of in OF_MODELS.items() for cell, correct in of.items()]
 ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
 SHAPE, NUMBER = (224, 224, 3), 10_000
 
@@ -136,16 +130,8 @@ def test_the_command_prints_s1_table_1(robust, capsys):
     text = capsys.readouterr().out
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     head, rows = lines[0], {line[0]: list(map(float, line[1:])) for line in lines[1:]}
-    columns = [
-        "model",
-        "Set1",
-        "Set1 gain",
-        "Set2",
-        "Set2 gain",
-        "noc/border, relative CE",
-        "noc/obstruction, relative CE",
-    ]
-    assert head == columns and "Raw CE" in text
+    columns = ["model", "Set1", "Set1 gain", "Set2", "Set2 gain"]
+    assert head == [*columns, "noc/border, relative CE", "noc/obstruction, relative CE"] and "Raw CE" in text
     alexnet = rows.pop("alexnet")
     assert alexnet[::2] == pytest.approx([100, 100, 100], abs=0.05) and alexnet[5] == pytest.approx(100, abs=0.05)
     assert list(rows) == sorted(S1_TABLE1)
@@ -186,13 +172,12 @@ def test_the_command_prints_and_writes_the_table(tmp_path):
     clean = [Count("other", seed, "clean", 0, 90, 100) for seed in (0, 1)]
     write_answers(tmp_path / "work", [*COUNTS, *clean], Conditions("shapes", 10, (32, 32, 3), "none", {}))
     flags = [str(tmp_path / "work"), "--table=sets", f"--overlap={tmp_path}/overlap.csv", "--size=2"]
-    run = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 100}
-    done = subprocess.run([sys.executable, "-m", "tools.tables", *flags], **run)
+    done = processes.run([sys.executable, "-m", "tools.tables", *flags])
     assert done.returncode == 0, done.stderr
     assert "Set1: noc/blur, noc/rain" in done.stdout and "| other | 25.0 | +25.0 | 25.0 | -5.0 |" in done.stdout
     content = json.loads((tmp_path / "set_means.json").read_text())
     assert content["means"]["other"]["Set1"] == {"mean": 25.0, "gain": 25.0} and len(content["inputs"]) == 1
-    done = subprocess.run([sys.executable, "-m", "tools.tables", *flags[:3], "--size=3"], **run)
+    done = processes.run([sys.executable, "-m", "tools.tables", *flags[:3], "--size=3"])
     assert done.returncode == 1 and "size in 1..2" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -1,11 +1,12 @@
-"""errors.csv and errors_summary.csv against errors computed one answer at a time."""
+"""errors.csv and errors_summary.csv against errors computed one answer at a time; differences between models."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import corruptions
 from analysis import answers
-from analysis.errors import reference
+from analysis.errors import reference, scores, summary
 from analysis.errors.reference import Choice, Conditions, choose, of_corruption
 from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
@@ -133,3 +134,45 @@ def test_each_condition_that_differs_is_named(changed, part):
         choose("alexnet", "refuse", conditions(**changed))
     assert part in "".join(choose("", "refuse", conditions(**changed)).sentences())
     assert choose("alexnet", "refuse", conditions()).sentences() == Choice().sentences() == []
+
+
+def values(*images):
+    return [scores.of_images(np.asarray(one, float)) for one in images]
+
+
+def test_a_difference_is_a_paired_t_test():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=50)
+    second = first + rng.normal(0.1, 0.3, 50)
+    found = summary.paired(values(first), values(second))
+    known = stats.ttest_rel(first, second)
+    assert found.p == pytest.approx(known.pvalue) and found.value / found.se == pytest.approx(known.statistic)
+    assert summary.paired([scores.Value(1, 0.1)], values(second)) is None
+    assert summary.paired(values(first), values(first)).p == 1
+
+
+def test_seeds_add_their_spread():
+    rng = np.random.default_rng(1)
+    images = rng.normal(size=(2, 3, 200)) + np.array([0, 0.5, 1.0])[:, None]
+    found = summary.paired(values(*images[0]), values(*images[1]))
+    between = sum(np.var(images[k].mean(1), ddof=1) / 3 for k in (0, 1))
+    within = np.var(images[0].mean(0) - images[1].mean(0), ddof=1) / 200
+    assert found.se == pytest.approx((between + within) ** 0.5)
+    fixed = summary.paired(values(images[0].mean(0)), values(images[1].mean(0)))
+    assert found.p > fixed.p
+
+
+def test_holm_is_the_published_procedure():
+    assert summary.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert summary.holm([0.5, 0.9]) == [1.0, 1.0] and summary.holm([]) == []
+
+
+def test_the_best_is_clear_only_against_every_other():
+    rng = np.random.default_rng(2)
+    base = rng.normal(size=300)
+    a, b, c = base, base + 0.5 + rng.normal(0, 0.1, 300), base + 1 + rng.normal(0, 0.1, 300)
+    assert summary.clearly_best({"b": values(b), "a": values(a), "c": values(c)}) == "a"
+    near = base + rng.normal(0, 0.1, 300)
+    assert summary.clearly_best({"a": values(a), "near": values(near), "c": values(c)}) is None
+    assert summary.clearly_best({"a": values(a)}) is None
+    assert summary.clearly_best({"a": values(a), "b": [scores.Value(2, 0.1)]}) is None

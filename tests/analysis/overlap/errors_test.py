@@ -126,7 +126,7 @@ def test_the_table_the_picture_and_the_report_show_the_same_errors(tmp_path, mon
     bits = report_studies.write(workdir, NAMES, seeds, number=300)
     drawn = {}
     monkeypatch.setattr(overlap_study.figures, "save", lambda figure, stem: None)
-    monkeypatch.setattr(overlap_study.heatmaps, "heatmap", lambda *_, se, **options: drawn.update(se=se))
+    monkeypatch.setattr(overlap_study.figures, "heatmap", lambda *_, se, **options: drawn.update(se=se))
     overlap_study.write_results(
         workdir, NAMES, seeds, dataset="shapes", num_classes=10, threshold=0.1, origin="a study"
     )

@@ -10,14 +10,20 @@ from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
 
 
-def imagenet_c(**kwargs):
-    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
-    return overlap_matrix(full, names=IMAGENET_C, **kwargs)
+def imagenet_c(**options):
+    """The overlaps of Table 7."""
+    return _of_table(published.TABLE7, published.ALEXNET_S4, IMAGENET_C, **options)
 
 
-def noc(**kwargs):
-    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
-    return overlap_matrix(full, names=NOC, **kwargs)
+def noc(**options):
+    """The overlaps of Table 8."""
+    return _of_table(published.TABLE8, published.ALEXNET_NOC, NOC, **options)
+
+
+def _of_table(table, alexnet, names, raw=False, **options):
+    """With `raw`, of accuracies in the place of robustness."""
+    full = published.accuracies(table, alexnet, names)
+    return overlap_matrix(full[:, 1:], np.ones(len(full)) if raw else full[:, 0], names=names, **options)
 
 
 def by_definition(full, raw=False):

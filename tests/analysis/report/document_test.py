@@ -93,15 +93,9 @@ def _head(study: Study) -> str:
 
 def test_optional_results_are_shown(small, page):
     entry = {
-        "range": [0.1, 0.75],
-        "unit": "fraction",
-        "robustness": [0.951, 0.502],
-        "robustness_se": [0.004, 0.009],
-        "capped": [False, True],
-        "monotone": True,
-        "mean_robustness": 0.72,
-        "mean_robustness_se": 0.01,
-    }
+        "range": [0.1, 0.75], "unit": "fraction", "robustness": [0.951, 0.502], "robustness_se": [0.004, 0.009],
+        "capped": [False, True], "monotone": True, "mean_robustness": 0.72, "mean_robustness_se": 0.01,
+    }  # fmt: skip
     ranges = {"corruptions": {"noc/hue": entry, "noc/border": {"range": [10, 45]}}}
     (small / "ranges.json").write_text(json.dumps(ranges))
     (small / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
@@ -204,7 +198,7 @@ def smoke(tmp_path_factory):
     return study, Page(document.document(study, drawn, selections))
 
 
-def test_balance_stability_and_members_are_those_of_their_definitions(smoke):
+def test_errors_balance_stability_and_members_are_those_of_their_definitions(smoke):
     study, found = smoke
     clear = [k for k, flag in enumerate(study.overlap.flags) if not flag]
     matrix = study.overlap.overlap[np.ix_(clear, clear)]
@@ -213,6 +207,10 @@ def test_balance_stability_and_members_are_those_of_their_definitions(smoke):
     for name in study.names:
         number = re.search(rf"mean overlap {NUMBER} ± ", shown[name])
         assert bool(number) == (name in means) and (not number or shows(number[1], means[name]))
+    ((_, _, *models),) = found.rows(class_="models")
+    for k, (_, _, before, after, _, gain, _) in enumerate(models):
+        for cell, of in ((before, study.errors.standard), (after, study.errors.trained), (gain, study.errors.gain)):
+            assert shows(cell.partition(" ± ")[2], of[k]), cell
     values = np.array(list(means.values()))
     text = " ".join(text[2] for text in found.within("balance", "text"))
     spread = re.search(rf"mean {NUMBER}, population standard deviation {NUMBER}, range {NUMBER}", text).groups()

@@ -14,7 +14,7 @@ from analysis.selection import select
 from analysis.selection.benchmark import selection_text
 from tests import processes
 from tests.analysis import published
-from tests.analysis.overlap.matrices import select_from, write_overlap, write_pairs
+from tests.analysis.overlap.matrices import imagenet_c, select_from, write_overlap, write_pairs
 from tests.analysis.published import IMAGENET_C
 from tests.pages import commands, section_of
 from tests.tools import report_studies
@@ -59,9 +59,7 @@ def test_command_prints_and_writes_the_published_selection(matrix, tmp_path):
 
 
 def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, capsys):
-    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
-    found = overlap_matrix(full, names=IMAGENET_C, number=5000)
-    path = tmp_path / "overlap.csv"
+    found, path = imagenet_c(number=5000), tmp_path / "overlap.csv"
     write_overlap(path, IMAGENET_C, found.overlap)
     alone = select_from(path, 0.1)
     assert alone["mean_unclipped_overlap"] is None and alone["pairs_near_threshold"] is None
@@ -73,14 +71,9 @@ def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, caps
     assert json.loads((tmp_path / "benchmark.json").read_text()) == both
     wide = select_from(path, 0.3)
     close = {frozenset(item["pair"]) for item in wide["pairs_near_threshold"]}
-    members = [IMAGENET_C.index(name) for name in wide["members"]]
-    expected = {
-        frozenset((IMAGENET_C[i], IMAGENET_C[j]))
-        for i in members
-        for j in members
-        if i < j and abs(found.overlap[i, j] - 0.3) <= 2 * found.se[i, j]
-    }
-    assert close == expected != set()
+    near = np.argwhere(abs(np.triu(found.overlap, 1) - 0.3) <= 2 * found.se)
+    pairs = [frozenset(IMAGENET_C[k] for k in pair) for pair in near]
+    assert close == {pair for pair in pairs if pair <= set(wide["members"])} != set()
     assert "near the threshold: " in capsys.readouterr().out
 
 
@@ -95,10 +88,8 @@ def test_a_pair_with_a_meaningless_error_prints_no_number():
 
 
 def test_long_form_of_another_study_is_refused(tmp_path):
-    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
-    found = overlap_matrix(full, names=IMAGENET_C)
     write_overlap(tmp_path / "overlap.csv", IMAGENET_C, FIGURE3)
-    write_pairs(tmp_path / "overlap_long.csv", found)
+    write_pairs(tmp_path / "overlap_long.csv", imagenet_c())
     with pytest.raises(ValueError, match=r"overlap_long\.csv: expected the overlaps of the matrix beside it"):
         select_from(tmp_path / "overlap.csv", 0.1)
 
@@ -111,16 +102,10 @@ def test_dropped_candidates_are_reported(tmp_path, capsys):
     assert "dropped (no defined overlap): c" in capsys.readouterr().out
 
 
-def published_study(tmp_path, number=5000):
-    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C)
-    found = overlap_matrix(full, names=IMAGENET_C, number=number)
-    write_overlap(tmp_path / "overlap.csv", IMAGENET_C, found.overlap)
-    write_pairs(tmp_path / "overlap_long.csv", found)
-    return tmp_path / "overlap.csv"
-
-
 def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
-    path = published_study(tmp_path)
+    path, measured = tmp_path / "overlap.csv", imagenet_c(number=5000)
+    write_overlap(path, IMAGENET_C, measured.overlap)
+    write_pairs(tmp_path / "overlap_long.csv", measured)
     page = section_of("docs/howto/studies.md", "Ask what a benchmark covers")
     script, *flags = next(commands(page))
     changes = {

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies
-from analysis.selection.coverage import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, coverage
+from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, measure_coverage
 from tests.analysis.overlap.matrices import imagenet_c, noc
 from tests.analysis.published import IMAGENET_C, NOC
 
@@ -17,27 +17,27 @@ MATRIX = np.array([[1, 0.4, 0, -0.3], [0.4, 1, 0.2, -0.1], [0, 0.2, 1, -0.2], [-
 
 
 def test_the_largest_overlap_by_hand():
-    found = coverage(MATRIX, "abcd", ["a", "c"])
+    found = measure_coverage(MATRIX, "abcd", ["a", "c"])
     assert list(found) == ["b", "d"]
     assert found["b"][:2] == (0.4, "a") and found["d"][:2] == (0.0, "c")
     assert {row.verdict for row in found.values()} == {UNTESTED} and all(np.isnan(row.p) for row in found.values())
-    assert coverage(MATRIX, "abcd", ["c"])["b"].member == "c"
+    assert measure_coverage(MATRIX, "abcd", ["c"])["b"].member == "c"
 
 
 def test_bonferroni_by_hand():
     se = np.full((4, 4), 0.1)
-    found = coverage(MATRIX, "abcd", ["a", "c"], se=se)
+    found = measure_coverage(MATRIX, "abcd", ["a", "c"], se=se)
     assert found["b"].p == pytest.approx(2 * NORMAL.cdf(-4)) and found["b"].verdict == COVERED
     # d lies 3 and 2 standard errors below 0: as sure as the weaker of the two.
     assert found["d"].p_uncovered == pytest.approx(NORMAL.cdf(-2)) and found["d"].verdict == NOT_COVERED
     assert found["d"].p == 1
-    assert coverage(MATRIX, "abcd", ["a", "c"], se=se, level=0.02)["d"].verdict == NOT_SHOWN
-    above = coverage(MATRIX, "abcd", ["a", "c"], se=se, above=0.3)
+    assert measure_coverage(MATRIX, "abcd", ["a", "c"], se=se, level=0.02)["d"].verdict == NOT_SHOWN
+    above = measure_coverage(MATRIX, "abcd", ["a", "c"], se=se, above=0.3)
     assert above["b"].p == pytest.approx(2 * NORMAL.cdf(-1)) and above["b"].verdict == NOT_SHOWN
 
 
 def test_noises_do_not_cover_fog_but_jpeg():
-    found = coverage(imagenet_c().unclipped, IMAGENET_C, IMAGENET_C[:3], se=imagenet_c(number=5000).se)
+    found = measure_coverage(imagenet_c().unclipped, IMAGENET_C, IMAGENET_C[:3], se=imagenet_c(number=5000).se)
     assert {name for name, row in found.items() if row.verdict == NOT_COVERED} == {"fog"}
     assert {name for name, row in found.items() if row.verdict == NOT_SHOWN} == {"brightness", "contrast"}
     assert found["jpeg_compression"].overlap == pytest.approx(0.60, abs=0.01)
@@ -48,7 +48,7 @@ def test_no_member_of_imagenet_noc_is_covered_by_the_others():
     """Above the threshold .1 that it was selected with: none is covered, and border is shown not to be."""
     whole = noc(number=5000)
     rows = {
-        name: coverage(whole.unclipped, NOC, [m for m in NOC if m != name], se=whole.se, above=0.1)[name]
+        name: measure_coverage(whole.unclipped, NOC, [m for m in NOC if m != name], se=whole.se, above=0.1)[name]
         for name in NOC
     }
     assert COVERED not in {row.verdict for row in rows.values()}
@@ -76,8 +76,8 @@ def test_false_claims_stay_below_the_level(correlation):
     for _ in range(trials):
         observed = normal_samples(rng, np.zeros(8), 0.05, correlation, 1)[0]
         samples = normal_samples(rng, observed[0, 1:], 0.05, correlation, 199)
-        verdicts.append(coverage(observed, names, names[1:], samples=samples)["c"].verdict)
-        bonferroni.append(coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict)
+        verdicts.append(measure_coverage(observed, names, names[1:], samples=samples)["c"].verdict)
+        bonferroni.append(measure_coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict)
     rate = np.mean([v == COVERED for v in verdicts])
     assert rate == pytest.approx(0.05, abs=0.018)  # 3 standard errors of 1500 trials
     corrected = np.mean([v == COVERED for v in bonferroni])
@@ -91,8 +91,8 @@ def test_a_true_overlap_is_found_more_often_with_correlated_resamples():
     for _ in range(300):
         observed = normal_samples(rng, truth, 0.05, 0.9, 1)[0]
         samples = normal_samples(rng, observed[0, 1:], 0.05, 0.9, 199)
-        found += coverage(observed, names, names[1:], samples=samples)["c"].verdict == COVERED
-        bonferroni += coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict == COVERED
+        found += measure_coverage(observed, names, names[1:], samples=samples)["c"].verdict == COVERED
+        bonferroni += measure_coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict == COVERED
     assert found > bonferroni > 100
 
 
@@ -108,11 +108,11 @@ def test_resampled_answers_give_the_verdicts_of_known_accuracies():
     bits = np.random.default_rng(2).uniform(size=(5, 5, 2000)) < full[..., None]
     *_, samples = compute(resample_accuracies(bits, 400, seed=3))
     from_answers = bootstrap_point(bits)
-    found = coverage(from_answers, "abcd", ["b", "c"], samples=samples)
+    found = measure_coverage(from_answers, "abcd", ["b", "c"], samples=samples)
     assert found["a"].verdict == COVERED and found["a"].member == "b" and found["a"].p == pytest.approx(1 / 401)
     assert found["d"].verdict == NOT_COVERED
     np.testing.assert_allclose(found["a"].se, samples[:, 0, 1].std(), rtol=1e-12)
-    alone = coverage(from_answers, "abcd", ["c"], samples=samples)
+    alone = measure_coverage(from_answers, "abcd", ["c"], samples=samples)
     assert alone["a"].verdict == NOT_SHOWN and alone["a"].members == 1
 
 
@@ -130,17 +130,17 @@ def test_undefined_overlaps_are_left_out():
     samples = MATRIX + 0.05 * rng.normal(size=(99, 4, 4))
     matrix = MATRIX.copy()
     matrix[0] = matrix[:, 0] = np.nan
-    assert coverage(matrix, "abcd", ["a", "c"], samples=samples)["b"][1::5] == ("c", 1)
-    assert coverage(matrix, "abcd", ["c"], samples=samples)["a"].verdict == UNDEFINED
-    assert coverage(matrix, "abcd", ["a"], se=np.ones((4, 4)))["d"].verdict == UNDEFINED
+    assert measure_coverage(matrix, "abcd", ["a", "c"], samples=samples)["b"][1::5] == ("c", 1)
+    assert measure_coverage(matrix, "abcd", ["c"], samples=samples)["a"].verdict == UNDEFINED
+    assert measure_coverage(matrix, "abcd", ["a"], se=np.ones((4, 4)))["d"].verdict == UNDEFINED
     # Undefined in a few resamples: those count against a verdict. In many: the member is left out.
     few, many = samples.copy(), samples.copy()
     few[:3, :, 0] = few[:3, 0] = np.nan
     many[:30, :, 0] = many[:30, 0] = np.nan
-    assert coverage(MATRIX, "abcd", ["a"], samples=samples)["b"].p == pytest.approx(0.01)
-    assert coverage(MATRIX, "abcd", ["a"], samples=few)["b"].p == pytest.approx(0.04)
-    assert coverage(MATRIX, "abcd", ["a", "c"], samples=few)["b"].members == 2
-    assert coverage(MATRIX, "abcd", ["a", "c"], samples=many)["b"][1::5] == ("c", 1)
+    assert measure_coverage(MATRIX, "abcd", ["a"], samples=samples)["b"].p == pytest.approx(0.01)
+    assert measure_coverage(MATRIX, "abcd", ["a"], samples=few)["b"].p == pytest.approx(0.04)
+    assert measure_coverage(MATRIX, "abcd", ["a", "c"], samples=few)["b"].members == 2
+    assert measure_coverage(MATRIX, "abcd", ["a", "c"], samples=many)["b"][1::5] == ("c", 1)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +158,4 @@ def test_undefined_overlaps_are_left_out():
 )
 def test_impossible_inputs_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        coverage(**{"unclipped": MATRIX, "names": "abcd", "benchmark": ["a"]} | change)
+        measure_coverage(**{"unclipped": MATRIX, "names": "abcd", "benchmark": ["a"]} | change)

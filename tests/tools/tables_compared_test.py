@@ -1,18 +1,20 @@
-"""tools.tables --table=overlaps on small studies written by the test."""
+"""tools.tables compares: overlaps of studies, and distances in two feature extractors."""
 
+import itertools
 import json
 import sys
 import types
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy.stats
 
-from analysis.heatmaps import side_by_side
+from analysis.figures import side_by_side
 from analysis.overlap import overlap_matrix
 from analysis.overlap.study import read_study
 from analysis.selection import select
 from analysis.tables import Count
+from runtime import artifacts
 from tests import processes
 from tests.analysis.made_up import write_answers
 from tools import tables
@@ -41,12 +43,9 @@ def study(path, seed, order, seconds, no_gain=None):
     ]
     write_answers(path, counts)
     (path / "config.json").write_text(json.dumps({"study": {"corruptions": order}}))
-    rounded = np.round(number * cells) / number
-    found = overlap_matrix(rounded, names=order, number=number)
-    (path / "timing.json").write_text(
-        json.dumps({"training_seconds": {"standard|0": 100, f"{A}|0": seconds, f"extra{seed}|0": 7}})
-    )
-    return found
+    timing = {"training_seconds": {"standard|0": 100, f"{A}|0": seconds, f"extra{seed}|0": 7}}
+    (path / "timing.json").write_text(json.dumps(timing))
+    return overlap_matrix(np.round(number * cells) / number, names=order, number=number)
 
 
 def compare(*arguments):
@@ -62,7 +61,7 @@ def test_two_studies_in_different_order(tmp_path):
     result = json.loads((tmp_path / "two" / "comparison.json").read_text())
     pairs = np.triu_indices(5, 1)
     x, y = first.unclipped[pairs], second.unclipped[::-1, ::-1][pairs]
-    assert result["matrices"]["spearman"] == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert result["matrices"]["spearman"] == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
     assert result["matrices"]["mean_difference"] == pytest.approx(np.abs(x - y).mean())
     assert result["training_seconds"] == [60, 20] and "3.0 times" in out
     assert [b["threshold"] for b in result["benchmarks"]].count(0.4) == 1 and "at threshold 0.4" in out
@@ -85,13 +84,9 @@ def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, 
     assert json.loads((tmp_path / "out" / "comparisons.json").read_text())["studies"] == list(orders)
     unclipped = {n: f.unclipped[::-1, ::-1] if n == "densenet121" else f.unclipped for n, f in found.items()}
     text, upper = capsys.readouterr().out, np.triu_indices(5, 1)
-    assert [pair["of"] for pair in content["pairs"]] == [
-        ["resnet18", "densenet121"],
-        ["resnet18", "wide_resnet50_2"],
-        ["densenet121", "wide_resnet50_2"],
-    ]
+    assert [tuple(pair["of"]) for pair in content["pairs"]] == list(itertools.combinations(orders, 2))
     for pair in content["pairs"]:
-        expected = stats.spearmanr(*(unclipped[name][upper] for name in pair["of"])).statistic
+        expected = scipy.stats.spearmanr(*(unclipped[name][upper] for name in pair["of"])).statistic
         assert pair["matrices"]["spearman"] == pytest.approx(expected)
         assert f"| {', '.join(pair['of'])} | {expected:.2f} (" in text
     for name, one in found.items():
@@ -122,3 +117,37 @@ def test_an_undefined_corruption_is_left_out_of_all_benchmarks(tmp_path, capsys)
     assert content["mean_overlap"]["three"][C] is None and f"| {C} |" in capsys.readouterr().out
     with pytest.raises(ValueError, match="expected every workdir once"):
         tables.overlaps([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given)
+
+
+SCHEMES = ("standard", "augmix", "autoaugment_cifar", "patch_gaussian")
+CORRUPTIONS = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/snow")
+WRONG = {"standard": 40, "augmix": 20, "autoaugment_cifar": 30, "patch_gaussian": 25}
+
+
+def measured(folder, seed):
+    """MSD and MMD [2, 1] of each scheme to each corruption, as tools.msd keeps them."""
+    rng, found = np.random.default_rng(seed), {}
+    for scheme in SCHEMES:
+        arrays = {f"{name}|3": rng.uniform(1, 2, (2, 1)) for name in CORRUPTIONS}
+        artifacts.write(folder / "schemes" / f"{scheme}.npz", arrays, {"model": str(seed), "scheme": scheme})
+        found |= {(scheme, name): arrays[f"{name}|3"][:, 0] for name in CORRUPTIONS}
+    return found
+
+
+def test_ranks_and_correlations_of_two_networks(tmp_path, capsys):
+    first, second = measured(tmp_path / "wrn", 1), measured(tmp_path / "vgg", 2)
+    counts = [Count(scheme, 0, "clean", 0, 90, 100) for scheme in SCHEMES]
+    counts += [Count(s, 0, name, 3, 100 - wrong, 100) for s, wrong in WRONG.items() for name in CORRUPTIONS]
+    write_answers(tmp_path / "schemes", counts)
+    given = types.SimpleNamespace(errors=str(tmp_path / "schemes"), out=None)
+    found = tables.distances([tmp_path / "wrn", tmp_path / "vgg"], given)
+    keys = list(first)
+    x, y = ([of[key][0] for key in keys] for of in (first, second))
+    assert found["msd"]["spearman"] == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
+    for name in CORRUPTIONS:
+        rho = [scipy.stats.spearmanr([of[s, name][0] for s in WRONG], list(WRONG.values())) for of in (first, second)]
+        assert found["correlation_with_error"][name] == pytest.approx([one.statistic for one in rho])
+    assert f"{rho[0].statistic:+.2f}   {rho[1].statistic:+.2f}" in capsys.readouterr().out
+    assert json.loads((tmp_path / "vgg" / "comparison.json").read_text())["mmd"]["schemes"] == sorted(SCHEMES)
+    with pytest.raises(ValueError, match=r"expected two folders of tools\.msd with --table=distances, found 1"):
+        tables.distances([tmp_path / "wrn"], given)

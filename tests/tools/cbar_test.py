@@ -1,7 +1,9 @@
-"""tools.cbar, the search: which network gives errors and which features, runs that are added, and the whole of it
-(slow).
+"""tools.cbar: the whole search (which network gives errors and which features, runs that are added, killed and
+continued), and the selection of ten candidates as a user runs it.
 """
 
+import dataclasses
+import json
 import signal
 import sys
 import time
@@ -11,7 +13,7 @@ import pytest
 
 import configs.cbar_search
 import corruptions
-from analysis.cbar import scans
+from analysis.cbar import half_sets, scans
 from evaluation import evaluate
 from tests import processes
 from tests.runtime.pair import ROOT, environment
@@ -29,9 +31,7 @@ def settings(errors, features):
 
 @pytest.fixture
 def without_networks(monkeypatch):
-    """Training, answers and features made up of seeds; gives what was asked of them, and of the selection, which
-    cbar_select_test has.
-    """
+    """Training, answers and features made up of seeds; gives what was asked of them, and of the selection."""
     asked = {"trained": [], "features": [], "data": [], "selected": []}
 
     def train_in_parts(self, at_most):
@@ -120,3 +120,87 @@ def test_the_smoke_search_killed_at_each_stage_ends_in_the_ten_of_an_undisturbed
     monkeypatch.setattr(evaluate.correctness, "ask", lambda *given: pytest.fail("evaluated again"))
     monkeypatch.setattr(cbar.sampling, "mean_feature", lambda *given: pytest.fail("measured again"))
     assert cbar.search(config, work)["ranking"] == content["ranking"]
+
+
+NAMES = tuple(f"cbar/c{k:02d}" for k in range(13))
+REFERENCES = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/saturate")
+FAR = NAMES[3:]  # the ten that lie far from the references
+
+
+def make_scan(seed):
+    rng = np.random.default_rng(seed)
+    errors = np.linspace(12, 40, 10) + rng.normal(0, 2, (len(NAMES), 10))
+    features = rng.normal(0, 0.1, (len(NAMES), 10, 6)).astype(np.float32)
+    features[3:] += 2
+    reference_errors = np.linspace(15, 40, 5) + rng.normal(0, 1, (3, 5))
+    reference_features = rng.normal(0, 0.1, (3, 5, 6)).astype(np.float32)
+    return scans.Scan(NAMES, errors, features, REFERENCES, reference_errors, reference_features)
+
+
+@pytest.fixture(scope="module")
+def folder_of_scans(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scans")
+    for seed in range(2):
+        scans.write_scan(folder / f"run{seed}.npz", make_scan(seed))
+    return folder
+
+
+def command(*flags):
+    return processes.run([sys.executable, "-m", "tools.cbar", "--step=select", *flags])
+
+
+def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans, tmp_path):
+    out = tmp_path / "new" / "chosen.json"
+    done = command(f"--scan={folder_of_scans}/run*.npz", "--target=26", f"--out={out}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    assert set(found["members"]) == set(FAR)
+    assert [row["name"] for row in found["ranking"]][:10] == list(found["members"])
+    assert abs(found["error"] - 26) < 0.26 and found["target"] == 26
+    for name, levels in found["members"].items():
+        assert f"{name}  levels {', '.join(map(str, levels))}" in done.stdout
+    # The errors of the chosen levels, from the run they were chosen in, average to the benchmark's.
+    scan = scans.read_scan(found["severities_from"])
+    chosen = [scan.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
+    assert len(chosen) == 50 and np.mean(chosen) == pytest.approx(found["error"])
+    table = half_sets.group_table(scan)
+    assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
+    assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
+    assert len(found["inputs"]) == 2 and f"written to {out}" in done.stdout
+    assert out.with_suffix(".png").stat().st_size > 1000
+
+
+def test_a_seed_gives_one_result_beside_the_first_scan(folder_of_scans, tmp_path):
+    paths = [tmp_path / "first" / "run0.npz", folder_of_scans / "run1.npz"]
+    scans.write_scan(paths[0], make_scan(0))
+    first, again = cbar.select(paths, 26), cbar.select(paths, 26, 0, tmp_path / "o.json")
+    other = cbar.select(paths, 26, 1, tmp_path / "o.json")
+    assert json.loads(paths[0].with_name("cbar_benchmark.json").read_text()) == first
+    assert first | {"written": ""} == again | {"written": ""} and first["ranking"] != other["ranking"]
+
+
+@pytest.mark.parametrize(
+    ("scan", "target", "message"),
+    [
+        ("nowhere/run*.npz", 26, "expected scans at nowhere/run\\*.npz, found no file"),
+        ("nowhere.npz", 26, "expected a scan at nowhere.npz, found no file"),
+        ("{scans}/run0.npz", 90, "meet the target error"),
+        ("{scans}/run0.npz", -1, "expected a target above 0"),
+    ],
+)
+def test_what_is_wrong_is_refused(folder_of_scans, scan, target, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        cbar.select(cbar.listed([scan.format(scans=folder_of_scans)]), target)
+    assert not (folder_of_scans / "cbar_benchmark.json").exists()
+
+
+def test_missing_flags_are_named():
+    done = command("--target=26")
+    assert done.returncode != 0 and "expected --scan=FILE and --target=PERCENT" in done.stdout + done.stderr
+
+
+def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
+    other = dataclasses.replace(make_scan(2), candidates=(*NAMES[:-1], "cbar/other"))
+    scans.write_scan(tmp_path / "other.npz", other)
+    with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):
+        cbar.select([folder_of_scans / "run0.npz", tmp_path / "other.npz"], 26, 0, tmp_path / "o.json")
