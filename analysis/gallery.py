@@ -57,12 +57,9 @@ def grid(
     """Draws a row for each corruption and a column for each severity, the clean picture first; RGB on white.
 
     Args:
-      names: qualified names, the labels of the rows.
-      severities: labels of the columns.
-      rows: uint8 [severities, H, W, 3] of each name.
-      image: the clean picture, uint8 [H, W, 3].
-      cell: height of a cell in pixels.
-      limit: bytes that all cells together may take.
+      names, severities: qualified names, and severities, the labels of rows and columns.
+      rows: uint8 [severities, H, W, 3] of each name; image: the clean picture, uint8 [H, W, 3].
+      cell, limit: height of a cell in pixels, and bytes that all cells together may take.
     """
     labels, columns = [_label(name) for name in names], ["clean", *severities]
     left, width = 10 + round(max(_font().getlength(label) for label in labels)), _width(image, cell)

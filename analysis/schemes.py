@@ -42,11 +42,9 @@ def write_results(
     measured.
 
     Args:
-      folder: workdir.
-      summaries: errors of the models on benchmarks.
-      counts: of the evaluation.
+      folder, measured: workdir, and folder of tools.msd, which may be missing.
+      summaries, counts: errors of the models on benchmarks, and counts of the evaluation.
       schemes: canonical names of the schemes of the study, in their order.
-      measured: folder of tools.msd, which may be missing.
       origin: where the numbers come from, for provenance.json and above the figures.
 
     Returns:

@@ -59,7 +59,6 @@ def severity_groups(errors: ArrayLike, spread: float) -> np.ndarray:
 
     Args:
       errors: [10], of levels 1..10, above 0 at the centres.
-      spread: s.
 
     Returns:
       levels int [6, 5], counted from 1.
@@ -152,7 +151,6 @@ def half_sets(
     Args:
       error, distance: of the groups, [n, 6].
       target: T in percent, above 0.
-      rng: np.random.Generator.
 
     Returns:
       `HalfSets`, at most one for each of the C(n, 5) sets.

@@ -13,9 +13,8 @@ the corruption is averaged first.
 
 Spread. The paper redraws images and transforms and finds a standard deviation of about 5 % of the distance (its Figure
 6). Here everything is measured on G = 1 + R weightings at once: row 0 takes all images, draws and transforms, every
-other row a random half of each. Halves without replacement vary as much as whole samples drawn anew, for means and
-what is smooth in them; for a minimum the spread says how stable it is and is no standard error, and the minimum over a
-half is larger on average than that over all.
+other row a random half of each. For means, halves without replacement vary as much as samples drawn anew. For a minimum
+the spread is no standard error: it says how stable the minimum is, and over a half that is larger on average.
 """
 
 from collections.abc import Mapping

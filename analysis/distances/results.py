@@ -188,8 +188,7 @@ def correlations(
     """Correlates distance with error (Spearman) per corruption, across the schemes that have both.
 
     Args:
-      distance: {(scheme, corruption): (msd, mmd)}.
-      errors: {(scheme, corruption): error}.
+      distance, errors: {(scheme, corruption): (msd, mmd)} and {(scheme, corruption): error}.
       resamples, seed: resamples of the schemes behind the intervals, and the seed of the draws.
 
     Raises:
@@ -224,8 +223,7 @@ def write_correlations(
     Xie (2021), Figures 2 and 3, and Figure 3 of the supplement.
 
     Args:
-      folder: of the files.
-      rows: the distances.
+      folder, rows: of the files, and the distances.
       errors: {(scheme, corruption): error in percent}, see `mean_errors`.
       origin: where the numbers come from, for provenance.json and above the figures.
 

@@ -32,13 +32,10 @@ class Evaluated(NamedTuple):
     """A workdir that was evaluated.
 
     Attributes:
-      folder: of the workdir.
-      name: for labels; the names of a table are distinct.
-      errors: counts and answers.
-      conditions: of the errors.
+      folder, name: of the workdir, and its label; the names of a table are distinct.
+      errors, conditions: counts and answers, and the conditions of the errors.
       stored: whether the images are a corrupted dataset on disk.
-      source: device and revision, for the caption.
-      notes: sentences on seeds under other conditions, for the caption.
+      source, notes: device and revision, and sentences on seeds under other conditions, for the caption.
     """
 
     folder: pathlib.Path
@@ -94,8 +91,7 @@ def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
     first's become its notes.
 
     Args:
-      evaluated: the workdirs, one or more, of distinct names.
-      name: of the whole, for labels.
+      evaluated, name: the workdirs, one or more, of distinct names, and the name of the whole, for labels.
     """
     first, *rest = evaluated
     errors = ImageErrors.union(workdir.errors for workdir in evaluated)

@@ -127,10 +127,8 @@ def write_results(
     Args:
       path: workdir, with the answers of `standard` and of a model trained with each of `names` to clean images and to
         each of `names` at random severities.
-      names: qualified names of the corruptions.
-      seeds: of the trainings.
-      dataset: its name, for titles.
-      num_classes: of the dataset.
+      names, seeds: of the corruptions and of the trainings.
+      dataset, num_classes: its name, for titles, and its classes.
       threshold: largest overlap between two members of the selected benchmark.
       origin: where the tables come from, for provenance.json and above the picture.
 
@@ -193,8 +191,7 @@ def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], see
     Args:
       path: workdir, with the answers of `standard` and of the mixtures to clean images and to all corruptions of the
         mixtures at random severities.
-      members: {mixture: names of its corruptions}.
-      seeds: of the trainings, which are averaged.
+      members: {mixture: names of its corruptions}; seeds: of the trainings, which are averaged.
       origin: where the table comes from, for provenance.json.
     """
     read, names = answers.read(path), dict.fromkeys(name for of in members.values() for name in of)

@@ -42,8 +42,7 @@ def categories(
     """Clusters corruptions into as few categories as reach a correlation within them.
 
     Args:
-      overlap: O, symmetric [n, n], diagonal 1; rows of NaN are left out.
-      names: n names, each once.
+      overlap, names: O, symmetric [n, n], diagonal 1, whose rows of NaN are left out, and n names, each once.
       correlation: bound that the mean within clusters must exceed, in [-1, 1). If no K reaches it, each corruption is
         a category of its own.
       restarts: starts of K-means for each K, the best taken, >= 1.
