@@ -125,18 +125,11 @@ def select(
     (first, *_), winner = keyed[0]
     members, upper = [*bits(winner)], np.triu_indices(size, 1)
     means = [float(values[np.ix_(members, members)][upper].mean()) if size > 1 else 0.0 for values in (matrix, free)]
-    return Selection(
-        named(winner),
-        means[0],
-        None if unclipped is None else means[1],
-        tuple(named(clique) for _, clique in keyed),
-        complete,
-        exact,
-        tuple(named(clique) for key, clique in keyed[1:] if key[0] == first),
-        tuple(name for name, drop in zip(names, dropped, strict=True) if drop),
-        float(threshold),
-        bool(strict),
-    )
+    sets = tuple(named(clique) for _, clique in keyed)
+    ties = tuple(named(clique) for key, clique in keyed[1:] if key[0] == first)
+    without = tuple(name for name, drop in zip(names, dropped, strict=True) if drop)
+    means[1] = None if unclipped is None else means[1]
+    return Selection(named(winner), *means, sets, complete, exact, ties, without, float(threshold), bool(strict))
 
 
 def undefined(overlap: ArrayLike) -> np.ndarray:
@@ -402,8 +395,6 @@ def _bounds(costs, linked, lists, order, need):
 def clique_keys(masks: Sequence[int], costs: Sequence[np.ndarray]) -> list[tuple]:
     """Lists the key that each clique is compared by: (sum of each int64 cost [n, n] over its pairs, ..., vertices)."""
     members = [tuple(bits(clique)) for clique in masks]
-    inside = np.zeros((len(masks), len(costs[0])), np.int64)
-    for row, vertices in zip(inside, members, strict=True):
-        row[list(vertices)] = 1
+    inside = np.array([[mask >> j & 1 for j in range(len(costs[0]))] for mask in masks], np.int64)
     sums = [((inside @ cost) * inside).sum(axis=1) // 2 for cost in costs]
     return list(zip(*(totals.tolist() for totals in sums), members, strict=True))
