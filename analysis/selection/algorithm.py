@@ -320,8 +320,7 @@ def cheapest_clique(
     A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far.
 
     Args:
-      adjacent: the graph.
-      size: vertices of a clique, which must be the largest size.
+      adjacent, size: the graph, and the vertices of a clique, which must be the largest size.
       costs: int64 arrays [n, n], symmetric with diagonal 0, entries within +-1e12.
       start: bitmasks of known cliques of that size, not empty.
       max_nodes: branches to look at before giving up on a proof.
@@ -395,6 +394,7 @@ def _bounds(costs, linked, lists, order, need):
 def clique_keys(masks: Sequence[int], costs: Sequence[np.ndarray]) -> list[tuple]:
     """Lists the key that each clique is compared by: (sum of each int64 cost [n, n] over its pairs, ..., vertices)."""
     members = [tuple(bits(clique)) for clique in masks]
-    inside = np.array([[mask >> j & 1 for j in range(len(costs[0]))] for mask in masks], np.int64)
+    inside = np.zeros((len(masks), len(costs[0])), np.int64)
+    np.put_along_axis(inside, np.array(members), 1, axis=1)
     sums = [((inside @ cost) * inside).sum(axis=1) // 2 for cost in costs]
     return list(zip(*(totals.tolist() for totals in sums), members, strict=True))
