@@ -31,7 +31,7 @@ from ml_collections import ConfigDict
 import corruptions
 from analysis import figures, frames, streams
 from analysis.answers import Key
-from analysis.rounding import with_error
+from analysis.frames import with_error
 from corruptions.keys import prng
 from data import Split
 from evaluation import trained_models
