@@ -23,7 +23,7 @@ from tools import tables as command
 
 NOC = corruptions.names("imagenet_noc")
 SHAPE, NUMBER = (32, 32, 3), 500
-IMAGENET, IMAGES = (224, 224, 3), 20_000
+IMAGENET, IMAGES, FEWER = (224, 224, 3), 20_000, 5_000
 ALEXNET_CLEAN = references.ALEXNET_IMAGENET_C_CLEAN
 PREPROCESSING = "shorter side 256, centre crop 224, bilinear (Pillow)"
 
@@ -115,7 +115,7 @@ def workdir(folder, clean, errors, held=None, seeds=(0,)):
     """A workdir of imported weights: a clean error, {(corruption, severity): error}."""
     cells = {("clean", 0): clean} | errors
     counts = [
-        Count("standard", seed, *cell, round(IMAGES * (1 - e)), IMAGES) for cell, e in cells.items() for seed in seeds
+        Count("standard", seed, *cell, round(FEWER * (1 - e)), FEWER) for cell, e in cells.items() for seed in seeds
     ]
     described = {name: of_corruption(name, IMAGENET) for name, _ in errors} | (held or {})
     if FROST in described:
