@@ -137,22 +137,14 @@ def from_main(function: Callable[[], Any]) -> Any:
 
 
 def on_main(function: Callable[[], Any]) -> Any:
-    """Calls `function()` in process 0 while the others wait; returns its value there and None elsewhere.
-
-    Raises:
-      ProcessError: in the other processes, when `function` raised.
-    """
+    """Calls `function()` in process 0 while the others wait; returns its value there, None elsewhere. Raises as `from_main`."""
     values = []
     from_main(lambda: values.append(function()))
     return values[0] if values else None
 
 
 def check_same(values: Mapping[str, Any]) -> None:
-    """Checks that all processes hold the same JSON-ready values.
-
-    Raises:
-      ProcessError: in all processes; names each difference and its process.
-    """
+    """Checks that all processes hold the same JSON-ready values; else a ProcessError in all names each difference."""
     client = _client()
     if client is None:
         return

@@ -32,11 +32,7 @@ class DamagedFileError(ValueError):
 
 
 def local(path: str | os.PathLike, what: str = "path") -> str:
-    """Returns a path of this machine as text; `what` names the setting or flag that holds it.
-
-    Raises:
-      SettingsError: an address such as gs://bucket/folder.
-    """
+    """Returns a path of this machine as text; refuses an address (gs://bucket) in the setting or flag `what`."""
     text = os.fspath(path)
     if found := _ADDRESS.search(text):
         raise SettingsError(
@@ -47,11 +43,7 @@ def local(path: str | os.PathLike, what: str = "path") -> str:
 
 
 def cache_folder() -> Path:
-    """Names the folder of files that any process may use again: compiled programs, decoded images.
-
-    Raises:
-      FileNotFoundError: neither XDG_CACHE_HOME nor a home folder is known.
-    """
+    """Names the folder of files that any process may use again: compiled programs, decoded images."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(folder):
         raise FileNotFoundError(f"expected a home folder, or XDG_CACHE_HOME as an absolute path, found {folder!r}")
@@ -205,12 +197,7 @@ def remove_parts(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Holds a folder against other writers for as long as the block runs.
-
-    Raises:
-      BlockingIOError: another process has it.
-      OSError: it cannot be written.
-    """
+    """Holds a folder against other writers while the block runs; BlockingIOError: another process has it."""
     with open(Path(folder) / ".lock", "a") as file:
         if not take_lock(file):
             raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
@@ -228,8 +215,9 @@ def take_lock(file: IO | int) -> bool:
 
 def _damaged(path, expected, file, error, remedy):
     size = file.seek(0, os.SEEK_END)
-    found = f"one that cannot be read ({size} bytes; {error})"
-    return DamagedFileError(f"{path}: expected {expected}, found {found}; {remedy}")
+    return DamagedFileError(
+        f"{path}: expected {expected}, found one that cannot be read ({size} bytes; {error}); {remedy}"
+    )
 
 
 # Shapes of JSON: the expected content of a file, written with types.

@@ -211,11 +211,7 @@ def words(expected: str, check: Callable[[str], Any], least: int = 0) -> Kind:
 
 
 def check(values: Mapping[str, Any], known: Mapping[str, Setting]) -> None:
-    """Checks {dotted key: value}.
-
-    Raises:
-      SettingsError: an unknown key, or a value that its setting does not take; a line for each.
-    """
+    """Checks {dotted key: value}; a SettingsError has a line for each unknown key and each value that is not taken."""
     wrong = []
     for key, value in values.items():
         if key not in known:

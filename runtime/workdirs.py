@@ -246,12 +246,7 @@ def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] |
 
 
 def claim(path: pathlib.Path, values: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Stores settings in the JSON file `path`, after comparing them with settings that an earlier run stored there.
-
-    Raises:
-      WorkdirError: they differ, see `settings.check_equal`.
-      DamagedFileError: the file is damaged.
-    """
+    """Stores settings in the JSON file `path`; other settings of an earlier run there are refused (`check_equal`)."""
     if path.exists():
         settings.check_equal(files.read_json(path, remedy=_RESTORE), values, refusal, free=free)
     files.write_json(path, values, sort_keys=True)
@@ -281,11 +276,7 @@ def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Itera
 
 @contextlib.contextmanager
 def open_existing(path: str | os.PathLike) -> Iterator[Workdir]:
-    """Holds a workdir against other runs and yields it.
-
-    Raises:
-      WorkdirError: another run has it, or the directory is not writable.
-    """
+    """Holds a workdir against other runs and yields it; WorkdirError: another run has it, or it is not writable."""
     workdir = Workdir(path)
     with contextlib.ExitStack() as stack:
         workdir.on_main(_enter_lock, stack, workdir.path)
