@@ -10,7 +10,7 @@ $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
 endef
 
-.PHONY: demo test suite slow torture lint docs clean
+.PHONY: demo test suite slow torture lint docs dist lowest newest clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
@@ -39,6 +39,24 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+dist: $(VENV)/.dev
+	rm -rf build/lib dist
+	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
+
+# The core of the tests (the library, one training, one study) with the lowest and with the newest versions of the packages that
+# pyproject.toml names; the versions and the outcome are a file of benchmarks/results.
+CORE = tests/corruptions/batch_test.py tests/corruptions/imagenet_c tests/corruptions/noc tests/corruptions/contract_test.py \
+	tests/corruptions/corrupt_each_test.py tests/corruptions/gradients_test.py tests/corruptions/grain_test.py \
+	tests/training/loop_test.py tests/training/checkpoint_test.py tests/evaluation/evaluation_test.py \
+	tests/models/build_test.py tests/scripts_test.py
+lowest: RESOLUTION = lowest-direct
+newest: RESOLUTION = highest
+lowest newest: $(VENV)/.dev
+	$(PYTHON) -m venv --clear build/$@
+	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
+	{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v jax-corruptions; \
+	build/$@/bin/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider $(CORE) | tail -1; } | tee benchmarks/results/core_$@.txt
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)

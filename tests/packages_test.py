@@ -12,7 +12,7 @@ import zipfile
 import pytest
 
 import corruptions
-from tests.pages import ROOT, section_of
+from tests.pages import ROOT
 
 LIBRARY = {
     path.relative_to(ROOT).as_posix()
@@ -30,8 +30,7 @@ def built(tmp_path_factory):
     shutil.copytree(ROOT / "corruptions", tree / "corruptions", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "eval.py"):
         shutil.copy(ROOT / name, tree)
-    page = section_of("docs/howto/devices.md", "Build a wheel and an sdist")
-    code = re.search(r'python -c "(.*)"', page)[1]
+    code = re.search(r'python -c "(.*build_meta.*)"', (ROOT / "Makefile").read_text())[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (sdist,) = tree.glob("dist/*.tar.gz")
@@ -55,7 +54,7 @@ def test_sdist_and_wheel_hold_the_library_and_nothing_else(built):
     assert (metadata["Name"], metadata["Version"]) == ("jax-corruptions", corruptions.__version__)
     assert metadata["License-Expression"] == "Apache-2.0" and metadata["Requires-Python"] == ">=3.11"
     needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
-    assert sorted(needed) == ["jax>=0.10", "numpy>=2"]
+    assert sorted(needed) == ["jax>=0.8", "numpy>=2"]
 
 
 def test_the_version_is_that_of_the_citation():
