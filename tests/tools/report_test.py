@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +79,14 @@ def test_errors_of_the_command_are_one_clear_message(tmp_path):
     done = processes.run([sys.executable, "-m", "tools.report", f"--workdir={tmp_path}"])
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "tools.report: expected a workdir of overlap.py" in done.stderr
+
+
+def test_the_pdf_of_samples_holds_no_time(monkeypatch):
+    sheet = Image.new("RGB", (8, 8))
+    first = report._pdf(sheet)
+    gmtime = time.gmtime
+    monkeypatch.setattr(time, "gmtime", lambda *seconds: gmtime(*seconds) if seconds else gmtime(1))
+    assert report._pdf(sheet) == first and b"PDF" in first
 
 
 def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(small):
