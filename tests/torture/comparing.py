@@ -16,7 +16,10 @@ _OF_THE_RUN = re.compile(  # who ran when and how fast
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
 _MINUTE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of the report, and of files it tells of
-_REMOVED = {"manifest.json": "runs", "ranges.json": "provenance"}  # file -> key that tells of the run
+_REMOVED = {  # file -> keys that tell of the run, and the digest that holds them
+    "manifest.json": ("runs", "sha256"),
+    "ranges.json": ("provenance", "sha256"),
+}
 
 
 def snapshot(folder: pathlib.Path) -> dict[str, str]:
@@ -69,8 +72,8 @@ def _content(path):
     if path.name in _REMOVED:
         try:
             whole = json.loads(content)
-            whole.pop(_REMOVED[path.name], None)
-            return json.dumps(whole, sort_keys=True).encode()
+            kept = {key: value for key, value in whole.items() if key not in _REMOVED[path.name]}
+            return json.dumps(kept, sort_keys=True).encode()
         except (ValueError, AttributeError):
             return content
     return _WHEN.sub(b"", content) if path.suffix == ".json" else content
