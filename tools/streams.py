@@ -4,6 +4,7 @@
     python -m tools.streams --workdir=runs/wrn --streams=correlated --delta=0 --reset=shift
     python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --methods=source,bn_alpha,tent
     python -m tools.streams --workdir=runs/wrn --streams=continual --methods=tent --eta=1
+    python -m tools.streams --workdir=runs/wrn --streams=ccc --target=40 --speed=1000 --walks=10
 
 The workdir is one of train.py or overlap.py, or of eval.py with imported weights. Streams are made of the test images and
 --corruptions (`evaluation.streams.orders`); methods have the published settings for the size of the images
@@ -23,6 +24,7 @@ from runtime import command  # isort: skip
 import pathlib
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from absl import flags
 from jax.sharding import Mesh
@@ -33,11 +35,12 @@ from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
 from corruptions.keys import prng
-from data import Split
+from data import Split, balanced_prefix
 from evaluation import trained_models
+from evaluation.correctness import of_model
 from evaluation.evaluate import digests
 from evaluation.shown import Shown
-from evaluation.streams import methods, orders, run, shown
+from evaluation.streams import methods, orders, run, shown, walks
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Start
 from runtime import artifacts, meshes
@@ -50,13 +53,15 @@ COLUMNS = (
     *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
     *("severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se", "fewest_classes"),
 )
+CCC = "ccc"
+_CALIBRATION = 2000  # images behind an accuracy of a walk
 _CLEAN = 2000  # images behind EATA's penalty
 _SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset", "error", "fewest_classes")
 
 
 def define_flags():
     """The flags of the tool."""
-    flags.DEFINE_list("streams", ["continual"], f"Of {', '.join(orders.KINDS)}.")
+    flags.DEFINE_list("streams", ["continual"], f"Of {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
     flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order.")
     flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
@@ -67,6 +72,9 @@ def define_flags():
     flags.DEFINE_bool("stored_order", False, "continual, gradual: images in the order of the dataset, not shuffled.")
     flags.DEFINE_float("delta", 0.0, "Correlated streams: 0 sorts by class, more is a Dirichlet draw.", lower_bound=0)
     flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
+    flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
+    flags.DEFINE_integer("speed", 1000, "ccc: images at each node of a walk.", lower_bound=1)
+    flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
     flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
     flags.DEFINE_float("cost", 0.0, "C of every method in place of the measured one; 0 measures.", lower_bound=0)
 
@@ -78,13 +86,12 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
       ValueError: an unknown kind or corruption, more images than there are, or an order of other corruptions.
     """
     if kind not in orders.KINDS:
-        hint = corruptions.contract.suggest(kind, orders.KINDS)
-        raise ValueError(f"expected --streams of {', '.join(orders.KINDS)}, found {kind!r}{hint}")
+        known = (*orders.KINDS, CCC)
+        hint = corruptions.contract.suggest(kind, known)
+        raise ValueError(f"expected --streams of {', '.join(known)}, found {kind!r}{hint}")
     if given.images > len(labels):
         raise ValueError(f"expected --images up to the {len(labels)} test images, found {given.images}")
-    names = []
-    for name in given.corruptions:
-        names += corruptions.names(name) if name in corruptions.benchmarks() else [corruptions.get(name).qualified_name]
+    names = listed(given.corruptions)
     if given.order >= 0:
         if len(names) != len(orders.STANDARD):
             raise ValueError(f"expected {len(orders.STANDARD)} corruptions with --order, found {len(names)}")
@@ -96,6 +103,14 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
     if "correlated" in kind:
         settings["delta"] = given.delta
     return orders.KINDS[kind](labels[: given.images or None], tuple(names), **settings)
+
+
+def listed(asked: list[str]) -> list[str]:
+    """Lists the corruptions of names and benchmarks, in order."""
+    found = []
+    for name in asked:
+        found += corruptions.names(name) if name in corruptions.benchmarks() else [corruptions.get(name).qualified_name]
+    return found
 
 
 class Asked(NamedTuple):
@@ -121,7 +136,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
-        made = {kind: make(kind, labels, given) for kind in given.streams}
+        made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
         ways = {name: methods.make(name, batch, side, dataset.num_classes) for name in given.methods}
         for stream in made.values():
             shown.check(stream, split)
@@ -136,6 +151,8 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         if any(method.needs_source for method in ways.values()):
             start = start._replace(source=_clean(dataset.train, batch))
         asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models), start)
+        if CCC in given.streams:
+            made[CCC] = _continuous(asked, models)
         rows, segments = [], []
         for kind, stream in made.items():
             truth, wrong = labels[stream.image], {}
@@ -156,6 +173,46 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         text = _table(frame)
         folder.on_main(_write, folder, frame, segments, dataset.name, text)
     return text
+
+
+def _continuous(asked, models):
+    """The stream of walks by the accuracies of the one model; they are kept, and printed as the walks have them."""
+    if len(models) != 1:
+        raise ValueError(f"expected one model for {CCC}, by whose accuracies walks are found, found {len(models)}")
+    ((key, (graphdef, state)),), given = models.items(), asked.given
+    rows = balanced_prefix(np.asarray(asked.split.labels), min(_CALIBRATION, len(asked.split)))
+    labels, index = np.asarray(asked.split.labels)[rows], np.asarray(asked.split.index)[rows]
+
+    def measure(first, second):
+        made_from = {
+            **{"model": asked.digests[key], "first": first, "second": second, "grid": list(walks.GRID)},
+            "images": {"digests": dict(asked.source.digests), "seed": asked.source.seed, "prng": prng()},
+            **{
+                "number": len(rows),
+                "options": {name: dict(asked.source.options.get(name, {})) for name in (first, second)},
+            },
+        }
+
+        def accuracies():
+            size = len(walks.GRID)
+            found, pixels = np.zeros((size, size), np.float32), jnp.asarray(asked.split.images[rows])
+            for node in bar("node", list(np.ndindex(size, size)), desc=f"{first} to {second}"):
+                condition = walks.segment(first, second, node)
+                images = shown.corrupted(pixels, index, condition, asked.source.seed, asked.mesh, asked.source.options)
+                right = of_model((graphdef, state), images, jnp.asarray(labels), asked.batch, asked.mesh)
+                found[node] = 100 * right.mean()
+            return found
+
+        names = "-".join(name.replace("/", ".") for name in (first, second))
+        stem = f"ccc-{key[0].replace('/', '.')}-{key[1]}-{names}-{artifacts.digest(made_from)[:10]}"
+        return run.kept(asked.folder / f"{stem}.npz", made_from, accuracies)
+
+    found = walks.walks(listed(given.corruptions), given.walks, given.target, measure, given.seed)
+    for walk in found:
+        mean, spread = np.mean(walk.accuracy), np.std(walk.accuracy)
+        text = "%s to %s: %d nodes, accuracy of the unadapted network %.1f %% on average, standard deviation %.1f."
+        log.info(text, walk.first, walk.second, len(walk.path), mean, spread)
+    return walks.stream(found, given.images or len(asked.split), given.speed, given.seed)
 
 
 def _clean(split, batch):

@@ -12,7 +12,7 @@ from tools import streams
 GIVEN = {
     **{"streams": ["continual"], "methods": ["source", "eata"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
     **{"severity": 1.0, "batch": 20, "reset": "never", "order": -1, "seed": 1, "stored_order": False, "delta": 0.0},
-    **{"images": 0, "eta": 0.0, "cost": 0.0},
+    **{"images": 0, "eta": 0.0, "cost": 0.0, "target": 20.0, "speed": 10, "walks": 1},
 }
 
 
@@ -37,6 +37,18 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     assert streams.measure(config, workdir, given(streams=["continual", "mixed"])) == text
     with pytest.raises(BaseException, match="shown again"):
         streams.measure(config, workdir, given(reset="batch"))
+
+
+@pytest.mark.slow
+def test_walks_are_found_by_the_accuracies_of_the_network(tmp_path, caplog):
+    config = tiny.config()
+    workdir = tiny.untrained_workdir(tmp_path / "w", config)
+    asked = given(streams=["ccc"], corruptions=["imagenet_c/contrast", "imagenet_c/brightness"], methods=["source"])
+    text = streams.measure(config, workdir, asked)
+    table = pd.read_csv(workdir / "streams" / "segments.csv")
+    assert "ccc" in text and list(table.number) == list(range(len(table)))
+    assert " + " in "".join(table.condition) and len(list((workdir / "streams").glob("ccc-*.npz"))) == 1
+    assert streams.measure(config, workdir, asked) == text
 
 
 @pytest.mark.parametrize(
