@@ -60,13 +60,13 @@ def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
             trained.train.corruption_options = before | {name: options}
 
 
-def refuse_eval_only(config: ConfigDict) -> None:
-    """Refuses settings of config.eval that only eval.py applies.
+def refuse_eval_only(config: ConfigDict, *but: str) -> None:
+    """Refuses settings of config.eval that only eval.py applies, but for some.
 
     Raises:
       SettingsError: a setting is given; names each.
     """
-    given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key]}
+    given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key] and key not in but}
     if given:
         raise SettingsError(
             "; ".join(f"expected config.eval.{key} '', found {value!r}" for key, value in given.items())

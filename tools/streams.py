@@ -129,11 +129,11 @@ class Asked(NamedTuple):
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
     """Shows every stream to every model and method; returns the table that it prints."""
-    trained_models.refuse_eval_only(config)
+    trained_models.refuse_eval_only(config, "images")
     mesh = meshes.data_mesh(1)
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.apply_eval(trained, config)
-        dataset, _, split = study.load_data(trained, mesh, placed=("test",))
+        dataset, _, split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
