@@ -10,7 +10,7 @@ from analysis.figures import set_titles
 from analysis.tables import standard_error
 
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#8B4513", "#4B0082")
-_POINTS = 60
+_POINTS, _WINDOW = 60, 50
 
 
 def error(wrong: np.ndarray) -> tuple[float, float]:
@@ -38,8 +38,9 @@ def fewest_classes(predictions: np.ndarray, batch: int) -> int:
     return int(1 + (ordered[:, 1:] != ordered[:, :-1]).sum(1).min()) if batch > 1 else 1
 
 
-def over_time(wrong: np.ndarray, points: int = _POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the error in windows of equal length: (times of their middles, percent)."""
+def over_time(wrong: np.ndarray, points: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the error in windows of equal length: (times of their middles, percent); 60 windows of 50 images or more."""
+    points = points or max(2, min(_POINTS, len(wrong) // _WINDOW))
     ends = np.linspace(0, len(wrong), min(points, len(wrong)) + 1).astype(int)
     values = [100 * np.mean(wrong[start:stop]) for start, stop in itertools.pairwise(ends)]
     return (ends[:-1] + ends[1:]) / 2, np.array(values)

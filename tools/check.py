@@ -22,6 +22,7 @@ from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
 from evaluation import temperature
+from evaluation.streams.run import REMEDY as OF_STREAMS
 from runtime import artifacts, files, meshes
 from runtime.workdirs import TRAINED, read_config, read_final
 from training import loop, ranges
@@ -72,6 +73,9 @@ def _verify(findings, workdir):
     for path in sorted([*workdir.glob("answers/*.npz"), *workdir.glob("stored/*/answers/*.npz")]):
         with findings.of(path, f"remove it and {again}"):
             _answers(path, workdir)
+    for path in sorted(workdir.glob("streams/*.npz")):
+        with findings.of(path, OF_STREAMS):
+            artifacts.read(path)
     measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # the latter: C-bar
     for path in sorted(measured):
         _features(findings, path, workdir)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.training import tiny
 from tools import streams
+from tools.check import verify_workdir
 
 GIVEN = {
     **{"streams": ["continual"], "methods": ["source", "eata"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
@@ -33,10 +34,15 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     for row in table.itertuples():
         assert means[row.stream, row.method] == pytest.approx(row.error)
     assert all((folder / f"{name}.png").stat().st_size > 1000 for name in ("continual", "mixed"))
+    whole = verify_workdir(workdir)
+    assert not whole.problems and whole.verified == 6
     monkeypatch.setattr("evaluation.streams.run.predictions", lambda *_, **__: pytest.fail("shown again"))
     assert streams.measure(config, workdir, given(streams=["continual", "mixed"])) == text
     with pytest.raises(BaseException, match="shown again"):
         streams.measure(config, workdir, given(reset="batch"))
+    kept = sorted(folder.glob("*.npz"))[0]
+    kept.write_bytes(kept.read_bytes()[:-30])
+    assert "remove it to show this stream again" in "".join(verify_workdir(workdir).problems)
 
 
 @pytest.mark.slow
@@ -49,6 +55,19 @@ def test_walks_are_found_by_the_accuracies_of_the_network(tmp_path, caplog):
     assert "ccc" in text and list(table.number) == list(range(len(table)))
     assert " + " in "".join(table.condition) and len(list((workdir / "streams").glob("ccc-*.npz"))) == 1
     assert streams.measure(config, workdir, asked) == text
+
+
+@pytest.mark.slow
+def test_a_stream_that_does_not_wait_keeps_the_measured_cost(tmp_path):
+    config = tiny.config()
+    workdir = tiny.untrained_workdir(tmp_path / "w", config)
+    asked = given(methods=["tent"], eta=1.0)
+    text = streams.measure(config, workdir, asked)
+    costs = (workdir / "streams" / "costs.json").read_text()
+    every = pd.read_csv(workdir / "streams" / "streams.csv").adapts_to_every
+    assert every.item() >= 2 and "small_resnet, tent" in costs
+    assert streams.measure(config, workdir, asked) == text
+    assert (workdir / "streams" / "costs.json").read_text() == costs
 
 
 @pytest.mark.parametrize(

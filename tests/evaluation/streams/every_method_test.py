@@ -34,8 +34,15 @@ def scan(name, method, images, weights):
 
 CASES = [("small_resnet", name) for name in methods.names()] + [("small_vit", name) for name in WITHOUT_BATCH_NORM]
 
+QUICK = (
+    *[("small_resnet", name) for name in ("eata", "rotta", "roid")],
+    ("small_vit", "sar"),
+)  # of every kind of state
 
-@pytest.mark.parametrize("net, name", CASES)
+
+@pytest.mark.parametrize(
+    "net, name", [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES]
+)
 def test_the_state_goes_round(net, name):
     images = jax.ShapeDtypeStruct(SHAPE, np.uint8)
     method = methods.make(name, 4, 16, 5)
