@@ -57,7 +57,7 @@ def _is_named(name, text):
 def _load(root, folder):
     cache = folder / "cache"
     shutil.rmtree(cache, ignore_errors=True)
-    return load_image_folder(data_dir=root, image_size=16, max_damaged=0.5, cache_dir=cache, progress=False)
+    return load_image_folder(data_dir=root, image_size=16, max_damaged=0.5, cache_dir=cache)
 
 
 def _hostile_file(rng, path):
