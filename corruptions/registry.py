@@ -20,7 +20,7 @@ _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {
     "structural/style_transfer": "needs the weights of a network: give commands a file of them, --config.style=FILE, and "
-    "--config.imports=\"('projects.structural.style',)\"; in Python `import projects.structural.style` and "
+    "--config.imports=\"('projects.structural.style',)\" (of corruptions.write: --style=FILE --imports=projects.structural.style); in Python `import projects.structural.style` and "
     "`projects.structural.weights.use(FILE)`. `python -m projects.structural.train_style_decoder` makes such a file"
 }
 

@@ -1,24 +1,29 @@
 """What MkDocs is told beyond mkdocs.yml: pages that lie outside of docs/, links that follow them,
-the list of corruptions.
+the list of corruptions, the addresses of the project.
 
 A page links to files of the checkout, as GitHub reads it. Links to other pages of the site are made
 to fit; a link to any other file of the checkout becomes its name, for the site has no source; one
 to a file that does not exist stays, and fails the strict build.
 """
 
+import functools
 import inspect
+import io
 import os
 import pathlib
 import posixpath
 import re
+import tomllib
 
 from mkdocs.structure.files import File
+from PIL import Image
 
 import corruptions
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OUTSIDE = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 OUTSIDE |= {path: path for path in (f"benchmarks/results/{p.name}" for p in ROOT.glob("benchmarks/results/*.md"))}
+ADDRESSES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
 _LINK = re.compile(
     r"(?<!\!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)|"
     r"!\[(?P<alt>[^\]]*)\]\((?P<image>[^)\s]+)\)"
@@ -30,11 +35,17 @@ def on_files(files, config):
     for page, path in OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text()))
     files.append(File.generated(config, "reference/list.md", content=list_of_corruptions()))
+    for name, picture in thumbnails().items():
+        content = io.BytesIO()
+        picture.save(content, "JPEG", quality=85)
+        files.append(File.generated(config, f"reference/thumbnails/{name}.jpg", content=content.getvalue()))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Rewrites the links of a page, see above."""
+    """Rewrites the links of a page, see above, and puts the addresses of pyproject.toml in."""
+    for word, name in (("CLONE_ADDRESS", "Repository"), ("HOME_PAGE", "Homepage")):
+        markdown = markdown.replace(word, ADDRESSES[name])
     return rewrite_links(markdown, page.file.src_uri)
 
 
@@ -71,8 +82,46 @@ def rewrite_links(markdown, page):
 _ON_SITE = {path: page for page, path in OUTSIDE.items()}
 
 
+GALLERIES = (  # of analysis.gallery, by the benchmark that each shows; the first that shows a corruption gives its picture
+    *("imagenet_c", "imagenet_c_extra", "noc_candidates", "cbar_candidates", "laion_c", "optics", "optics_release"),
+    *("libero_plus_noise", "robodepth"),
+)
+
+
+@functools.cache
+def thumbnails():
+    """Cuts {corruption: picture at a middle severity} out of the galleries in docs/images."""
+    return {name: cells[-1] for benchmark in reversed(GALLERIES) for name, cells in cells_of(benchmark).items()}
+
+
+def cells_of(benchmark):
+    """Cuts {corruption: (clean picture, picture at a middle severity)} out of one gallery, as `analysis.gallery` lays it
+    out: lines of eight with names below, the clean picture first; or a row for each corruption, the clean picture first.
+    """
+    sheet, names, gap = (
+        Image.open(ROOT / f"docs/images/{benchmark}.png").convert("RGB"),
+        corruptions.names(benchmark),
+        2,
+    )
+
+    def cut(left, top, side):
+        return sheet.crop((left, top, left + side, top + side))
+
+    if benchmark == "cbar_candidates":
+        side, lines = sheet.width // 8 - gap, -(-(len(names) + 1) // 8)
+        places = [(k % 8 * (side + gap), k // 8 * (sheet.height // lines)) for k in range(len(names) + 1)]
+        return {name: (cut(*places[0], side), cut(*place, side)) for name, place in zip(names, places[1:])}
+    severities, header = len(corruptions.severities(names[0])), 20
+    side = (sheet.height - header) // len(names) - gap
+    columns = [sheet.width - (severities + 1 - j) * (side + gap) for j in (0, 1 + severities // 2)]
+    tops = [header + i * (side + gap) for i in range(len(names))]
+    return {name: tuple(cut(left, top, side) for left in columns) for name, top in zip(names, tops)}
+
+
 def list_of_corruptions():
-    """Makes the page of all benchmarks, and of every corruption with its parameters and the text of its two halves."""
+    """Makes the page of all benchmarks, and of every corruption with a picture, its parameters and the text of its two
+    halves.
+    """
     lines = [
         "# All corruptions",
         "",
@@ -85,6 +134,9 @@ def list_of_corruptions():
     for corruption in map(corruptions.get, corruptions.names()):
         sources = "; ".join(dict.fromkeys(p.source for p in corruption.parameters))
         lines += [f"## {corruption.qualified_name}", "", f"*{corruption.family}*, {_scale(corruption.scale)}", ""]
+        if corruption.qualified_name in thumbnails():
+            picture, alt = f"thumbnails/{corruption.qualified_name}.jpg", corruption.name.replace("_", " ")
+            lines += [f'<img src="{picture}" alt="{alt}" width="96" height="96" loading="lazy">', ""]
         lines += ["**sample**", "", inspect.getdoc(corruption.sampler), ""]
         lines += ["**apply**", "", inspect.getdoc(corruption.applier), ""]
         lines += ["**parameters** " + "; ".join(f"`{p.name}`: {p.unit}" for p in corruption.parameters), ""]

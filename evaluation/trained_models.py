@@ -10,6 +10,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
+from corruptions.from_files import FROM_FILES
 from data import Dataset
 from evaluation.correctness import Model
 from models import torchvision
@@ -53,7 +54,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
     """Copies the digests of photographs of frost, of banks and of weights of style transfer (`cli.use_files`)."""
     given = config.train.corruption_options.to_dict()
-    for name, option in ((name, known.option) for known in study.FROM_FILES.values() for name in known.corruptions):
+    for name, option in ((name, known.option) for known in FROM_FILES.values() for name in known.corruptions):
         if option in given.get(name, {}):
             before = trained.train.corruption_options.to_dict()
             options = before.get(name, {}) | {option: given[name][option]}

@@ -1,7 +1,9 @@
 """What the documents promise: sizes, links, commands and flags that exist."""
 
 import re
+import tomllib
 
+import numpy as np
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
@@ -78,10 +80,19 @@ def test_every_benchmark_has_a_gallery_on_the_site():
         assert f"../images/{name}.png" in text, name
 
 
-def test_recipes_have_ten_lines_at_most():
+def test_recipes_have_ten_lines_of_code_at_most():
     for page in HOWTO:
         for block in FENCE.finditer(page.read_text()):
-            assert len(block["body"].splitlines()) <= 10, f"{page.name}: {block['body']}"
+            lines = [line for line in block["body"].splitlines() if not line.lstrip().startswith("#")]
+            assert len(lines) <= 10, f"{page.name}: {block['body']}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_long_comment_stands_above_its_code(page):
+    for block in FENCE.finditer(page.read_text()):
+        for line in block["body"].splitlines():
+            code, mark, _ = line.partition(" # ")
+            assert not (mark and code.strip()) or len(line) <= 100, f"{page.name}: {line}"
 
 
 def test_howto_names_every_command():
@@ -93,7 +104,7 @@ def test_howto_names_every_command():
 def test_a_broken_link_fails_the_site(tmp_path, monkeypatch, caplog):
     """Two pages with the site's settings and hooks; `make docs` builds the whole site."""
     (tmp_path / "docs").mkdir()
-    page = "# Here\n\n[there](two.md#task) [ours](../tests/docs_test.py)\n"
+    page = "# Here\n\n[there](two.md#task) [ours](../tests/docs_test.py) CLONE_ADDRESS HOME_PAGE\n"
     (tmp_path / "docs/index.md").write_text(page)
     (tmp_path / "docs/two.md").write_text("# There\n\n## Task\n")
     folders = {"docs_dir": str(tmp_path / "docs"), "site_dir": str(tmp_path / "site")}
@@ -107,11 +118,31 @@ def test_a_broken_link_fails_the_site(tmp_path, monkeypatch, caplog):
     config = load_config(str(ROOT / "mkdocs.yml"), **folders, **smaller)
     (hooks,) = config.hooks.values()
     monkeypatch.setattr(hooks, "OUTSIDE", {})
+    monkeypatch.setattr(hooks, "thumbnails", dict)
     monkeypatch.setattr(hooks, "ROOT", tmp_path)
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/docs_test.py").touch()
     build(config)
+    for address in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"].values():
+        assert address in (tmp_path / "site/index.html").read_text()
+        assert not any(address in path.read_text() for path in [*PAGES, ROOT / "mkdocs.yml", ROOT / "CITATION.cff"])
     (tmp_path / "docs/index.md").write_text(f"{page}[nowhere](two.md#no-such-task) [gone](../tests/no_such_test.py)\n")
     with pytest.raises(Abort, match="2 warnings"):
         build(config)
     assert "no-such-task" in caplog.text and "no_such_test" in caplog.text
+
+
+def test_the_list_of_corruptions_shows_them(tmp_path):
+    """The clean pictures of a gallery are equal where the cells are cut at their places."""
+    config = load_config(str(ROOT / "mkdocs.yml"), plugins=[])
+    (hooks,) = config.hooks.values()
+    for benchmark in hooks.GALLERIES:
+        clean = [np.asarray(first) for first, _ in hooks.cells_of(benchmark).values()]
+        assert all((picture == clean[0]).all() for picture in clean) and clean[0].std() > 30, benchmark
+    shown = hooks.thumbnails()
+    assert set(corruptions.names()) - set(shown) <= {"noc/arlequin", "camera/snow_bgr"}
+    assert all(
+        (np.asarray(shown[name]) != clean[0]).any() for name in ("imagenet_c/fog", "noc/border", "laion_c/mosaic")
+    )
+    page = hooks.list_of_corruptions()
+    assert page.count('<img src="thumbnails/') == len(set(corruptions.names()) & set(shown))

@@ -6,6 +6,8 @@ import pathlib
 import re
 import shlex
 
+from corruptions.from_files import FROM_FILES
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").rglob("*.md")
@@ -55,6 +57,8 @@ def flags_of(source):
     names = set(FLAG.findall(text)) | {"help"}
     if "command.run(main)" in text:  # a command without a config
         names.add("imports")
+    if "FROM_FILES" in text:  # flags that name files, `style` by a module of --imports
+        names |= {"style", *FROM_FILES}
     if shared := re.search(r"(\w+)\.define_flags\(", text):
         names |= set(FLAG.findall(next(ROOT.glob(f"*/{shared[1]}.py")).read_text()))
     for module in re.findall(r"^from ([\w.]+) import define_\w+$", text, re.M):

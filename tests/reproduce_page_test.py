@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from corruptions.from_files import FROM_FILES
 from tests import processes
 from tests.pages import FENCE, LINK, ROOT, check_command, commands
 from training import study
@@ -65,12 +66,19 @@ def test_every_label_of_the_papers_page_has_a_command_of_smoke_size():
     assert small == set(labelled_commands()) - {"E1"}
 
 
+def test_commands_of_smoke_size_stand_in_the_order_of_the_page():
+    """But for those of no paper, F, which stand beside the same command of a paper or at the end."""
+    lines = re.findall(r"^# smoke (.*):", REPRODUCE.read_text(), re.M)
+    found = [label for line in lines for label in line.split() if label[0] != "F"]
+    assert found == [label for label in labelled_commands() if label[0] != "F" and label != "E1"]
+
+
 def test_commands_of_one_workdir_have_the_same_settings():
     """A workdir of weights or of a training keeps its settings: a later command with others is refused.
 
     Files count too: photographs of frost, calibrated ranges and styles are options of corruptions.
     """
-    free = set(study.STUDY_FREE) - set(study.FROM_FILES) - {"ranges", "style"} | {"model.checkpoint"}
+    free = set(study.STUDY_FREE) - set(FROM_FILES) - {"ranges", "style"} | {"model.checkpoint"}
     seen = {}
     for command in commands(REPRODUCE.read_text().split("## At smoke size")[0]):
         given = dict(word[2:].partition("=")[::2] for word in command if word.startswith("--"))

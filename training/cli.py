@@ -15,12 +15,13 @@ from ml_collections import ConfigDict, config_flags
 
 import data
 import models
+from corruptions.from_files import FROM_FILES
 from runtime import command, distributed, meshes, settings
 from runtime.artifacts import code
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.settings import SettingsError, flatten
-from training import augmentation, ranges, states, steps, study
+from training import augmentation, ranges, states, steps
 from training.sections import SETTINGS, TrainSettings
 
 flags.disclaim_key_flags()  # flags defined here belong to the script: --help lists them
@@ -227,12 +228,12 @@ def use_files(config: ConfigDict) -> None:
     for setting in ("frost", "bank", "style"):
         if not config.get(setting):
             continue
-        if setting not in study.FROM_FILES:
+        if setting not in FROM_FILES:
             raise SettingsError(
                 f"config.{setting}: expected a module that reads it among config.imports, for example "
                 f"('projects.structural.style',), found {tuple(config.imports)!r}"
             )
-        names, option, read = study.FROM_FILES[setting]
+        names, option, read, _ = FROM_FILES[setting]
         digest = read(config[setting])
         for corruption in names:
             stored = config.train.corruption_options.to_dict()

@@ -4,8 +4,8 @@ import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from flax import nnx
 from jax.sharding import Mesh
@@ -13,7 +13,6 @@ from ml_collections import ConfigDict
 
 import corruptions
 import data
-from corruptions import imagenet_c, laion_c
 from data.dataset import Dataset, Split, union
 from data.listed import choose
 from runtime import meshes, settings
@@ -27,25 +26,6 @@ from training.states import Spec, TrainState
 FREE = PLACES
 
 
-class FromFile(NamedTuple):
-    """Corruptions that need files, which a setting of commands names.
-
-    Attributes:
-      corruptions: their names.
-      option: the option of the corruptions that holds the digest of the files.
-      read: path -> digest; the process uses these files from then on.
-    """
-
-    corruptions: tuple[str, ...]
-    option: str
-    read: Callable[[str], str]
-
-
-FROM_FILES = {
-    "frost": FromFile((imagenet_c.frost.qualified_name,), "photographs", imagenet_c.use_photographs),
-    "bank": FromFile(("laion_c/mosaic", "laion_c/stickers"), "bank", laion_c.use_bank),
-}
-"""{setting: FromFile}. A module of config.imports may add a corruption of its own, for `style`."""
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.trained_models reads
 AT_ONCE = 32
 """Number of models held at the same time, where more are trained than fit."""

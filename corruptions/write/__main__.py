@@ -10,6 +10,7 @@ The same command continues after a kill, and writes again files that were damage
 
 import argparse
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -17,15 +18,18 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from corruptions.imagenet_c import use_photographs
-from corruptions.laion_c import use_bank
+from corruptions.from_files import FROM_FILES
 from corruptions.write import decoding, sources
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    flags = _parser().parse_args(argv)
+    try:
+        flags = _parser(_imported(argv)).parse_args(argv)
+    except ImportError as error:
+        print(f"error: --imports: expected modules that Python finds and can import, found {error}", file=sys.stderr)
+        return 1
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("jax", "absl", "PIL"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -47,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             jpeg_quality=flags.jpeg_quality,
             seed=flags.seed,
             table=flags.table,
-            options=_with_files(flags.options, flags.frost, flags.bank),
+            options=_with_files(flags),
             batch_size=flags.batch_size,
             progress=None if flags.progress else False,
             verify=flags.verify,
@@ -70,12 +74,24 @@ def _stop(*_):
     os._exit(130)
 
 
-def _parser():
+def _imported(argv):
+    """Imports the modules that --imports names, which may add flags for their files; returns its parser."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(
+        "--imports", type=_names, default=(), help="modules that register corruptions of your own, a.b,c"
+    )
+    for name in parser.parse_known_args(argv)[0].imports:
+        importlib.import_module(name)
+    return parser
+
+
+def _parser(imports):
     parser = argparse.ArgumentParser(
         prog="python -m corruptions.write",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        parents=[imports],
     )
     add = parser.add_argument
     add(
@@ -98,8 +114,8 @@ def _parser():
     add("--seed", type=int, default=0)
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
-    add("--frost", help="folder of frost photographs, such as ImageNet-C's five; default: procedural textures")
-    add("--bank", help="folder of images that laion_c/mosaic and laion_c/stickers are made of")
+    for name, known in FROM_FILES.items():
+        add(f"--{name}", help=known.what)
     add("--split", default="test", help="for a tfds source")
     add("--data_dir", "--data-dir", help="for a tfds source")
     add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
@@ -138,15 +154,13 @@ def _options(text):
     return options
 
 
-def _with_files(options, frost, bank):
-    """Adds to the options the digests of the photographs and of the bank in two folders."""
-    options = dict(options or {})
-    read = [("imagenet_c/frost", "photographs", use_photographs(frost))] if frost else []
-    if bank:
-        digest = use_bank(bank)
-        read += [(f"laion_c/{name}", "bank", digest) for name in ("mosaic", "stickers")]
-    for name, option, digest in read:
-        options[name] = {**options.get(name, {}), option: digest}
+def _with_files(flags):
+    """Adds to the options the digests of the files that flags name."""
+    options = dict(flags.options or {})
+    for flag, known in FROM_FILES.items():
+        if path := getattr(flags, flag):
+            digest = known.read(path)
+            options |= {name: {**options.get(name, {}), known.option: digest} for name in known.corruptions}
     return options
 
 

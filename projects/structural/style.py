@@ -1,6 +1,7 @@
 """Registers `structural/style_transfer`, which redraws images in other styles by a network (`adain`).
 
-The weights come from a file: --config.style=FILE --config.imports="('projects.structural.style',)", or `weights.use(FILE)`.
+The weights come from a file: --config.style=FILE --config.imports="('projects.structural.style',)", or `--style=FILE
+--imports=projects.structural.style` of `corruptions.write`, or `weights.use(FILE)`.
 """
 
 import jax
@@ -8,8 +9,8 @@ import jax.numpy as jnp
 
 import corruptions
 from corruptions import contract
+from corruptions.from_files import FROM_FILES, FromFile
 from projects.structural import adain, weights
-from training import study
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # not published
 
@@ -51,4 +52,6 @@ def style_transfer(image, params):
     return jnp.clip(network(image[None], mean, deviation, params["alpha"], used.correction)[0], 0, 1)
 
 
-study.FROM_FILES.setdefault("style", study.FromFile((weights.NAME,), "style", weights.use))
+FROM_FILES.setdefault(
+    "style", FromFile((weights.NAME,), "style", weights.use, "weights of style transfer, a file of train_style_decoder")
+)

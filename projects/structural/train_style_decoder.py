@@ -7,7 +7,7 @@
         --workdir=runs/style_smoke
 
 Writes WORKDIR/style.npz, the network with the statistics of every picture of a style, for --config.style of commands
-and --style of projects.structural.stylize; and metrics.jsonl with the losses. Contents are the training images of
+and --style of corruptions.write; and metrics.jsonl with the losses. Contents are the training images of
 config.dataset. Without config.adain.encoder the encoder has random values; the file is then labelled so, and is not the
 paper's style transfer. Stopped anywhere, the same command continues; files of other contents are refused.
 

@@ -101,7 +101,7 @@ def in_use(digest: str | None = None) -> Style:
     if not _used:
         raise ValueError(
             f"expected weights for {NAME}, found none; name a file of them, --config.style=FILE of commands, "
-            "--style=FILE of projects.structural.stylize, projects.structural.weights.use(FILE) in Python. "
+            "--style=FILE of corruptions.write, projects.structural.weights.use(FILE) in Python. "
             "`python -m projects.structural.train_style_decoder` makes one of the public weights, or trains one"
         )
     if digest not in (None, _used[0].digest):

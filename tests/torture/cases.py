@@ -97,7 +97,10 @@ class Torture:
     def _logged(self, attack, number):
         """Runs a case, adds it to the log and returns its seconds."""
         began = commands.CLOCK.tick()
-        outcome = self.case(attack, number)
+        try:
+            outcome = self.case(attack, number)
+        except RuntimeError as error:  # no reference: a command alone fails, or leaves something else each time
+            outcome = Outcome("unclear", str(error)[:3000])
         seconds = commands.CLOCK.tick() - began
         record = {"attack": attack, "base": self._seed, "seed": number, "revision": self._revision}
         record |= dataclasses.asdict(outcome) | {"seconds": round(seconds, 2)}

@@ -73,8 +73,9 @@ _DECODER = (
     *("--config.adain.widths=(4,4,8,8)", "--config.adain.batch_size=4", "--config.adain.steps=120", _WORKDIR),
 )
 _STYLES = (
-    *("-m", "projects.structural.stylize", "--style={case}/work/style.npz", "--source={material}/tree", "--limit=40"),
-    *("--preprocess=resize", "--size=32", "--severities=2,5", "--out={case}/out"),
+    *("-m", "corruptions.write", "--imports=projects.structural.style", "--style={case}/work/style.npz", "--size=32"),
+    *("--corruptions=style_transfer", "--source={material}/tree", "--limit=40", "--preprocess=resize"),
+    *("--severities=2,5", "--layout=folders", "--jpeg_quality=none", "--out={case}/out"),
 )
 _FOLDER = (
     *("train.py", "--config=configs/default.py", *_SMALL, "--config.train.epochs=1", _WORKDIR),

@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 
+from corruptions import registry
 from corruptions.write import __main__, progress, write_dataset
 from tests.corruptions.write.datasets import IMAGES, LABELS
 
@@ -68,6 +69,21 @@ def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys)
     assert error.startswith("error: ") and message in error
 
 
+def test_a_module_of_the_users_own_registers_what_is_written(tmp_path, monkeypatch, capsys):
+    (tmp_path / "jaxc_mine.py").write_text("import corruptions\ncorruptions.register_benchmark('mine', ['noc/hue'])\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_BENCHMARKS", dict(registry._BENCHMARKS))
+    np.savez(tmp_path / "all.npz", images=IMAGES[:4], labels=LABELS[:4])
+    shared = [f"--source={tmp_path}/all.npz", f"--out={tmp_path}/out", "--corruptions=mine", "--severities=1"]
+    assert __main__.main(shared) == 1 and "mine" in capsys.readouterr().err
+    assert __main__.main([*shared, "--imports=jaxc_mine"]) == 0
+    assert np.load(tmp_path / "out/hue.npy").shape == (4, 32, 32, 3)
+    assert __main__.main([*shared, "--imports=jaxc_absent"]) == 1
+    assert (
+        "--imports: expected modules that Python finds and can import, found No module named" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize("name", ["a.npz", "a.npy"])
 def test_damaged_arrays_are_named(name, tmp_path, capsys):
     """At any place: NumPy and zipfile have an error of another type for each."""
@@ -89,6 +105,6 @@ def test_the_help_needs_no_optional_package():
         "import sys; sys.modules.update(dict.fromkeys(['PIL', 'tqdm', 'tensorflow_datasets']));"
         "sys.argv[1:] = ['--help']; import runpy; runpy.run_module('corruptions.write', run_name='__main__')"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and "--jpeg_quality" in done.stdout, done.stderr
     assert isinstance(__main__, types.ModuleType)

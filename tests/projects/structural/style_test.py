@@ -4,7 +4,6 @@ says where to get some; stylised copies, whole after damage, and mixed in."""
 import importlib
 import itertools
 import json
-import types
 
 import jax
 import numpy as np
@@ -14,9 +13,11 @@ from PIL import Image
 
 import corruptions
 from corruptions import registry
+from corruptions.from_files import FROM_FILES, FromFile
+from corruptions.write import __main__ as command
 from data import decode
 from evaluation import trained_models
-from projects.structural import adain, stylize, weights
+from projects.structural import adain, weights
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
@@ -49,7 +50,7 @@ def file(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "NAMED", dict(registry.NAMED))
         patch.setattr(weights, "_used", [])
-        patch.setattr(study, "FROM_FILES", study.FROM_FILES | {"style": study.FromFile((NAME,), "style", weights.use)})
+        patch.setitem(FROM_FILES, "style", FromFile((NAME,), "style", weights.use, "weights"))
         module = importlib.import_module("projects.structural.style")
         corruptions.register(module.style_transfer, replace=True)  # where another test had it imported
         yield write(tmp_path_factory.mktemp("style") / "style.npz")
@@ -155,12 +156,11 @@ def test_a_stylised_copy_is_made_whole_again_and_mixed_in(file, tmp_path):
         folder = tmp_path / "plain" / ("train", "val")[number % 2] / ("left", "right")[number // 2 % 2]
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(picture).save(folder / f"{number}.png")
-    given = types.SimpleNamespace(
-        style=str(file), source=str(tmp_path / "plain"), out=str(tmp_path / "out"), severities=["5"], layout="folders",
-        corruptions=[NAME, "imagenet_c/contrast"], jpeg_quality=None, split="test", data_dir=None, preprocess="none", size=None, limit=None, batch_size=2, seed=0,
-        verify=False,
-    )  # fmt: skip
-    manifest = json.loads(stylize.stylize(given).read_text())
+    given = [f"--style={file}", "--imports=projects.structural.style", f"--corruptions={NAME},imagenet_c/contrast"]
+    given += [f"--source={tmp_path / 'plain'}", f"--out={tmp_path / 'out'}", "--severities=5", "--layout=folders"]
+    given += ["--jpeg_quality=none", "--batch_size=2"]
+    assert command.main(given) == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["corruptions"][NAME]["options"] == {"style": weights.in_use().digest} and manifest["complete"]
     assert len(list((tmp_path / "out/contrast/5").rglob("*.png"))) == 8
     styled = tmp_path / "out" / "style_transfer" / "5"
@@ -168,7 +168,7 @@ def test_a_stylised_copy_is_made_whole_again_and_mixed_in(file, tmp_path):
     assert set(files) == {p.relative_to(tmp_path / "plain") for p in (tmp_path / "plain").rglob("*.png")}
     lost = sorted(files)[3]
     (styled / lost).unlink()
-    stylize.stylize(given)
+    assert command.main(given) == 0
     assert {path.relative_to(styled): path.read_bytes() for path in styled.rglob("*.png")} == files
     config = tiny.config(batch_size=2)
     config.dataset.update({"name": "image_folder", "data_dir": str(tmp_path / "plain"), "train_limit": 0})

@@ -1,0 +1,43 @@
+"""Corruptions that need files: photographs of frost, banks of images, weights of a network.
+
+A flag of `corruptions.write` and a setting of the studies' commands name the files; results name them by a digest.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from corruptions.imagenet_c import frost, use_photographs
+from corruptions.laion_c import use_bank
+
+
+class FromFile(NamedTuple):
+    """Corruptions that need files.
+
+    Attributes:
+      corruptions: their names.
+      option: the option of the corruptions that holds the digest of the files.
+      read: path -> digest; the process uses these files from then on.
+      what: the files, in words.
+    """
+
+    corruptions: tuple[str, ...]
+    option: str
+    read: Callable[[str], str]
+    what: str
+
+
+FROM_FILES = {
+    "frost": FromFile(
+        (frost.qualified_name,),
+        "photographs",
+        use_photographs,
+        "folder of frost photographs, such as ImageNet-C's five; default: procedural textures",
+    ),
+    "bank": FromFile(
+        ("laion_c/mosaic", "laion_c/stickers"),
+        "bank",
+        use_bank,
+        "folder of images that laion_c/mosaic and laion_c/stickers are made of",
+    ),
+}
+"""{name of the flag or setting: FromFile}. A module that registers a corruption may add another, for `style`."""
