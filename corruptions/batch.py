@@ -28,7 +28,7 @@ def corrupt(
     severity: ArrayLike | None = None,
     *,
     index: Array | Sequence[int] | None = None,
-    validate: bool = True,
+    validate: bool | Literal["checkify"] = True,
     gradient: str | None = None,
     axis: Literal["time", "camera"] | tuple[str, str] | None = None,
     fresh_noise: bool = False,
@@ -57,7 +57,9 @@ def corrupt(
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1. Pass positions
         in the dataset to make the corruption of an image independent of its batch.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
-        the device once).
+        the device once). Inside a jit nothing has a value: floats outside [0, 1] and severities beyond the scale are
+        clipped without a word. There "checkify" makes errors of them, for a function in
+        `jax.experimental.checkify.checkify`.
       gradient: the derivative by float images that `jax.grad` takes: None, the derivative of the computation, zero where
         it rounds; or `"straight_through"`, the derivative of the same formula without rounding, by the image alone, not
         by the severity. The page on gradients lists the corruptions that round.
@@ -85,6 +87,8 @@ def corrupt(
     """
     devices.refuse_forked()
     contract.key(key)
+    if validate not in (True, False, "checkify"):
+        raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
     corruption = (isinstance(name, str) and registry.NAMED.get(name)) or registry.get(name)
     if gradient is not None:
         corruption = corruption.with_gradient(gradient)
@@ -110,7 +114,9 @@ def corrupt(
         corruption.check_request(images.shape[-1], options)
     if corruption.fixed:
         options = corruption.options_for(images.shape[-3:], options)
-    levels, index = levels_and_index(corruption, images.shape[0], severity, index, validate, options)
+    levels, index = levels_and_index(corruption, images.shape[0], severity, index, bool(validate), options)
+    if validate == "checkify":
+        contract.checked_in_program(images, levels, corruption.scale)
     static = corruption, contract.static_options(options)
     call = functools.partial(_corrupt, corruption=static[0], options=static[1])
     run = functools.partial(devices.dispatched, call, static)

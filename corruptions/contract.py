@@ -78,7 +78,7 @@ def one_image(image: Any, any_kind: bool = False) -> None:
         raise TypeError(f"expected {kind} with values in [0, 1], found dtype {image.dtype}{hint}")
 
 
-def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
+def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> None:
     """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if `validate`, finite
     floats in [0, 1].
     """
@@ -103,6 +103,25 @@ def image_batch(images: Any, validate: bool, any_kind: bool = False) -> None:
             hint = "; divide by 255 or pass uint8" if high > 1.5 else ""
             hint = "; corrupt takes other ranges as value_range=(-1, 1)" if low < 0 and high <= 1.5 else hint
             raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
+
+
+def checked_in_program(
+    images: Any, levels: Any, scale: "Levels | Fraction", low: float = 0.0, high: float = 1.0
+) -> None:
+    """Adds errors of `jax.experimental.checkify` to the program that is traced: for values outside of [low, high], and for
+    severities outside of the scale. What has a value was checked before.
+    """
+    from jax.experimental import checkify  # not needed by most
+
+    if is_traced(images) and images.dtype != np.uint8 and images.size:
+        message = f"expected values in [{low:g}, {high:g}], found NaN, or values from {{least}} to {{most}}"
+        good = ((images >= low) & (images <= high)).all()  # a NaN compares as False; min and max may lose it
+        checkify.check(good, message, least=images.min(), most=images.max())
+    if is_traced(levels):
+        bounds = (1, scale.count) if isinstance(scale, Levels) else (0, 1)
+        message = f"expected severities from {bounds[0]} to {bounds[1]}, found from {{least}} to {{most}}"
+        least, most = levels.min(), levels.max()
+        checkify.check((least >= bounds[0]) & (most <= bounds[1]), message, least=least, most=most)
 
 
 def _refuse_torch(images: Any) -> None:

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
+from corruptions import contract, devices
 from corruptions.record import Corruption
 
 _NEAR = 1e-3  # of a level of 8 bits
 
 
 def in_unit_range(
-    corrupt: Callable[[jax.Array], jax.Array], images: Any, value_range: Any, validate: bool
+    corrupt: Callable[[jax.Array], jax.Array], images: Any, value_range: Any, validate: bool | str
 ) -> jax.Array:
     """Corrupts floats in (low, high) as the images (x - low) / (high - low) in [0, 1], and maps the result back.
 
@@ -40,6 +40,8 @@ def in_unit_range(
             raise ValueError(
                 f"expected values in value_range=({low:g}, {high:g}), found values from {least:g} to {most:g}"
             )
+    if validate == "checkify":
+        contract.checked_in_program(images, None, low=low, high=high)
     images = jnp.asarray(images)
     unit = jnp.clip((images.astype(jnp.float32) - low) / (high - low), 0.0, 1.0)
     levels = jnp.round(255 * unit)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import checkify
 
 import corruptions
 from corruptions import batch, cbar, contract, devices, imagenet_c
@@ -64,6 +65,31 @@ def test_inside_jit_with_traced_severity():
             step(images, jnp.int32(level)), corruptions.corrupt(KEY, images, "imagenet_c/contrast", level)
         )
     assert step._cache_size() == 1
+
+
+def test_checkify_makes_errors_of_what_a_jit_clips():
+    def step(images, level, **given):
+        return corruptions.corrupt(KEY, images, "imagenet_c/contrast", level, validate="checkify", **given)
+
+    images, checked = np.full((2, 32, 32, 3), 0.5, np.float32), checkify.checkify(jax.jit(step))
+    good, corrupted = checked(images, np.int32([1, 5]))
+    good.throw()
+    np.testing.assert_array_equal(corrupted, corruptions.corrupt(KEY, images, "imagenet_c/contrast", np.array([1, 5])))
+    for wrong, level, message in (
+        (2 * images + 1, 1, r"expected values in \[0, 1\], found NaN, or values from 2"),
+        (np.where(images == images[0, 0, 0, 0], np.nan, images), 1, "found NaN, or values from"),
+        (images, 6, "expected severities from 1 to 5, found from 6"),
+        (images, 0, "expected severities from 1 to 5, found from 0"),
+    ):
+        error, _ = checked(wrong.astype(np.float32), np.int32([level, level]))
+        with pytest.raises(ValueError, match=message):
+            error.throw()
+    with pytest.raises(ValueError, match=r"expected values in \[-1, 1\], found NaN, or values from 1.5"):
+        checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
+    with pytest.raises(ValueError, match="values in"):
+        step(images + 1, 1)  # outside of a jit as ever
+    with pytest.raises(ValueError, match="expected validate=True, False or 'checkify', found 'all'"):
+        corruptions.corrupt(KEY, images, "imagenet_c/contrast", 1, validate="all")
 
 
 def test_interpolated_levels_are_an_option():
