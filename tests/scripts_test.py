@@ -202,7 +202,7 @@ def test_help_fits_a_screen_and_the_rest_is_a_flag_away(tmp_path):
 
 @pytest.mark.slow
 def test_the_least_study_ends_in_a_report_that_says_that_it_is_near_chance(tmp_path):
-    page = section_of("docs/howto/studies.md", "Measure overlap").split("The least of studies")[1]
+    page = section_of("docs/howto/studies.md", "Measure overlap").split("The smallest study")[1]
     study, report, *_ = commands(page)
     for program, *given in (study, report[1:]):
         code, _, err = script(program, *(word.replace("runs/", f"{tmp_path}/") for word in given))

@@ -8,6 +8,7 @@ another, [M K, ...]. Either way 'model' splits the first axis, and a device hold
 
 import collections
 import contextlib
+import functools
 import math
 import pathlib
 import time
@@ -238,10 +239,10 @@ class Rows:
             stand_in = next(run for run in self._runs if run is not None)  # rows without a run take its key
             self._keys = stack_keys(self._mesh, [(run or stand_in).key for run in self._runs])
         images, labels = (join_batches(self._mesh, part) for part in zip(*self._filled()))
+        pairs, spans = self._spans()
         if not self._compiled:  # asks the compiler, before the first block, whether its steps fit the devices
             parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
-            stream.check_memory(self._mesh, self._lower, images, labels, parts)
-        pairs, spans = self._spans()
+            stream.check_memory(self._mesh, functools.partial(self._lower, spans=spans), images, labels, parts)
         self._states, metrics = steps.train_models_block(
             *self._arguments(images, labels), **self._program.static, spans=spans
         )
@@ -283,8 +284,8 @@ class Rows:
     def _arguments(self, images, labels):
         return self._mesh, self._program.graphdef, self._program.optimizer, self._states, images, labels, self._keys
 
-    def _lower(self, images, labels):
-        return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static)
+    def _lower(self, images, labels, spans):
+        return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static, spans=spans)
 
     def _filled(self):
         """Lists the rows' blocks, with an idle one in each row without a run."""
