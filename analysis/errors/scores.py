@@ -264,7 +264,9 @@ def _scaled(errors, cells, clean, divisor, reference):
     drop = math.nan if divisor is None else (divisor - reference.clean).sum()
     scale, drop = (value if value > 0 else math.nan for value in (scale, drop))  # a reference that loses nothing
     wrong, base = errors.sum(cells), number * errors.sum([clean])
-    values = [wrong / number, wrong / scale, (wrong - base) / drop]
+    same = len(wrong) == len(base)  # stored images may be others than the clean ones, which no difference is taken of
+    relative = (wrong - base) / drop if same else np.array([math.nan])
+    values = [wrong / number, wrong / scale, relative]
     return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]
 
 

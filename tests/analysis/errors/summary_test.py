@@ -92,6 +92,17 @@ def test_every_number_is_that_of_its_definition(wrong, folder):
     )
 
 
+def test_stored_images_of_another_number_have_no_relative_error(wrong):
+    """A written dataset may hold more images than the study was tested on."""
+    fewer = {("m", *cell): bits[: 100 if cell[1] == "clean" else NUMBER] for cell, bits in wrong.items()}
+    found = [Count(*cell, int((~bits).sum()), len(bits)) for cell, bits in fewer.items()]
+    errors = ImageErrors(found, {cell: np.packbits(~bits) for cell, bits in fewer.items()})
+    rows, _ = scored(errors, choose("alexnet", "refuse", conditions()), conditions())
+    row = rows[1, "imagenet_c", C[3]]
+    total = np.sum([wrong[1, C[3], s] for s in range(1, 6)], axis=0)
+    assert row.error.value == pytest.approx(20 * total.mean()) and np.isnan(row.relative.value)
+
+
 def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
     errors, found = ImageErrors.of(answers.read(folder.parent), counts(wrong)), conditions("procedural")
     _, unnamed = scored(errors, choice := choose("", "refuse", found), found)
