@@ -105,9 +105,7 @@ def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> No
             raise ValueError(f"expected {images.dtype} values in [0, 1], found values from {low:g} to {high:g}{hint}")
 
 
-def checked_in_program(
-    images: Any, levels: Any, scale: "Levels | Fraction", low: float = 0.0, high: float = 1.0
-) -> None:
+def checked_in_program(images: Any, levels: Any, scale: Any = None, low: float = 0.0, high: float = 1.0) -> None:
     """Adds errors of `jax.experimental.checkify` to the program that is traced: for values outside of [low, high], and for
     severities outside of the scale. What has a value was checked before.
     """
