@@ -54,7 +54,7 @@ def _sides(shape: Sequence[int]) -> None:
     """Requires both sides of (..., H, W, C) to be at least 16 pixels."""
     height, width = shape[-3:-1]
     if min(height, width) < MIN_SIDE:
-        hint = "; channels come last" if height <= 4 < width else ""
+        hint = "; channels come last: np.moveaxis(images, -3, -1)" if height <= 4 < width else ""
         raise ValueError(
             f"expected images of at least {MIN_SIDE}x{MIN_SIDE} pixels, found {height}x{width} in shape "
             f"{tuple(shape)}{hint}"
@@ -142,7 +142,9 @@ def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
 
 def suggest(name: object, known: Collection[str]) -> str:
     """Returns '; did you mean ...?' for a misspelt name, or nothing."""
-    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
+    every = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(str(name), every, n=3, cutoff=0.5)
+    close = close or [one for one in every if str(name) and str(name) in str(one)][:3]
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

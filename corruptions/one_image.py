@@ -118,9 +118,10 @@ def as_array(image: Any) -> np.ndarray:
             "use corruptions.corrupt(key, images, name, severity) for batches"
         )
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[-1] not in (1, 2, 3, 4)):
+        hint = "; channels come last: image.transpose(1, 2, 0)" if array.shape[:1] in ((1,), (3,), (4,)) else ""
         raise ValueError(
             "expected an image of shape (height, width) or (height, width, channels) with 1 to 4 channels, "
-            f"found shape {array.shape}"
+            f"found shape {array.shape}{hint}"
         )
     if array.dtype != np.uint8 and array.dtype not in contract.FLOATS:
         raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}")

@@ -73,6 +73,21 @@ def few_programs():
     devices.bound_programs()
 
 
+@pytest.fixture(autouse=True)
+def own_banks():
+    """Puts back the banks of LAION-C that a test has replaced, and drops the programs that took them."""
+    from corruptions.laion_c import banks
+
+    before, default = dict(banks._USED), banks.default()
+    yield
+    if banks.default() != default:
+        import jax
+
+        jax.clear_caches()
+    banks._USED.clear()
+    banks._USED.update(before)
+
+
 @pytest.fixture
 def shared():
     """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly, without it."""

@@ -45,7 +45,8 @@ _OWN = """\
 ## Add your device
 
 ```
-python -m benchmarks.device --minutes=8 --out=runs/device --data_dir=TFDS    # again until it says that all are measured
+# again until it says that all are measured
+python -m benchmarks.device --minutes=8 --out=runs/device --data_dir=TFDS
 cp runs/device/*.json benchmarks/results/devices/
 python -m benchmarks.device.page
 ```

@@ -256,12 +256,11 @@ def from_tfds(
 
 def require(module: str, why: str, extra: str = "study") -> ModuleType:
     """Imports an optional dependency, or says how to install it."""
+    package = "pillow" if module == "PIL" else f'"jax-corruptions[{extra}]"'
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'{why}, which cannot be imported ({error}); pip install "jax-corruptions[{extra}]"'
-        ) from error
+        raise ModuleNotFoundError(f"{why}, which cannot be imported ({error}); pip install {package}") from error
 
 
 def _encoded(fetch, labels, names, class_names, description):

@@ -111,7 +111,11 @@ def test_interpolated_levels_are_an_option():
             ValueError,
             r"\(number, height, width, channels\), found shape \(32, 32, 3\); give one image as image\[None\]",
         ),
-        (np.zeros((2, 3, 32, 32), np.uint8), ValueError, r"found 3x32 in shape \(2, 3, 32, 32\); channels come last"),
+        (
+            np.zeros((2, 3, 32, 32), np.uint8),
+            ValueError,
+            r"found 3x32 in shape \(2, 3, 32, 32\); channels come last: np\.moveaxis",
+        ),
         (np.zeros((2, 32, 32, 0), np.uint8), ValueError, r"found shape \(2, 32, 32, 0\)"),
         (np.zeros((2, 8, 32, 3), np.uint8), ValueError, "at least 16x16 pixels, found 8x32"),
         (np.zeros((2, 0, 0, 3), np.uint8), ValueError, "at least 16x16 pixels, found 0x0"),
@@ -131,6 +135,7 @@ def test_bad_images_are_named(images, error, message):
 @pytest.mark.parametrize(
     "name, severity, options, message",
     [
+        ("jpeg", 1, {}, "did you mean 'jpeg_compression'"),
         ("imagenet_c/fgo", 1, {}, "did you mean .*imagenet_c/fog"),
         ("brightness", 1, {}, "say 'imagenet_c/brightness' or 'noc/brightness'"),
         ("imagenet_c/contrast", 0, {}, r"level 1\.\.5, found 0"),

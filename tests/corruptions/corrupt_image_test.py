@@ -134,6 +134,7 @@ def test_lists_pillow_images_and_jax_arrays():
         (IMAGE[:0, :, 0], ValueError, "at least 16x16 pixels, found 0x32"),
         (IMAGE.astype(np.int64), TypeError, "found dtype int64"),
         (IMAGE > 9, TypeError, "found dtype bool"),
+        (np.zeros((3, 20, 24), np.uint8), ValueError, r"shape \(3, 20, 24\); channels come last: image\.transpose"),
         (IMAGE.astype(np.float64), ValueError, "found values from 0 to 255; divide by 255 or pass uint8"),
         (np.full((32, 32), np.nan), ValueError, "found values from nan to nan"),
         (Image.fromarray(IMAGE).convert("P"), ValueError, r"found mode P; convert it: image\.convert\('RGB'\)"),
@@ -148,7 +149,7 @@ def test_bad_images_are_named(image, error, message):
 @pytest.mark.parametrize(
     "error, message, given",
     [
-        (ValueError, "did you mean .*contrast", {"name": "contrats"}),
+        (ValueError, "did you mean 'contrast'", {"name": "contrats"}),
         (TypeError, r"found 3; the order is .* corrupt_image\(image, name, severity\)", {"name": 3, "severity": "fog"}),
         (ValueError, "sizes='bucket' or 'exact', found 'padded'", {"name": "contrast", "sizes": "padded"}),
         (ValueError, r"level 1\.\.5, found 6", {"name": "contrast", "severity": 6}),

@@ -147,5 +147,5 @@ def test_what_is_no_ranges_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="calibrate"):
         read_ranges(tmp_path / "none.json")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"expected a ranges\.json"):
+    with pytest.raises(ValueError, match=r"other\.json: expected image_shape, found nothing of that name"):
         read_ranges(tmp_path / "other.json")

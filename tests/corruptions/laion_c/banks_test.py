@@ -16,12 +16,6 @@ from tests.reference.photographs import photograph, photographs
 KEY = jax.random.key(5)
 
 
-@pytest.fixture(autouse=True)
-def own_banks(monkeypatch):
-    """Leaves the banks of other tests as they are."""
-    monkeypatch.setattr(banks, "_USED", dict(banks._USED))
-
-
 def corrupted(image, name, severity, **options):
     return np.asarray(corruptions.corrupt(KEY, image[None], f"laion_c/{name}", severity, **options))[0]
 
