@@ -81,6 +81,11 @@ class Ending:
     def traceback(self) -> bool:
         return "Traceback (most recent call last)" in self.output
 
+    @property
+    def before_python(self) -> bool:
+        """Whether Ctrl-C came while Python itself started, which ends with status 1 then."""
+        return self.status == 1 and "Fatal Python error: init_import_site" in self.output
+
     def tail(self, characters: int = 600) -> str:
         """The end of the output, progress bars left out."""
         lines = [line.split("\r")[-1].strip() for line in self.output.split("\n")]

@@ -6,7 +6,9 @@ import pathlib
 import re
 from collections.abc import Mapping
 
-from runtime import artifacts
+import numpy as np
+
+from runtime import files
 from runtime.files import DamagedFileError
 from training import checkpoint
 
@@ -15,6 +17,7 @@ _OF_THE_RUN = re.compile(  # who ran when and how fast
     r"|(^|/)[\w.]+=[\w.]+\.log$"
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
+_SEALED = re.compile(r'"(written|sha256)": ?"[^"]*"')  # of a text beside arrays, whose digest holds the time too
 _MINUTE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of the report, and of files it tells of
 _REMOVED = {  # file -> keys that tell of the run, and the digest that holds them
     "manifest.json": ("runs", "sha256"),
@@ -25,15 +28,16 @@ _REMOVED = {  # file -> keys that tell of the run, and the digest that holds the
 def snapshot(folder: pathlib.Path) -> dict[str, str]:
     """Returns {relative path: digest} of the files that must come out alike.
 
-    Checkpoints stand for their steps: the state in the last is held by its digest in final.json.
-    Half-written files that were left behind are part of the picture.
+    Checkpoints count by their number and the step of the last, whose state final.json holds by its digest: a run that
+    was stopped within a block of steps has saved that step. Half-written files that were left behind are compared too.
     """
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_dir():
-            if path.parent.name == "checkpoints":
-                found[name] = "a checkpoint"
+            if path.name == "checkpoints":
+                names = sorted(child.name for child in path.iterdir())
+                found[name] = f"{len(names)}, {max(names, key=lambda name: (len(name), name), default='none')}"
         elif not _OF_THE_RUN.search(name):
             found[name] = hashlib.sha256(_content(path)).hexdigest()[:16]
     return found
@@ -60,13 +64,16 @@ def kind(lines: list[str]) -> str:
 def _content(path):
     content = path.read_bytes()
     if path.name == "metrics.jsonl":
-        return re.sub(rb'"images_per_second": [\d.e+-]+', b"", content)
-    if path.name == "style.npz":  # its record says when it was written
+        return _sums(content)
+    if path.suffix == ".npz":
         try:
-            arrays, record = artifacts.read(path)
+            arrays = files.read_arrays(path)
         except (DamagedFileError, OSError):
             return content
-        return repr((checkpoint.digest(arrays), {k: v for k, v in record.items() if k != "provenance"})).encode()
+        texts = {
+            name: _SEALED.sub("", str(arrays.pop(name))) for name in list(arrays) if arrays[name].dtype.kind == "U"
+        }
+        return repr((checkpoint.digest(arrays), texts)).encode()
     if path.suffix == ".html":
         return _MINUTE.sub(b"", content)
     if path.name in _REMOVED:
@@ -77,3 +84,12 @@ def _content(path):
         except (ValueError, AttributeError):
             return content
     return _WHEN.sub(b"", content) if path.suffix == ".json" else content
+
+
+def _sums(content):
+    """Last step, and sums over all steps, of a metrics.jsonl; a run that was stopped within a block has a line more."""
+    sums, before = np.zeros(2), 0
+    for line in map(json.loads, content.splitlines()):
+        sums += (line["step"] - before) * np.array([line["loss"], line["accuracy"]])
+        before = line["step"]
+    return f"{before} {sums.round(2)}".encode()

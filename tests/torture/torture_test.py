@@ -126,20 +126,35 @@ def test_a_comparison_sees_one_byte_and_half_written_files_but_not_the_speed_of_
     one, other = tmp_path / "one", tmp_path / "other"
     for folder, speed in ((one, 10.5), (other, 7)):
         (folder / "checkpoints" / "10").mkdir(parents=True)
-        (folder / "metrics.jsonl").write_text(json.dumps({"loss": 2.5, "images_per_second": speed}))
+        line = {"step": 10, "loss": 2.5, "accuracy": 0.1, "images_per_second": speed}
+        (folder / "metrics.jsonl").write_text(json.dumps(line))
+        np.savez(folder / "subset.npz", mix=np.arange(3), about=json.dumps({"written": str(speed), "numbers": [1]}))
         (folder / "counts.csv").write_text("model,correct\nstandard,12\n")
         (folder / "provenance.json").write_text(json.dumps({"speed": speed}))
         (folder / "report.html").write_text(f"<p>Made on 2026-11-22 10:{speed:02.0f} UTC</p>")
     expected = comparing.snapshot(one)
-    assert expected.keys() == {"metrics.jsonl", "counts.csv", "checkpoints/10", "report.html"}
+    assert expected.keys() == {"metrics.jsonl", "counts.csv", "checkpoints", "report.html", "subset.npz"}
     assert not comparing.differences(comparing.snapshot(other), expected)
     (other / ".part-counts.csv.0a").write_text("half")
     left = comparing.differences(comparing.snapshot(other), expected)
     assert comparing.kind(left) == "litter"
     (other / "counts.csv").write_text("model,correct\nstandard,13\n")
     (other / "checkpoints" / "10").rmdir()
+    np.savez(other / "subset.npz", mix=np.arange(3), about=json.dumps({"written": "7", "numbers": [2]}))
     lines = comparing.differences(comparing.snapshot(other), expected)
-    assert len(lines) == 3 and comparing.kind(lines) == "wrong"
+    assert len(lines) == 4 and comparing.kind(lines) == "wrong"
+
+
+def test_metrics_of_a_run_that_was_stopped_within_a_block_are_those_of_the_whole_block(tmp_path):
+    def metrics(name, *lines):
+        (tmp_path / name).mkdir()
+        lines = [json.dumps({"step": step, "loss": loss, "accuracy": 0.5}) for step, loss in lines]
+        (tmp_path / name / "metrics.jsonl").write_text("\n".join(lines))
+        return comparing.snapshot(tmp_path / name)
+
+    whole = metrics("whole", (10, 2.0), (20, 1.0))
+    assert metrics("stopped", (10, 2.0), (12, 1.4), (20, 0.9)) == whole
+    assert metrics("lost", (20, 1.0)) != whole != metrics("wrong", (10, 2.0), (12, 1.4), (20, 1.0))
 
 
 def test_a_torture_that_was_stopped_continues_with_the_next_case_and_repeats_one_exactly(tmp_path):
