@@ -147,18 +147,17 @@ def test_a_terminal_is_told_of_a_slow_compile(monkeypatch):
 
 
 def test_the_first_call_of_a_program_goes_alone():
-    inside, most = [], []
+    events = []
 
     def call(_):
         with devices.first_call("of this test"):
-            inside.append(1)
-            most.append(len(inside))
+            events.append("begin")
             time.sleep(0.01)
-            inside.pop()
+            events.append("end")
 
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         list(threads.map(call, range(4)))
-    assert most == [1] * 4
+    assert events[:2] == ["begin", "end"] and len(events) == 8  # later calls, which compile nothing, may overlap
 
 
 def run(code):
