@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.tables import CLEAN, RANDOM, STANDARD, Count, check_count
+from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
 from corruptions.scoring.confidence import STORED, Confidence, decode
 from runtime import artifacts, workdirs
 from runtime.command import refuse_imports

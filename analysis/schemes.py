@@ -20,8 +20,7 @@ from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
-from analysis.frames import with_error
-from analysis.tables import CLEAN, RANDOM, Count
+from analysis.frames import CLEAN, RANDOM, Count, with_error
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows that are printed of a long table

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.figures import set_titles
-from analysis.tables import standard_error
+from analysis.frames import standard_error
 
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#8B4513", "#4B0082")
 _POINTS, _WINDOW = 60, 50

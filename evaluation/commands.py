@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import tables
+from analysis import frames
 from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
-from analysis.tables import Count
+from analysis.frames import Count
 from corruptions import enhance as enhancements
 from corruptions.scoring import classifier
 from corruptions.scoring.conditions import Severities, list_conditions
@@ -101,7 +101,7 @@ def evaluate(
     name: str = "standard",
     workdir: str | os.PathLike | None = None,
     progress: bool = True,
-) -> list[tables.Count]:
+) -> list[frames.Count]:
     """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and compares its errors as
     eval.py does those of trained models.
 
@@ -126,7 +126,7 @@ def evaluate(
       progress: show a progress bar on a terminal, and print the errors.
 
     Returns:
-      List of `analysis.tables.Count`: clean first, then every corruption at every severity.
+      List of `analysis.frames.Count`: clean first, then every corruption at every severity.
 
     Raises:
       ValueError, TypeError: an argument, or the answer of `predict`, is not as described.
@@ -134,7 +134,7 @@ def evaluate(
       runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
     """
     labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size, outputs)
-    tables.check_count((name, 0, tables.CLEAN, 0, 0, 1))  # a name that tables can hold
+    frames.check_count((name, 0, frames.CLEAN, 0, 0, 1))  # a name that tables can hold
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})

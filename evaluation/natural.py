@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis.tables import CLEAN, NATURAL, OF_CLASSES
+from analysis.frames import CLEAN, NATURAL, OF_CLASSES
 from corruptions.scoring.conditions import Condition
 from data import Dataset, Split
 from data.natural import NaturalImages, open_natural

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import answers, frames, tables
+from analysis import answers, frames
 from analysis.answers import Key, Record
 from analysis.errors.reference import Choice, Conditions, choose
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
-from analysis.tables import Count
+from analysis.frames import Count
 from corruptions.scoring.conditions import Condition
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
@@ -180,7 +180,7 @@ def write_errors(
 def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
     """Counts the correct answers {condition: {(model, seed): bool [N]}}."""
     return [
-        tables.check_count(Count(*key, condition.corruption, condition.label, int(bits.sum()), bits.size))
+        frames.check_count(Count(*key, condition.corruption, condition.label, int(bits.sum()), bits.size))
         for condition, by_model in by_condition.items()
         for key, bits in by_model.items()
     ]

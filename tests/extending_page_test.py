@@ -15,7 +15,7 @@ from flax import nnx
 import corruptions
 import data
 import models
-from analysis import answers, tables
+from analysis import answers, frames
 from analysis.errors import joint
 from analysis.errors.reference import Conditions
 from analysis.report import inputs
@@ -117,8 +117,8 @@ def test_tables_know_what_the_evaluation_imported_once_it_is_imported(tmp_path, 
     name = written_module(tmp_path, monkeypatch, "other_corruptions_of_a_test")  # not imported before
     trained.imports, given.imports = ("json",), ("json", name)
     members = ("test_of_mine/shade", "test_of_mine/both", "noc/border")
-    counts = [tables.Count("standard", 0, name, "random", 60, 100) for name in members]
-    counts.append(tables.Count("standard", 0, tables.CLEAN, 0, 80, 100))
+    counts = [frames.Count("standard", 0, name, "random", 60, 100) for name in members]
+    counts.append(frames.Count("standard", 0, frames.CLEAN, 0, 80, 100))
     imported = {"imports": [*trained.imports, *given.imports]}
     write_answers(tmp_path, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), **imported)
     import_all((name,))
@@ -145,7 +145,7 @@ def test_a_workdir_of_others_runs_no_code(kind, tmp_path, monkeypatch):
     folder, ran, name = tmp_path / "downloaded", tmp_path / "ran", f"payload_of_{kind}"
     folder.mkdir()
     (tmp_path / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n")
-    counts = [tables.Count("standard", 0, tables.CLEAN, 0, 80, 100)]
+    counts = [frames.Count("standard", 0, frames.CLEAN, 0, 80, 100)]
     write_answers(folder, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=[name])
     (folder / "config.json").write_text(json.dumps(tiny.config().to_dict() | {"imports": [name]}))
     (folder / "evaluation.json").write_text(json.dumps({"imports": [name]}))
@@ -160,7 +160,7 @@ def test_a_workdir_of_others_runs_no_code(kind, tmp_path, monkeypatch):
 def test_a_command_without_config_imports_what_its_command_line_names(tmp_path):
     """The refusal names the flag, with which the same command goes on."""
     (tmp_path / "payload.py").write_text("print('imported')\n")
-    counts = [tables.Count("standard", 0, tables.CLEAN, 0, 80, 100)]
+    counts = [frames.Count("standard", 0, frames.CLEAN, 0, 80, 100)]
     write_answers(tmp_path / "work", counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=["payload"])
     command = [sys.executable, "-m", "tools.tables", str(tmp_path / "work")]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}

@@ -46,7 +46,7 @@ from ml_collections import ConfigDict
 from analysis import answers
 from analysis.cbar import benchmark, scans
 from analysis.distances.results import read_centres
-from analysis.tables import STANDARD, Count
+from analysis.frames import STANDARD, Count
 from corruptions.scoring.conditions import Condition, list_conditions
 from data import Dataset
 from evaluation.distances import sampling

@@ -28,7 +28,7 @@ from analysis.confidence import cells, metrics, resampling
 from analysis.confidence import figures as drawing
 from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import Benchmark
-from analysis.tables import CLEAN, STANDARD
+from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import read_confidence
 from runtime.files import write_json
 from runtime.log import log

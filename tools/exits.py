@@ -25,8 +25,7 @@ from ml_collections import ConfigDict
 
 import models
 from analysis import exits, frames
-from analysis.frames import with_error
-from analysis.tables import CLEAN, standard_error
+from analysis.frames import CLEAN, standard_error, with_error
 from corruptions.scoring.conditions import CLEAN_IMAGES, list_conditions
 from evaluation import trained_models
 from evaluation.correctness import kept_exits

@@ -57,7 +57,7 @@ import numpy as np
 from absl import flags
 from ml_collections import ConfigDict
 
-from analysis import answers, figures, frames, tables
+from analysis import answers, figures, frames
 from analysis.distances import experiments, results
 from analysis.distances.experiments import MixtureDistance, Spread, SubsetDistance
 from analysis.distances.figures import mixture_panel, spread_panel
@@ -99,7 +99,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
         centres = dict(zip(targets, map(measured.centre, bar("condition", conditions)), strict=True))
         all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
         results.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
-        del centres[tables.CLEAN, 0]  # the centre of clean images is stored, but no scheme is measured against it
+        del centres[frames.CLEAN, 0]  # the centre of clean images is stored, but no scheme is measured against it
         rows = []
         forecast = sampling.Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
         for scheme in bar("scheme", schemes):

@@ -46,7 +46,7 @@ from analysis.errors.joint import Joint
 from analysis.errors.reference import LABEL, NONE
 from analysis.errors.scores import Value
 from analysis.errors.summary import Summary, summarise
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 from runtime import artifacts, files
 from runtime.artifacts import summary
 from runtime.files import read_json

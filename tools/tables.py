@@ -63,11 +63,11 @@ from analysis.errors import joint, reference, sets
 from analysis.errors.reference import LABEL, NONE, REFUSE
 from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
 from analysis.figures import side_by_side
+from analysis.frames import STANDARD
 from analysis.overlap import agreement
 from analysis.overlap.measured import read_overlap
 from analysis.overlap.score import split_by_overlap
 from analysis.overlap.study import read_study
-from analysis.tables import STANDARD
 from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 import corruptions
-from analysis.tables import Count
+from analysis.frames import Count
 from runtime import artifacts, files
 
 LEVELS = {"candidate": 10, "reference": 5}

@@ -17,7 +17,7 @@ from analysis.confidence import metrics
 from analysis.confidence.metrics import binned, ranked
 from analysis.confidence.temperature import disagreement
 from analysis.errors.scores import Benchmark, complete_benchmarks
-from analysis.tables import CLEAN, RANDOM
+from analysis.frames import CLEAN, RANDOM
 from corruptions.scoring.confidence import Confidence
 from runtime.log import bar
 

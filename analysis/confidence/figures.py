@@ -11,7 +11,7 @@ from analysis.confidence import metrics
 from analysis.confidence.cells import ALL, BASE, Key, Mean, Severity
 from analysis.confidence.metrics import binned, ranked
 from analysis.errors.scores import Benchmark
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 from corruptions.scoring.confidence import Confidence
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

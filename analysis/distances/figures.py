@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis.distances.experiments import KINDS, Spread
 from analysis.figures import BLUE, GREY, ORANGE
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 
 _COLUMNS = 5
 # Okabe and Ito's colours; further schemes differ by shape.

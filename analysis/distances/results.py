@@ -17,7 +17,7 @@ import pandas as pd
 from analysis import figures, frames
 from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
-from analysis.tables import CLEAN, RANDOM, Count
+from analysis.frames import CLEAN, RANDOM, Count
 from runtime import artifacts
 
 MIN_SCHEMES = 3

@@ -13,8 +13,7 @@ from analysis.errors import reference as named
 from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Choice, Conditions, choose
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
-from analysis.frames import with_error
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN, with_error
 from runtime.files import read_json, write_atomically
 
 MEASURED = (*MEASURES, GAP)

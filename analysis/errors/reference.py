@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from analysis import answers, references
-from analysis.frames import as_name
-from analysis.tables import CLEAN, RANDOM, STANDARD
+from analysis.frames import CLEAN, RANDOM, STANDARD, as_name
 from runtime import files
 from runtime.settings import SettingsError
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
-from analysis.tables import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
+from analysis.frames import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
 
 Severity = int | float | str
 Cell = tuple[str, int, str, Severity]

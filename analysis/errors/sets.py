@@ -23,9 +23,8 @@ from analysis.errors.printed import PRINTED
 from analysis.errors.reference import NONE, REFUSE, choose
 from analysis.errors.scores import CE, FIELDS, LEVELS, MEAN, MEAN_ERROR, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
-from analysis.frames import fixed, with_error
+from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
 from analysis.overlap.score import Balance, balance
-from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime.files import write_atomically
 
 TITLES = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}

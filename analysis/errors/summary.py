@@ -19,8 +19,7 @@ from analysis import frames
 from analysis.errors import scores
 from analysis.errors.reference import NONE, ORIGINAL, Choice, Conditions
 from analysis.errors.scores import ImageErrors, Row, Value
-from analysis.frames import with_error
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN, with_error
 
 GAP = "gap"
 LEVEL = 0.05  # of corrected p-values

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers, figures, frames
+from analysis.frames import CLEAN, RANDOM, STANDARD, Count
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
-from analysis.tables import CLEAN, RANDOM, STANDARD, Count
 from runtime import workdirs
 from runtime.log import log
 

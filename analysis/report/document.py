@@ -14,13 +14,12 @@ import markupsafe
 import numpy as np
 
 from analysis import figures
-from analysis.frames import fixed, percent, with_error
+from analysis.frames import STANDARD, fixed, percent, with_error
 from analysis.overlap.uncertainty import held_noise
 from analysis.report import further
 from analysis.report.charts import Chart
 from analysis.report.inputs import Study
 from analysis.selection.algorithm import Selection
-from analysis.tables import STANDARD
 
 _SECTIONS = (  # identity, entry in the contents, heading
     ("warnings", "Warnings", "Before you use these numbers"),

@@ -20,13 +20,13 @@ from analysis.errors import reference
 from analysis.errors.reference import REFUSE
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import Summary, score
+from analysis.frames import CLEAN, RANDOM, STANDARD
 from analysis.overlap import agreement, study
 from analysis.overlap.score import Overlap
 from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, categories, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
-from analysis.tables import CLEAN, RANDOM, STANDARD
 from runtime import artifacts
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json

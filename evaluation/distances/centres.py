@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import tables
+from analysis import frames
 from analysis.distances import msd_mmd
 from analysis.distances.msd_mmd import Stream
 from corruptions.keys import named_key
@@ -213,7 +213,7 @@ class Measured:
 
     def transform(self, condition: Condition) -> Transform:
         """Gives the distribution of a corruption at a severity; clean images have the identity."""
-        if condition.corruption == tables.CLEAN:
+        if condition.corruption == frames.CLEAN:
             return features.IDENTITY
         options = with_levels(self.options.get(condition.corruption, {}), condition.levels)
         return features.of_corruption(condition.corruption, condition.value, options)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.figures import BLUE, GREY, ORANGE
-from analysis.tables import CLEAN, NATURAL
+from analysis.frames import CLEAN, NATURAL
 from projects.natural_shift.prediction import logit, pivot_of
 from projects.natural_shift.sources import Table
 from projects.natural_shift.study import Study, title

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 from projects.natural_shift.sources import Table
 from projects.natural_shift.statistics import estimate, line, pearson, spearman
 

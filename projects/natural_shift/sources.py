@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers, frames
+from analysis.frames import CLEAN, NATURAL, OF_CLASSES, STANDARD
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
-from analysis.tables import CLEAN, NATURAL, OF_CLASSES, STANDARD
 from runtime.log import log
 
 PREFERRED = ("imagenet_v2", "imagenet_a", "imagenet_r", "imagenet_sketch", "objectnet", "cifar10_1", "cinic10")

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis import frames
-from analysis.frames import fixed, percent
+from analysis.frames import CLEAN, NATURAL, fixed, percent
 from analysis.selection.nk_benchmarks import Clusters
-from analysis.tables import CLEAN, NATURAL
 from projects.natural_shift import prediction
 from projects.natural_shift.benchmarks import compare_benchmarks, leaders
 from projects.natural_shift.sources import Table

@@ -22,7 +22,7 @@ import pathlib
 from ml_collections import ConfigDict
 
 from analysis.errors import joint
-from analysis.tables import STANDARD
+from analysis.frames import STANDARD
 from corruptions import enhance as enhancements
 from corruptions.scoring.conditions import list_conditions
 from evaluation.evaluate import evaluate_models, marked, warn_of_tables

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import frames, tables
-from analysis.frames import compact, decimals, fixed, percent, with_error
-from analysis.tables import Count
+from analysis import frames
+from analysis.frames import Count, compact, decimals, fixed, percent, with_error
 from runtime import files
 
 COUNTS = [
@@ -57,13 +56,13 @@ def test_floats_are_read_back_exactly_and_nan_is_nan(tmp_path):
 )
 def test_impossible_counts_are_refused(count, message):
     with pytest.raises(ValueError, match=message):
-        tables.check_count(Count(*count))
+        frames.check_count(Count(*count))
 
 
 def test_counts_normalise_absent_severities_and_numpy_scalars():
     found = [
-        tables.check_count(("a", np.int64(2), "clean", None, np.int32(1), 2)),
-        tables.check_count(("a", 2, "b", None, 1, 2)),
+        frames.check_count(("a", np.int64(2), "clean", None, np.int32(1), 2)),
+        frames.check_count(("a", 2, "b", None, 1, 2)),
     ]
     assert found == [Count("a", 2, "clean", 0, 1, 2), Count("a", 2, "b", "random", 1, 2)]
 
@@ -152,21 +151,21 @@ def test_names_of_others_are_text_in_markdown_and_latex():
 def test_robustness_and_its_standard_error_match_simulation():
     rng = np.random.default_rng(1)
     corrupted, clean = rng.binomial(500, 0.4, 20000) / 500, rng.binomial(500, 0.8, 20000) / 500
-    ratios = tables.robustness(corrupted, clean)
+    ratios = frames.robustness(corrupted, clean)
     assert ratios.mean() == pytest.approx(0.5, abs=0.002)
-    assert tables.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
-    assert tables.robustness_standard_error(0.0, 0.8, 500) == 0
-    fewer = tables.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
+    assert frames.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
+    assert frames.robustness_standard_error(0.0, 0.8, 500) == 0
+    fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
     assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5)
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: tables.robustness(0.1, 0.0), "clean accuracy above 0"),
-        (lambda: tables.robustness(45.0, 0.9), "not percent"),
-        (lambda: tables.accuracy(5, 4), "0 <= correct <= total"),
-        (lambda: tables.robustness_standard_error(0.4, 0.8, 0), "at least 1 test image"),
+        (lambda: frames.robustness(0.1, 0.0), "clean accuracy above 0"),
+        (lambda: frames.robustness(45.0, 0.9), "not percent"),
+        (lambda: frames.accuracy(5, 4), "0 <= correct <= total"),
+        (lambda: frames.robustness_standard_error(0.4, 0.8, 0), "at least 1 test image"),
     ],
 )
 def test_impossible_numbers_are_refused(call, said):

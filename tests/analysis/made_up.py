@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
-from analysis.tables import RANDOM, Count
+from analysis.frames import RANDOM, Count
 
 
 def write_answers(folder, counts, conditions=None, shown="these", **said):

@@ -9,7 +9,7 @@ import pytest
 from analysis import schemes
 from analysis.distances import figures
 from analysis.errors.summary import Summary
-from analysis.tables import Count
+from analysis.frames import Count
 from runtime import artifacts
 
 SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from analysis.tables import Count
+from analysis.frames import Count
 from eval import evaluate
 from evaluation import results
 from evaluation.shown import Shown

@@ -10,7 +10,7 @@ from flax import nnx
 
 import data
 import eval as evaluate
-from analysis import tables
+from analysis import frames
 from evaluation import adaptation, trained_models
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
@@ -79,7 +79,7 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
     assert {count.model for count in counts} == {"standard"}
     assert {count.model for count in both} == {"standard", "standard+bn=test"}
     assert [count for count in both if count.model == "standard"] == counts
-    after = [c.correct for c in both if (c.model, c.corruption) == ("standard+bn=test", tables.CLEAN)]
+    after = [c.correct for c in both if (c.model, c.corruption) == ("standard+bn=test", frames.CLEAN)]
     _, (graphdef, state) = only(source)
     test = data.load("shapes", train_limit=160, test_limit=70).test
     own, _ = adaptation.adapt(graphdef, state, [test.images])

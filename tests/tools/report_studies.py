@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
-from analysis.tables import Count
+from analysis.frames import Count
 from tests.analysis.made_up import write_answers
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"

@@ -10,10 +10,10 @@ import pytest
 import scipy.stats
 
 from analysis.figures import side_by_side
+from analysis.frames import Count
 from analysis.overlap import overlap_matrix
 from analysis.overlap.study import read_study
 from analysis.selection import select
-from analysis.tables import Count
 from runtime import artifacts
 from tests import processes
 from tests.analysis.made_up import write_answers

@@ -15,7 +15,7 @@ from analysis import answers, references
 from analysis.errors import joint, reference
 from analysis.errors.printed import PRINTED
 from analysis.errors.reference import FROST, Conditions, of_corruption
-from analysis.tables import Count
+from analysis.frames import Count
 from runtime.settings import SettingsError
 from tests.analysis import made_up, published
 from tests.analysis.made_up import write_answers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis import tables
+from analysis import frames
 from analysis.cbar import scans
 from analysis.cbar.scans import Scan, join
 from runtime import artifacts
@@ -88,9 +88,9 @@ CONDITIONS = [
 
 
 def counts():
-    rows = [tables.Count("standard", seed, "clean", 0, 190, 200) for seed in (0, 1)]
+    rows = [frames.Count("standard", seed, "clean", 0, 190, 200) for seed in (0, 1)]
     for k, (name, level) in enumerate(CONDITIONS):
-        rows += [tables.Count("standard", seed, name, level, 100 + (k + seed) % 50, 200) for seed in (0, 1)]
+        rows += [frames.Count("standard", seed, name, level, 100 + (k + seed) % 50, 200) for seed in (0, 1)]
     return rows
 
 

@@ -22,7 +22,7 @@ from analysis.distances.results import (
     write_centres,
     write_correlations,
 )
-from analysis.tables import Count
+from analysis.frames import Count
 from runtime import artifacts
 
 ROWS = [

@@ -12,8 +12,8 @@ import pytest
 from analysis.errors import joint, sets
 from analysis.errors.reference import Conditions, of_corruption
 from analysis.errors.sets import set_means
+from analysis.frames import Count
 from analysis.overlap.score import split_by_overlap
-from analysis.tables import Count
 from tests import processes
 from tests.analysis import published
 from tests.analysis.made_up import write_answers

@@ -10,8 +10,8 @@ from analysis.errors import reference, scores, summary
 from analysis.errors.reference import Choice, Conditions, choose, of_corruption
 from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
+from analysis.frames import Count
 from analysis.references import IMAGENET_C
-from analysis.tables import Count
 
 NUMBER, SHAPE = 400, (224, 224, 3)
 C = [f"imagenet_c/{name}" for name in IMAGENET_C]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from analysis.frames import Count
 from analysis.overlap import study as overlap_study
 from analysis.overlap.measured import read_overlap
-from analysis.tables import Count
 from tests.analysis.made_up import write_answers
 
 NAMES = ("noc/border", "noc/hue")

@@ -10,9 +10,9 @@ import pytest
 import corruptions
 from analysis import answers
 from analysis.errors.reference import Conditions
+from analysis.frames import Count
 from analysis.report import charts, document, inputs
 from analysis.report.inputs import Study
-from analysis.tables import Count
 from tests.analysis.made_up import write_answers
 from tests.tools import report_studies
 from tests.tools.report_pages import NUMBER, Page, shows

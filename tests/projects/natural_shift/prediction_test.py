@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 from projects.natural_shift import prediction
 from projects.natural_shift.statistics import draw, p_value
 from tests.projects.natural_shift.tables import changed, made_up, sigmoid

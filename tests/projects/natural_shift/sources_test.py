@@ -8,7 +8,7 @@ import pytest
 
 import corruptions
 from analysis import answers
-from analysis.tables import CLEAN
+from analysis.frames import CLEAN
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from runtime import command
 from tests.projects.natural_shift.tables import changed, made_up

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from analysis.frames import CLEAN
 from analysis.references import qualified_members
-from analysis.tables import CLEAN
 from projects.natural_shift import prediction
 from projects.natural_shift.benchmarks import categories_of
 from projects.natural_shift.prediction import effective_robustness
