@@ -29,7 +29,7 @@ from corruptions.keys import seed_key
 from data import Split
 from evaluation.correctness import Model
 from evaluation.shown import Shown
-from models.layers import BatchNorm
+from models.norms import BatchNorm
 from runtime import distributed, meshes
 from training import augmentation, batches, stream, study
 from training.batches import Plan

@@ -1,20 +1,19 @@
 """Image classifiers in Flax NNX: `build(name, num_classes)` gives a model.
 
-`model(images, train)` returns (logits, features). The constructor of each family takes num_classes, rng (a NumPy
-generator of the initial parameters), dtype, mean, std, init and conv as `build` does. Families:
+`model(images, train)` returns (logits, features). The constructor of each family takes num_classes, `layers.Options` and the
+options of its own. Families:
 
-small_resnet.py  a residual network for 32x32 images and CPUs
+resnet.py        ResNets, ResNeXts; of 32x32 images: WRNs, and a small network for CPUs
 fast_cifar.py    a plain network that learns in few steps
-resnet.py        ResNets and ResNeXts; wide_resnet.py: WRNs of 32x32 images
 densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learned
 msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
 vit.py           vision transformers, DeiT's sizes among them
-vgg.py           VGGs; alexnet.py: AlexNet; squeezenet.py: SqueezeNets
+vgg.py           VGGs, AlexNet, SqueezeNets
 
 and their common parts:
 
-layers.py        convolution, linear, BatchNorm, dropout, normalisation of the input, pooling, initial values
-norms.py         LayerNorm and GroupNorm
+layers.py        convolution, linear, dropout, normalisation of the input, pooling, initial values, `Options`
+norms.py         BatchNorm, LayerNorm and GroupNorm
 conv_cpu.py      convolutions whose gradients are fast on a CPU
 torchvision.py   weights of torchvision, timm and other publishers as values of our models
 torch_files.py   files of PyTorch weights as NumPy arrays
@@ -30,39 +29,21 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models import (
-    alexnet,
-    condensenet,
-    densenet,
-    fast_cifar,
-    msdnet,
-    multigrid,
-    resnet,
-    small_resnet,
-    squeezenet,
-    vgg,
-    vit,
-    wide_resnet,
-)
-from models.layers import INITS, ShapesOnly, path_of
+from models import condensenet, densenet, fast_cifar, msdnet, multigrid, resnet, vgg, vit
+from models.layers import INITS, Options, ShapesOnly, path_of
 
 _REGISTRY = (
-    small_resnet.FAMILY
-    | resnet.FAMILY
-    | wide_resnet.FAMILY
+    resnet.FAMILY
     | densenet.FAMILY
     | condensenet.FAMILY
     | msdnet.FAMILY
     | multigrid.FAMILY
     | vgg.FAMILY
-    | alexnet.FAMILY
-    | squeezenet.FAMILY
     | fast_cifar.FAMILY
     | vit.FAMILY
 )
-_SMALLEST = (
-    densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | alexnet.SMALLEST | squeezenet.SMALLEST | vit.SMALLEST
-)
+_SMALLEST = densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | vit.SMALLEST
+_SHARED = ("mean", "std", "init", "conv")  # options that all networks have
 
 
 def names() -> tuple[str, ...]:
@@ -112,8 +93,8 @@ def build(
     Raises:
       ValueError: unknown name, option or value.
     """
-    given = _given(name, dtype, image_size, kwargs)
-    return _REGISTRY[name](num_classes, rng=np.random.default_rng(seed), **given)
+    shared, own = _given(name, dtype, image_size, kwargs)
+    return _REGISTRY[name](num_classes, Options(np.random.default_rng(seed), **shared), **own)
 
 
 def abstract(
@@ -125,12 +106,16 @@ def abstract(
     Nothing is drawn, however large the model.
     """
     # Choices that depend on the platform are made before tracing.
-    given = _given(name, dtype, image_size, kwargs)
-    return nnx.eval_shape(lambda: _REGISTRY[name](num_classes, rng=ShapesOnly(), **given))
+    shared, own = _given(name, dtype, image_size, kwargs)
+    return nnx.eval_shape(lambda: _REGISTRY[name](num_classes, Options(ShapesOnly(), **shared), **own))
 
 
 def _given(name, dtype, image_size, given):
-    """Checks the options of a model, and makes the choices that depend on the platform."""
+    """Checks the options of a model, and makes the choices that depend on the platform.
+
+    Returns:
+      (`Options` but for the generator, options of the family alone).
+    """
     known = options(name)
     if image_size is not None and image_size < smallest_size(name):
         raise ValueError(f"expected images of at least {smallest_size(name)} pixels for {name}, found {image_size}")
@@ -141,15 +126,16 @@ def _given(name, dtype, image_size, given):
     if dtype is None or dtype == "":
         dtype = jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
     dtype = jnp.dtype(dtype)
-    conv = {"conv": path_of(given.get("conv", "auto"), dtype)} if "conv" in known else {}
+    shared = {key: given[key] for key in _SHARED if key in given}
+    own = {key: value for key, value in given.items() if key not in _SHARED}
     size = {"image_size": image_size} if "image_size" in _arguments(_REGISTRY[name]) else {}
-    return given | conv | size | {"dtype": dtype}
+    return shared | {"dtype": dtype, "conv": path_of(given.get("conv", "auto"), dtype)}, own | size
 
 
 def _options(family):
-    """Lists the keyword arguments of the constructor that neither the name nor `build` fixes."""
-    fixed = {"self", "num_classes", "rng", "dtype", "image_size", *getattr(family, "keywords", ())}
-    return [name for name in _arguments(family) if name not in fixed]
+    """Lists the options of the constructor that neither the name nor `build` fixes, then those that all networks have."""
+    fixed = {"self", "num_classes", "options", "image_size", *getattr(family, "keywords", ())}
+    return [*(name for name in _arguments(family) if name not in fixed), *_SHARED]
 
 
 def _arguments(family):

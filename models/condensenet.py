@@ -19,7 +19,7 @@ import numpy as np
 from flax import nnx
 from jax import lax
 
-from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, convolve, mean_pool
+from models.layers import Buffer, Options, convolve, mean_pool
 
 LASSO = 1e-5
 """Weight of the group lasso in the loss."""
@@ -166,25 +166,10 @@ class CondenseNet(nnx.Module):
       head_share: share of the features that the last layer reads; below 1 in the converted form alone.
     """
 
-    def __init__(
-        self,
-        num_classes,
-        *,
-        groups,
-        converted,
-        stages,
-        head_share,
-        rng,
-        dtype,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
-    ):
-        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
+    def __init__(self, num_classes, options, *, groups, converted, stages, head_share):
+        make_conv, norm = options.convs(), options.norms()
         first = IndexedConv if converted else LearnedConv
-        self.normalize = Normalize(mean, std, "imagenet")
+        self.normalize = options.normalize("imagenet")
         channels = 2 * stages[0][1]
         self.stem, blocks = make_conv(3, channels, 3, stride=2), []
         for layers, growth in stages:
@@ -196,7 +181,7 @@ class CondenseNet(nnx.Module):
         self.blocks, self.norm = nnx.List(blocks), norm(channels)
         read = int(channels * head_share)
         self.head_read = Read(read) if converted else None
-        self.head = Linear(read, num_classes, rng=rng, init=init)
+        self.head = options.linears()(read, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage5` [N, h, w, C] and
@@ -232,17 +217,20 @@ def convert(model, head_share=HEAD_SHARE):
     """
     groups = model.blocks[0][0].conv2.groups
     head = np.asarray(model.head.kernel[...])
+    options = Options(
+        np.random.default_rng(0),
+        model.stem.dtype,
+        mean=tuple(model.normalize.mean[...].tolist()),
+        std=tuple(model.normalize.std[...].tolist()),
+        conv=model.stem.conv,
+    )
     new = CondenseNet(
         head.shape[1],
+        options,
         groups=groups,
         converted=True,
         stages=[(len(block), block[0].conv2.kernel.shape[-1]) for block in model.blocks],
         head_share=head_share,
-        rng=np.random.default_rng(0),
-        dtype=model.stem.dtype,
-        mean=tuple(model.normalize.mean[...].tolist()),
-        std=tuple(model.normalize.std[...].tolist()),
-        conv=model.stem.conv,
     )
     _copy(model.stem, new.stem)
     _copy(model.norm, new.norm)

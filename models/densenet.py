@@ -10,7 +10,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool, mean_pool
+from models.layers import max_pool, mean_pool
 
 
 def activate_and_convolve(norm, conv, maps, train):
@@ -62,26 +62,11 @@ class DenseNet(nnx.Module):
         instead of keeping them.
     """
 
-    def __init__(
-        self,
-        num_classes,
-        *,
-        growth,
-        block_sizes,
-        stem,
-        rng,
-        dtype,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
-        memory_efficient=True,
-    ):
+    def __init__(self, num_classes, options, *, growth, block_sizes, stem, memory_efficient=True):
         if stem not in ("imagenet", "cifar"):
             raise ValueError(f"expected stem 'imagenet' or 'cifar', found {stem!r}")
-        make_conv = partial(Conv, rng=rng, init="he_in" if init == "he" else init, dtype=dtype, conv=conv)
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean, std, stem)
+        make_conv, norm = options.convs("he_in" if options.init == "he" else None), options.norms()
+        self.normalize = options.normalize(stem)
         self.pools = stem == "imagenet"
         channels = 2 * growth
         self.stem = make_conv(3, channels, 7, stride=2) if self.pools else make_conv(3, channels, 3)
@@ -99,7 +84,7 @@ class DenseNet(nnx.Module):
             channels += size * growth
         self.blocks, self.transitions = nnx.List(blocks), nnx.List(transitions)
         self.norm = norm(channels)
-        self.head = Linear(channels, num_classes, rng=rng, init=init)
+        self.head = options.linears()(channels, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C], the blocks'

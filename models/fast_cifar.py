@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models.layers import BatchNorm, Buffer, Conv, Linear, Normalize, channels_last, convolve, max_pool, path_of
+from models.layers import Buffer, convolve, max_pool, path_of
+from models.norms import channels_last
 
 WHITENING_SIZE = 2  # side of the whitened patches, in pixels
 
@@ -28,32 +29,18 @@ class FastCifar(nnx.Module):
       init: `he`, `xavier` or `goyal`, for all but the layers that start as the identity; see layers.py.
     """
 
-    def __init__(
-        self,
-        num_classes,
-        *,
-        rng,
-        dtype,
-        widths=(64, 256, 256),
-        scale=1 / 9,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
-    ):
-        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean, std, "cifar")
+    def __init__(self, num_classes, options, *, widths=(64, 256, 256), scale=1 / 9):
+        self.normalize = options.normalize("cifar")
         filters = 2 * 3 * WHITENING_SIZE**2
         self.whitening = Buffer(jax.device_put(np.zeros((WHITENING_SIZE, WHITENING_SIZE, 3, filters), np.float32)))
         self.whitening_bias = nnx.Param(jax.device_put(np.zeros(filters, np.float32)))
         c_in, stages = filters, []
         for width in widths:
-            stages.append(Stage(c_in, width, conv=make_conv, norm=norm))
+            stages.append(Stage(c_in, width, conv=options.convs(), norm=options.norms()))
             c_in = width
         self.stages = nnx.List(stages)
-        self.head = Linear(c_in, num_classes, rng=rng, init=init)
-        self.scale, self.dtype, self.conv = scale, dtype, path_of(conv, dtype)
+        self.head = options.linears()(c_in, num_classes)
+        self.scale, self.dtype, self.conv = scale, options.dtype, path_of(options.conv, options.dtype)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1`, `stage2`, ... [N, h, w, C] and

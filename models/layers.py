@@ -1,4 +1,4 @@
-"""The layers the families share: convolution, BatchNorm, linear, dropout and input normalisation.
+"""The layers that the families share: convolution, linear, dropout, normalisation of the input; pooling.
 
 Parameters and BatchNorm statistics are float32 always; `dtype` is the type of the computation. Initial
 values are drawn by a NumPy generator handed from layer to layer: the same on every device, and no
@@ -19,7 +19,11 @@ fan_in = K_h K_w C_in / groups inputs feed one output; fan_out = K_h K_w C_out a
 | token | N(0, 0.02^2) | 0 | Dosovitskiy et al. 2021, timm |
 """
 
+import dataclasses
 import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +32,7 @@ from flax import nnx
 from jax import lax
 
 from models.conv_cpu import conv2d, grouped_conv2d
+from models.norms import BatchNorm, channels_last
 
 INITS = ("he", "xavier", "goyal")  # rules of a model; each family says which rules of its layers they stand for
 MEAN_STD = {  # mean and standard deviation of the training images, on the scale of [0, 1]
@@ -119,89 +124,6 @@ def convolve(x, kernel, strides, padding, path, groups=1):
     if groups == 1:
         return conv2d(x, kernel, strides, padding)
     return grouped_conv2d(x, kernel, strides, padding, groups)
-
-
-class BatchNorm(nnx.Module):
-    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy 2015).
-
-    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
-    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
-    `group_batch_norm` equal parts of the batch are normalised each by its own statistics, or all by the running ones.
-
-    Args:
-      channels: size of the last axis.
-      rng: np.random.Generator, used by `xavier` only.
-      init: `he`, `goyal`: gamma 1, beta 0; `xavier`: gamma ~ N(1, 0.02^2), beta 0.
-      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al. 2017, section 5.1).
-      dtype: type of the output.
-    """
-
-    momentum = 0.9
-    epsilon = 1e-5
-    groups = 1
-
-    def __init__(self, channels, *, rng, init="he", last=False, dtype=jnp.float32):
-        gamma = np.ones(channels, np.float32)
-        if init == "xavier":
-            gamma = gamma + np.float32(0.02) * rng.standard_normal(channels, np.float32)
-        if init == "goyal" and last:
-            gamma[:] = 0
-        self.scale = nnx.Param(jax.device_put(gamma))
-        # device_put, here and above: jnp.zeros and jnp.asarray compile a program for each shape.
-        self.bias = nnx.Param(jax.device_put(np.zeros(channels, np.float32)))
-        self.mean = nnx.BatchStat(jax.device_put(np.zeros(channels, np.float32)))
-        self.var = nnx.BatchStat(jax.device_put(np.ones(channels, np.float32)))
-        self.dtype = dtype
-
-    def __call__(self, x, train):
-        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless there are no parts."""
-        x, keep = x.astype(jnp.float32), self.momentum
-        if train and self.groups:
-            if len(x) % self.groups:
-                raise ValueError(f"expected a batch that splits into {self.groups} equal parts, found {len(x)} images")
-            number = x.size // (self.groups * x.shape[-1])
-            mean = self._means(x)
-            var = jnp.maximum(self._means(x * x) - mean * mean, 0)
-            unbiased = var * (number / max(1, number - 1))
-            for running, found in ((self.mean, mean), (self.var, unbiased)):
-                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found.mean(0)))
-        else:
-            mean, var = channels_last(self.mean[...], 2), channels_last(self.var[...], 2)
-        factor = channels_last(self.scale[...], 2) * lax.rsqrt(var + self.epsilon)
-        shift = channels_last(self.bias[...], 2) - mean * factor
-        return (x * self._of_images(factor, x) + self._of_images(shift, x)).astype(self.dtype)
-
-    def _means(self, x):
-        """Means over the parts of a batch, float32 [groups, channels].
-
-        Maps keep their shape: a TPU's compiler reads them once more for each sum of a reshaped one.
-        """
-        if self.groups == 1:
-            return x.mean(tuple(range(x.ndim - 1)))[None]
-        images = x.mean(tuple(range(1, x.ndim - 1)))
-        return images.reshape(self.groups, -1, x.shape[-1]).mean(1)
-
-    def _of_images(self, values, x):
-        """float [1 or groups, channels] so that it broadcasts to the batch `x`."""
-        images = values if len(values) == 1 else jnp.repeat(values, len(x) // self.groups, axis=0)
-        return images.reshape(len(images), *(1,) * (x.ndim - 2), -1)
-
-
-def channels_last(values, rank):
-    """float [C] as [1, ..., 1, C] with `rank` axes."""
-    return values.reshape((1,) * (rank - 1) + (-1,))
-
-
-def group_batch_norm(model, groups):
-    """Makes every `BatchNorm` of a model take its training statistics over `groups` parts of a batch.
-
-    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running
-    statistics move towards the mean over parts of their means and unbiased variances. With 0 parts
-    they stay, and training normalises by them as evaluation does.
-    """
-    for _, module in nnx.iter_modules(model):
-        if isinstance(module, BatchNorm):
-            module.groups = groups
 
 
 class Linear(nnx.Module):
@@ -328,6 +250,41 @@ def _windows(full, size):
     i, pixel = np.arange(size)[:, None], np.arange(full)
     inside = (pixel >= i * full // size) & (pixel < -(-(i + 1) * full // size))
     return (inside / inside.sum(1, keepdims=True)).astype(np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What all layers of a network share; the methods make layers with it.
+
+    Attributes:
+      rng: np.random.Generator of the initial values.
+      dtype: type of the computation.
+      mean, std: normalisation of the input; None takes the default of the network.
+      init: `he`, `xavier` or `goyal`.
+      conv: path of the convolutions, see `path_of`.
+    """
+
+    rng: Any
+    dtype: Any
+    mean: Sequence[float] | None = None
+    std: Sequence[float] | None = None
+    init: str = "he"
+    conv: str = "auto"
+
+    def normalize(self, default):
+        return Normalize(self.mean, self.std, default)
+
+    def convs(self, init=None, **fixed):
+        """Gives the maker of convolutions, with the rule `init` in place of the network's and further `fixed` options."""
+        return partial(Conv, rng=self.rng, init=init or self.init, dtype=self.dtype, conv=self.conv, **fixed)
+
+    def norms(self, kind=BatchNorm):
+        """Gives the maker of normalisations."""
+        return partial(kind, rng=self.rng, init=self.init, dtype=self.dtype)
+
+    def linears(self, init=None, **fixed):
+        """Gives the maker of linear layers: float32, unless `dtype` is among the fixed options."""
+        return partial(Linear, rng=self.rng, init=init or self.init, **fixed)
 
 
 def initial_kernel(rng, shape, rule):

@@ -11,7 +11,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
+from models.layers import max_pool
 
 SCALES = 4
 WIDTHS = (1, 2, 4, 4)  # factor of the channels of a scale, and of its bottlenecks
@@ -113,14 +113,11 @@ class MSDNet(nnx.Module):
       base: layers before the first. The released networks have as many as `step`.
     """
 
-    def __init__(
-        self, num_classes, *, rng, dtype, exits=5, step=7, base=7, mean=None, std=None, init="he", conv="auto"
-    ):
+    def __init__(self, num_classes, options, *, exits=5, step=7, base=7):
         if min(exits, step, base) < 1:
             raise ValueError(f"expected exits, step and base of at least 1, found {exits}, {step} and {base}")
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        make = partial(ConvNorm, conv=partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv), norm=norm)
-        self.normalize = Normalize(mean, std, "imagenet")
+        make = partial(ConvNorm, conv=options.convs(), norm=options.norms())
+        self.normalize = options.normalize("imagenet")
         quarter = -(-(base + step * (exits - 1)) // SCALES)
         n, before, blocks, classifiers = FIRST, SCALES, [], []
         for number in range(exits):
@@ -135,8 +132,7 @@ class MSDNet(nnx.Module):
                     n //= 2
                 before = after
             blocks.append(nnx.List(layers))
-            linear = partial(Linear, rng=rng, init=init)
-            classifiers.append(Exit(n * WIDTHS[-1], num_classes, make=make, linear=linear))
+            classifiers.append(Exit(n * WIDTHS[-1], num_classes, make=make, linear=options.linears()))
         self.blocks, self.exits = nnx.List(blocks), nnx.List(classifiers)
 
     def __call__(self, images, train, key=None):

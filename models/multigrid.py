@@ -9,7 +9,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool, mean_pool
+from models.layers import max_pool, mean_pool
 
 STEM = (64, 32, 16)
 STAGES = (  # (blocks, channels of each grid); grids are merged where there is one less
@@ -90,10 +90,9 @@ class MultigridResNet(nnx.Module):
       stages: (blocks, channels of each grid) of each stage, see `STAGES`.
     """
 
-    def __init__(self, num_classes, *, stages, rng, dtype, mean=None, std=None, init="he", conv="auto"):
-        conv = partial(Conv, bias=True, rng=rng, init=init, dtype=dtype, conv=conv)
-        norm = partial(BatchNorm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean, std, "imagenet")
+    def __init__(self, num_classes, options, *, stages):
+        conv, norm = options.convs(bias=True), options.norms()
+        self.normalize = options.normalize("imagenet")
         self.stems = nnx.List([conv(3, channels, 7, stride=2) for channels in STEM])
         self.stem_norms = nnx.List([norm(channels) for channels in STEM])
         before, made = STEM, []
@@ -106,7 +105,7 @@ class MultigridResNet(nnx.Module):
                 before = channels
             made.append(nnx.List(layers))
         self.stages = nnx.List(made)
-        self.head = Linear(sum(before), num_classes, rng=rng, init=init)
+        self.head = options.linears()(sum(before), num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C], the finest grid

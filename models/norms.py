@@ -1,4 +1,4 @@
-"""Normalisations of one image, which need no statistics of a batch or of the training images."""
+"""Normalisations with a learned scale and bias: over a batch, over the channels of a place, over groups of an image."""
 
 import jax
 import jax.numpy as jnp
@@ -6,11 +6,22 @@ import numpy as np
 from flax import nnx
 from jax import lax
 
-from models.layers import channels_last
+
+def channels_last(values, rank):
+    """float [C] as [1, ..., 1, C] with `rank` axes."""
+    return values.reshape((1,) * (rank - 1) + (-1,))
 
 
-class _OfImage(nnx.Module):
-    """Scale and bias, float32; `rng`, `init` and `last` are those of `models.layers.BatchNorm`."""
+class _Norm(nnx.Module):
+    """Scale gamma and bias beta, float32.
+
+    Args:
+      channels: size of the last axis.
+      rng: np.random.Generator, used by `xavier` only.
+      init: `he`, `goyal`: gamma 1, beta 0; `xavier`: gamma ~ N(1, 0.02^2), beta 0.
+      last: last BatchNorm of a residual branch; its gamma starts at 0 with `goyal` (Goyal et al. 2017, section 5.1).
+      dtype: type of the output.
+    """
 
     def __init__(self, channels, *, rng, init="he", last=False, dtype=jnp.float32):
         gamma = np.ones(channels, np.float32)
@@ -19,6 +30,7 @@ class _OfImage(nnx.Module):
         if init == "goyal" and last:
             gamma[:] = 0
         self.scale = nnx.Param(jax.device_put(gamma))
+        # device_put: jnp.zeros and jnp.asarray compile a program for each shape.
         self.bias = nnx.Param(jax.device_put(np.zeros(channels, np.float32)))
         self.dtype = dtype
 
@@ -26,7 +38,70 @@ class _OfImage(nnx.Module):
         return (x * channels_last(self.scale[...], x.ndim) + channels_last(self.bias[...], x.ndim)).astype(self.dtype)
 
 
-class LayerNorm(_OfImage):
+class BatchNorm(_Norm):
+    """y = gamma (x - mean) / sqrt(var + 1e-5) + beta over all axes but the last (Ioffe, Szegedy 2015).
+
+    Training uses the batch's mean and biased variance and moves the running ones by 0.1 towards the batch's mean and
+    unbiased variance, as PyTorch does (momentum 0.1 there, 0.9 in Flax's terms). Statistics are float32. After
+    `group_batch_norm` equal parts of the batch are normalised each by its own statistics, or all by the running ones.
+    """
+
+    momentum = 0.9
+    epsilon = 1e-5
+    groups = 1
+
+    def __init__(self, channels, **options):
+        super().__init__(channels, **options)
+        self.mean = nnx.BatchStat(jax.device_put(np.zeros(channels, np.float32)))
+        self.var = nnx.BatchStat(jax.device_put(np.ones(channels, np.float32)))
+
+    def __call__(self, x, train):
+        """Normalises float[..., channels], in `dtype`; `train` moves the running statistics, unless there are no parts."""
+        x, keep = x.astype(jnp.float32), self.momentum
+        if train and self.groups:
+            if len(x) % self.groups:
+                raise ValueError(f"expected a batch that splits into {self.groups} equal parts, found {len(x)} images")
+            number = x.size // (self.groups * x.shape[-1])
+            mean = self._means(x)
+            var = jnp.maximum(self._means(x * x) - mean * mean, 0)
+            unbiased = var * (number / max(1, number - 1))
+            for running, found in ((self.mean, mean), (self.var, unbiased)):
+                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found.mean(0)))
+        else:
+            mean, var = channels_last(self.mean[...], 2), channels_last(self.var[...], 2)
+        factor = channels_last(self.scale[...], 2) * lax.rsqrt(var + self.epsilon)
+        shift = channels_last(self.bias[...], 2) - mean * factor
+        return (x * self._of_images(factor, x) + self._of_images(shift, x)).astype(self.dtype)
+
+    def _means(self, x):
+        """Means over the parts of a batch, float32 [groups, channels].
+
+        Maps keep their shape: a TPU's compiler reads them once more for each sum of a reshaped one.
+        """
+        if self.groups == 1:
+            return x.mean(tuple(range(x.ndim - 1)))[None]
+        images = x.mean(tuple(range(1, x.ndim - 1)))
+        return images.reshape(self.groups, -1, x.shape[-1]).mean(1)
+
+    def _of_images(self, values, x):
+        """float [1 or groups, channels] so that it broadcasts to the batch `x`."""
+        images = values if len(values) == 1 else jnp.repeat(values, len(x) // self.groups, axis=0)
+        return images.reshape(len(images), *(1,) * (x.ndim - 2), -1)
+
+
+def group_batch_norm(model, groups):
+    """Makes every `BatchNorm` of a model take its training statistics over `groups` parts of a batch.
+
+    Part g of a batch of B images are those from g B / groups to (g + 1) B / groups. The running
+    statistics move towards the mean over parts of their means and unbiased variances. With 0 parts
+    they stay, and training normalises by them as evaluation does.
+    """
+    for _, module in nnx.iter_modules(model):
+        if isinstance(module, BatchNorm):
+            module.groups = groups
+
+
+class LayerNorm(_Norm):
     """y = gamma (x - mean) / sqrt(var + 1e-6) + beta over the last axis (Ba, Kiros, Hinton 2016, arXiv:1607.06450)."""
 
     epsilon = 1e-6
@@ -39,12 +114,10 @@ class LayerNorm(_OfImage):
         return self._scaled(x * lax.rsqrt((x * x).mean(-1, keepdims=True) + self.epsilon))
 
 
-class GroupNorm(_OfImage):
+class GroupNorm(_Norm):
     """The same over all pixels of an image and each of 32 runs of channels, epsilon 1e-5 (Wu, He 2018, arXiv:1803.08494).
 
-    Args:
-      channels: size of the last axis, a multiple of 32.
-      rng, init, last, dtype: see `models.layers.BatchNorm`.
+    `channels` is a multiple of 32.
     """
 
     epsilon = 1e-5

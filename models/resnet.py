@@ -2,7 +2,8 @@
 
 ResNet-18, 34, 50, 101, 152; Wide-ResNet-50-2 (Zagoruyko and Komodakis 2016, arXiv:1605.07146, section 3.4); ResNeXts
 (Xie et al. 2017, arXiv:1611.05431), whose 3x3 convolutions have many groups: `resnext50` is the 32x4d, `resnext101`
-the 32x8d, as in torchvision. `resnet50_gn` has GroupNorm in place of BatchNorm, as in timm.
+the 32x8d, as in torchvision. `resnet50_gn` has GroupNorm in place of BatchNorm, as in timm. For 32x32 images: the small
+residual network and wide residual networks.
 """
 
 from functools import partial
@@ -10,8 +11,65 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm, Conv, Linear, Normalize, max_pool
-from models.norms import GroupNorm
+from models.layers import Dropout, max_pool, mean_pool
+from models.norms import BatchNorm, GroupNorm
+
+
+class SmallResNet(nnx.Module):
+    """A small residual network for 32x32 images and CPUs: much accuracy in a second of training.
+
+    Work at full resolution brings little in the first minutes of training, so the network leaves it at once (2x2 pixels
+    become 12 channels) and spends its multiplications at 8x8 and 4x4 pixels, where convolutions are large matrix products.
+    Halving is by mean over 2x2 blocks: strided 3x3 convolutions are slower, their input gradients above all.
+
+    2x2 pixels to channels, 3x3 convolution; stages of 2x2 means and residual blocks; linear.
+
+    With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters for 10 classes.
+
+    Args:
+      stem: channels of the first convolution.
+      widths: channels of the stages; each halves height and width.
+      depth: residual blocks in each stage.
+    """
+
+    def __init__(self, num_classes, options, *, stem=24, widths=(48, 96), depth=1):
+        make_conv, norm = options.convs(), options.norms()
+        self.normalize = options.normalize("cifar")
+        self.stem, self.stem_norm = make_conv(12, stem, 3), norm(stem)
+        c_in, stages = stem, []
+        for width in widths:
+            blocks = []
+            for _ in range(depth):
+                blocks.append(BasicBlock(c_in, width, 1, conv=make_conv, norm=norm))
+                c_in = width
+            stages.append(nnx.List(blocks))
+        self.stages = nnx.List(stages)
+        self.head = options.linears()(c_in, num_classes)
+
+    def __call__(self, images, train, key=None):
+        """Returns (logits, features), see `models.build`. Features: `stage1`, `stage2`, ... [N, h, w, C] and
+        `penultimate` float32 [N, C].
+        """
+        del key
+        x = nnx.relu(self.stem_norm(self.stem(space_to_depth(self.normalize(images))), train))
+        features = {}
+        for i, blocks in enumerate(self.stages, 1):
+            x = mean_pool(x)
+            for block in blocks:
+                x = block(x, train)
+            features[f"stage{i}"] = x
+        features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
+        return self.head(features["penultimate"]), features
+
+
+def space_to_depth(x):
+    """Makes each 2x2 block one pixel, [N, H // 2, W // 2, 4 C] of [N, H, W, C]; odd rests are cut."""
+    n, h, w, c = x.shape
+    blocks = x[:, : h // 2 * 2, : w // 2 * 2].reshape(n, h // 2, 2, w // 2, 2, c)
+    return blocks.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // 2, w // 2, 4 * c)
+
+
+FAMILY = {"small_resnet": SmallResNet}
 
 
 class BasicBlock(nnx.Module):
@@ -101,26 +159,11 @@ class ResNet(nnx.Module):
       norm: BatchNorm or GroupNorm.
     """
 
-    def __init__(
-        self,
-        num_classes,
-        *,
-        block,
-        stage_sizes,
-        stem,
-        rng,
-        dtype,
-        mean=None,
-        std=None,
-        init="he",
-        conv="auto",
-        norm=BatchNorm,
-    ):
+    def __init__(self, num_classes, options, *, block, stage_sizes, stem, norm=BatchNorm):
         if stem not in ("imagenet", "cifar"):
             raise ValueError(f"expected stem 'imagenet' or 'cifar', found {stem!r}")
-        make_conv = partial(Conv, rng=rng, init=init, dtype=dtype, conv=conv)
-        norm = partial(norm, rng=rng, init=init, dtype=dtype)
-        self.normalize = Normalize(mean, std, stem)
+        make_conv, norm = options.convs(), options.norms(norm)
+        self.normalize = options.normalize(stem)
         self.pools = stem == "imagenet"
         self.stem = make_conv(3, 64, 7, stride=2) if self.pools else make_conv(3, 64, 3)
         self.stem_norm = norm(64)
@@ -132,7 +175,7 @@ class ResNet(nnx.Module):
                 c_in = 64 * 2**i * block.expansion
             stages.append(nnx.List(blocks))
         self.stages = nnx.List(stages)
-        self.head = Linear(c_in, num_classes, rng=rng, init=init)
+        self.head = options.linears()(c_in, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C] and
@@ -160,7 +203,7 @@ def family(variants, norm=BatchNorm):
     }
 
 
-FAMILY = family(
+FAMILY |= family(
     {
         "resnet18": (BasicBlock, (2, 2, 2, 2)),
         "resnet34": (BasicBlock, (3, 4, 6, 3)),
@@ -174,3 +217,73 @@ FAMILY = family(
         "resnext101_64x4d": (Bottleneck64x4d, (3, 4, 23, 3)),
     }
 ) | family({"resnet50_gn": (Bottleneck, (3, 4, 6, 3))}, GroupNorm)
+
+
+class WideBlock(nnx.Module):
+    """x + conv(dropout(relu(bn(conv(relu(bn(x)))))); a shortcut to other channels convolves relu(bn(x))."""
+
+    def __init__(self, c_in, c_out, stride, *, dropout, conv, norm):
+        self.norm1, self.conv1 = norm(c_in), conv(c_in, c_out, 3, stride=stride)
+        self.norm2, self.conv2 = norm(c_out), conv(c_out, c_out, 3)
+        self.projects = c_in != c_out
+        if self.projects:
+            self.shortcut = conv(c_in, c_out, 1, stride=stride)
+        self.dropout = dropout
+
+    def __call__(self, x, train, key):
+        active = nnx.relu(self.norm1(x, train))
+        y = self.dropout(nnx.relu(self.norm2(self.conv1(active), train)), train, key)
+        return (self.shortcut(active) if self.projects else x) + self.conv2(y)
+
+
+class WideResNet(nnx.Module):
+    """A wide residual network (Zagoruyko, Komodakis 2016, arXiv:1605.07146) for 32x32 images.
+
+    WRN-depth-widen: 3x3 stem, three stages of (depth - 4) / 6 blocks of 16, 32, 64 times widen.
+
+    Args:
+      depth: 6 n + 4.
+      widen: factor of the channels.
+      dropout: probability of dropping an activation between the convolutions of a block, in [0, 1).
+    """
+
+    def __init__(self, num_classes, options, *, depth, widen, dropout=0.0):
+        if (depth - 4) % 6:
+            raise ValueError(f"expected a depth of 6 n + 4, found {depth}")
+        make_conv, norm = options.convs(), options.norms()
+        self.normalize = options.normalize("cifar")
+        self.stem = make_conv(3, 16, 3)
+        c_in, stages, number = 16, [], 0
+        for i in range(3):
+            blocks = []
+            for j in range((depth - 4) // 6):
+                width = 16 * 2**i * widen
+                stride = 2 if i and not j else 1
+                layer = Dropout(dropout, number)
+                blocks.append(WideBlock(c_in, width, stride, dropout=layer, conv=make_conv, norm=norm))
+                c_in, number = width, number + 1
+            stages.append(nnx.List(blocks))
+        self.stages = nnx.List(stages)
+        self.norm = norm(c_in)
+        self.head = options.linears()(c_in, num_classes)
+
+    def __call__(self, images, train, key=None):
+        """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage3` [N, h, w, C] before the final
+        BatchNorm, `penultimate` float32 [N, C] after it, ReLU and the mean over pixels.
+        """
+        self.stages[0][0].dropout.require_key(train, key)
+        x, features = self.stem(self.normalize(images)), {}
+        for i, blocks in enumerate(self.stages, 1):
+            for block in blocks:
+                x = block(x, train, key)
+            features[f"stage{i}"] = x
+        x = nnx.relu(self.norm(x, train))
+        features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
+        return self.head(features["penultimate"]), features
+
+
+FAMILY |= {
+    "wrn_40_2": partial(WideResNet, depth=40, widen=2),
+    "wrn_16_4": partial(WideResNet, depth=16, widen=4),
+    "wrn_28_10": partial(WideResNet, depth=28, widen=10),
+}

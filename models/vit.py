@@ -5,6 +5,7 @@ arXiv:2012.12877), as in timm.
 mean and deviation .5 for `vit_*`, ImageNet's for `deit_*`.
 """
 
+import dataclasses
 import math
 from functools import partial
 
@@ -13,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models.layers import Conv, Linear, Normalize
 from models.norms import LayerNorm
 
 _HALF = (0.5, 0.5, 0.5)
@@ -55,28 +55,13 @@ class ViT(nnx.Module):
       depth: blocks.
       heads: of the attention in each block.
       image_size: side of the images in pixels, a multiple of `patch`; None is 224 with patches of 16 or more, else 32.
-      mean, std: normalisation of the input; None takes those of `default`.
-      default: `imagenet`, `cifar` or `half`, .5 and .5.
-      init: `he` and `goyal`: N(0, .02^2), the patches' weights uniform as PyTorch draws them, biases 0; `xavier`, see
+      default: normalisation of the input, `imagenet`, `cifar` or `half`, .5 and .5.
+      options: with `init` of `he` and `goyal` N(0, .02^2), the patches' weights uniform as PyTorch draws them, biases 0; `xavier`, see
         layers.py.
     """
 
     def __init__(
-        self,
-        num_classes,
-        *,
-        patch,
-        rng,
-        dtype,
-        width=192,
-        depth=12,
-        heads=3,
-        image_size=None,
-        mean=None,
-        std=None,
-        default="imagenet",
-        init="he",
-        conv="auto",
+        self, num_classes, options, *, patch, width=192, depth=12, heads=3, image_size=None, default="imagenet"
     ):
         side = image_size or (224 if patch >= 16 else 32)
         if side % patch:
@@ -84,18 +69,19 @@ class ViT(nnx.Module):
         if width % heads:
             raise ValueError(f"expected a width that splits into {heads} heads, found {width}")
         if default == "half":
-            mean, std, default = mean or _HALF, std or _HALF, "imagenet"
-        self.normalize = Normalize(mean, std, default)
-        of_patches = {"init": init if init == "xavier" else "pytorch", "dtype": dtype, "conv": conv}
-        self.stem = Conv(3, width, patch, stride=patch, padding=0, bias=True, rng=rng, **of_patches)
+            options = dataclasses.replace(options, mean=options.mean or _HALF, std=options.std or _HALF)
+        self.normalize = options.normalize("imagenet" if default == "half" else default)
+        of_patches, of_tokens = (rule if options.init != "xavier" else "xavier" for rule in ("pytorch", "token"))
+        self.stem = options.convs(of_patches)(3, width, patch, stride=patch, padding=0, bias=True)
         self.cls_token = nnx.Param(jax.device_put(np.zeros((1, 1, width), np.float32)))
         shape = (1, (side // patch) ** 2 + 1, width)
-        self.pos_embed = nnx.Param(jax.device_put(rng.standard_normal(shape, np.float32) * np.float32(_DEVIATION)))
-        linear = partial(Linear, rng=rng, init=init if init == "xavier" else "token", dtype=dtype)
-        norm = partial(LayerNorm, rng=rng, init=init, dtype=dtype)
+        self.pos_embed = nnx.Param(
+            jax.device_put(options.rng.standard_normal(shape, np.float32) * np.float32(_DEVIATION))
+        )
+        linear, norm = options.linears(of_tokens, dtype=options.dtype), options.norms(LayerNorm)
         self.blocks = nnx.List([Block(width, heads, linear=linear, norm=norm) for _ in range(depth)])
-        self.norm = LayerNorm(width, rng=rng, init=init)
-        self.head = Linear(width, num_classes, rng=rng, init=init if init == "xavier" else "token")
+        self.norm = norm(width, dtype=jnp.float32)
+        self.head = options.linears(of_tokens)(width, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `tokens` [N, T, width] after the last block and

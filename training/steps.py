@@ -14,7 +14,7 @@ from flax import nnx
 from jax.sharding import Mesh, PartitionSpec
 
 from corruptions.batch import to_float
-from models import condensenet, layers
+from models import condensenet, norms
 from runtime import meshes
 from training import augmentation
 from training.sections import TrainSettings
@@ -207,7 +207,7 @@ def train_block(
 
         def loss_fn(params):
             model = nnx.merge(graphdef, params, state.statistics, copy=True)
-            layers.group_batch_norm(model, norm_groups)
+            norms.group_batch_norm(model, norm_groups)
             if condense_steps:
                 condensenet.condense(model, state.step, condense_steps)
             step_key = jax.random.fold_in(key, state.step)

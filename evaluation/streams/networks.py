@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import BatchNorm
-from models.norms import GroupNorm, LayerNorm
+from models.norms import BatchNorm, GroupNorm, LayerNorm
 from training.states import TrainState
 
 Tree = dict[str, dict[str, jax.Array]]

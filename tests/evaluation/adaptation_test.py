@@ -9,7 +9,8 @@ from flax import nnx
 import data
 import models
 from evaluation import adaptation
-from models.layers import BatchNorm, Linear
+from models.layers import Linear
+from models.norms import BatchNorm
 from runtime import meshes
 from tests.training import tiny
 from training import loop, study

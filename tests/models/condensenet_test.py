@@ -11,7 +11,8 @@ from flax import nnx
 
 from models import condensenet
 from models.condensenet import CondenseNet, convert
-from models.layers import BatchNorm, Conv
+from models.layers import Conv, Options
+from models.norms import BatchNorm
 from tests.models.forward_test import randomised
 from training import states, steps
 
@@ -25,8 +26,8 @@ def small_conv(c_in, c_out, groups):
 
 
 def small(groups=2, **changed):
-    given = {"groups": groups, "converted": False, "stages": ((2, 4),), "head_share": 1, "dtype": jnp.float32}
-    return CondenseNet(5, rng=np.random.default_rng(1), **given | changed)
+    given = {"groups": groups, "converted": False, "stages": ((2, 4),), "head_share": 1}
+    return CondenseNet(5, Options(np.random.default_rng(1), jnp.float32), **given | changed)
 
 
 def dropped(kernel, mask, number):

@@ -13,6 +13,7 @@ from flax import nnx
 
 import models
 from evaluation.correctness import network_logits
+from models.layers import Options
 from models.norms import GroupNorm
 from models.resnet import Bottleneck, ResNet
 from models.vit import ViT
@@ -105,13 +106,13 @@ def test_forward_pass_of_a_multi_scale_or_grouped_network_is_the_papers(name, tr
 
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
 def test_forward_pass_of_a_vision_transformer_is_the_papers(train):
-    model = ViT(10, patch=4, width=24, depth=2, heads=3, image_size=12, rng=np.random.default_rng(1), dtype="float32")
+    model = ViT(10, Options(np.random.default_rng(1), "float32"), patch=4, width=24, depth=2, heads=3, image_size=12)
     check(model, lambda r, x: r.vit(x, 2, 3, 4), (12, 12), train, 1e-5, moves=False)
 
 
 def test_forward_pass_of_a_resnet_of_groups_is_the_papers():
     build = partial(ResNet, block=Bottleneck, stage_sizes=tiny.SIZES, stem="cifar", norm=GroupNorm)
-    model = build(10, rng=np.random.default_rng(1), dtype="float32")
+    model = build(10, Options(np.random.default_rng(1), "float32"))
     network = partial(OfGroups.resnet, sizes=tiny.SIZES, bottleneck=True, imagenet=False)
     check(model, network, (16, 21), False, 1e-4, OfGroups)
 

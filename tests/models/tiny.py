@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from models import alexnet, squeezenet, vgg
+from models import vgg
 from models.condensenet import CondenseNet
 from models.densenet import DenseNet
+from models.layers import Options
 from models.msdnet import MSDNet
 from models.multigrid import MultigridResNet
 from models.resnet import Bottleneck32x4d, ResNet, WideBottleneck
@@ -23,9 +24,9 @@ NETWORKS = {  # name -> (constructor, side of small images that leave several pi
     "vgg": (partial(vgg.VGG, stage_sizes=(1, 1, 1, 1, 1), batch_norm=False), 64),
     "vgg_bn": (partial(vgg.VGG, stage_sizes=(1, 1, 2, 1, 1), batch_norm=True), 64),
     "cifar_vgg_bn": (partial(vgg.CifarVGG, stage_sizes=(1, 1, 1, 1, 1), batch_norm=True), 32),
-    "alexnet": (alexnet.AlexNet, 64),
-    "squeezenet1_0": (squeezenet.FAMILY["squeezenet1_0"], 42),
-    "squeezenet1_1": (squeezenet.FAMILY["squeezenet1_1"], 37),
+    "alexnet": (vgg.AlexNet, 64),
+    "squeezenet1_0": (vgg.FAMILY["squeezenet1_0"], 42),
+    "squeezenet1_1": (vgg.FAMILY["squeezenet1_1"], 37),
     "msdnet": (partial(MSDNet, exits=2, step=1, base=2), 64),
     "multigrid": (partial(MultigridResNet, stages=GRIDS), 64),
     "condensenet": (partial(CondenseNet, **DENSE), 32),
@@ -34,8 +35,8 @@ NETWORKS = {  # name -> (constructor, side of small images that leave several pi
 
 def build(monkeypatch, name, num_classes=10, dtype="float32", **options):
     """The network with hidden layers of 32 instead of 4096, without dropout."""
-    for module in (alexnet, vgg):
-        monkeypatch.setattr(module, "HIDDEN", 32)
+    monkeypatch.setattr(vgg, "HIDDEN", 32)
     if name in ("vgg", "vgg_bn", "alexnet") or name.startswith("squeezenet"):
         options.setdefault("dropout", 0.0)
-    return NETWORKS[name][0](num_classes, rng=np.random.default_rng(1), dtype=dtype, **options)
+    shared = {key: options.pop(key) for key in ("mean", "std", "init", "conv") if key in options}
+    return NETWORKS[name][0](num_classes, Options(np.random.default_rng(1), dtype, **shared), **options)

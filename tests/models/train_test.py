@@ -11,7 +11,8 @@ import pytest
 from flax import nnx
 
 import models
-from models.layers import BatchNorm, Dropout
+from models.layers import Dropout
+from models.norms import BatchNorm
 from tests.models import tiny
 from training import states, steps
 

@@ -14,7 +14,7 @@ from flax import nnx
 import models
 import train
 from evaluation import trained_models
-from models import condensenet, layers
+from models import condensenet, layers, norms
 from projects.structural import datasets  # noqa: F401 - registers the dataset of the config
 from projects.structural.configs import imagenet22k_superclasses
 from runtime import meshes
@@ -180,7 +180,7 @@ class Probed(nnx.Module):
 
     def __init__(self):
         rng = np.random.default_rng(0)
-        self.norm = layers.BatchNorm(3, rng=rng)
+        self.norm = norms.BatchNorm(3, rng=rng)
         self.hidden, self.head = layers.Linear(48, 6, rng=rng), layers.Linear(6, 5, rng=rng)
 
     def __call__(self, images, train, key=None):

@@ -17,8 +17,9 @@ import optax
 from flax import nnx
 
 from data.dataset import Split
-from models.layers import BatchNorm
-from models.small_resnet import SmallResNet
+from models.layers import Options
+from models.norms import BatchNorm
+from models.resnet import SmallResNet
 from runtime import meshes
 from tests.checks import run_named
 from tests.training import tiny
@@ -29,7 +30,7 @@ OPTIMIZER = optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.05, momentu
 
 
 def network(seed=0):
-    model = SmallResNet(10, rng=np.random.default_rng(seed), dtype=jnp.float32, stem=8, widths=(16,))
+    model = SmallResNet(10, Options(np.random.default_rng(seed), jnp.float32), stem=8, widths=(16,))
     graphdef, params, statistics = nnx.split(model, nnx.Param, ...)
     return graphdef, states.initial_state(params, statistics, OPTIMIZER)
 

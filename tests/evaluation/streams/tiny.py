@@ -7,7 +7,7 @@ from flax import nnx
 
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Start
-from models.layers import BatchNorm
+from models.norms import BatchNorm
 from tests.evaluation.streams import reference
 
 
