@@ -1,8 +1,7 @@
 """From answers of models to tables, scores, benchmarks and figures. Trains nothing.
 
 - `answers`: which test images each model answers correctly and how surely, one file per condition
-- `tables`: counts of correct answers, accuracy and robustness, the names of conditions
-- `frames`: tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text
+- `frames`: counts of correct answers, accuracy, robustness; tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text
 - `references`: the benchmarks of papers, and AlexNet's published errors
 - `errors/`: mean error, CE and relative CE of models on benchmarks; tables by benchmark and by corruption, sets, balance
 - `overlap/`: gain, directed transfer, overlap score and their standard errors; studies, mixtures, comparisons

@@ -19,7 +19,7 @@ import numpy as np
 from absl import flags
 from PIL import Image
 
-from benchmarks import tables, timing
+from benchmarks import timing
 from benchmarks.device import works
 from configs import default
 from data import tree
@@ -105,7 +105,7 @@ def main(argv):
 
         header = ("work", "images/s", "images per CPU second", "load")
         top = f"# Preparing and streaming ImageNet\n\n{timing.title()}. `load`: load average, other work included.\n"
-        tables.continued(given.out, top, header, [prepared, streamed, resident, fed], measure)
+        timing.continued(given.out, top, header, [prepared, streamed, resident, fed], measure)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 from absl import flags
 
 import corruptions
-from benchmarks import tables, timing
+from benchmarks import timing
 from benchmarks.peers import sizes as peer
 from tests.reference.photographs import photograph
 
@@ -109,7 +109,7 @@ def main(argv):
     shapes = ", ".join(f"{height}x{width}" for height, width in SHAPES)
     title = f"15 corruptions, {given.number} images with sides {given.low} to {given.high}"
     title = f"padded and exact, middle severity, uint8, {shapes}" if given.differences else title
-    tables.continued(given.out, f"# Images of many sizes: {title}\n\n{timing.title()}\n", header, names, measure)
+    timing.continued(given.out, f"# Images of many sizes: {title}\n\n{timing.title()}\n", header, names, measure)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import optax
 from absl import flags
 
 import corruptions
-from benchmarks import tables, timing
+from benchmarks import timing
 from benchmarks.device import works
 from benchmarks.peers.definitions import definition
 from corruptions import augment, enhance
@@ -170,7 +170,7 @@ def main(argv):
             "`CPU`: seconds of all threads; `MiB`: growth of the process in its first call, which compiles; `load`: load average, "
             "other work included.\n"
         )
-        rows = tables.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
+        rows = timing.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
     cells_of = (row[header.index(_PEER[3])] for row in rows if _PEER[3] in header)
     ratios = [float(cell) for cell in cells_of if cell != "-"]
     milliseconds = 2e3 * height * width * 3 / bandwidth

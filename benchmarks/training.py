@@ -17,7 +17,7 @@ import os
 import jax
 from absl import flags
 
-from benchmarks import tables, timing
+from benchmarks import timing
 from benchmarks.device import works
 from runtime import meshes
 
@@ -93,7 +93,7 @@ def main(argv):
         f"{given.corruption}; `of the peak`: {timing.peak_flops()[1]}; `load`: load average, other work included.\n"
     )
     header = [*HEADER, *(_PEER if peer else ()), "load"]
-    tables.continued(given.out, top, header, given.networks, lambda text: cells(text, peer, dtype, given))
+    timing.continued(given.out, top, header, given.networks, lambda text: cells(text, peer, dtype, given))
 
 
 if __name__ == "__main__":

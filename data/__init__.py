@@ -1,7 +1,7 @@
 """Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
 dataset.py       `Dataset` of two `Split`s, the result of every source; images in several arrays, two datasets as one
-shapes.py        `shapes`: drawn from a seed, needs no download; shapes_scene.py draws one image
+shapes.py        `shapes`: drawn from a seed, needs no download
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
@@ -41,8 +41,8 @@ _SOURCES = {
     "cifar10": _Source("data.tfds_source:load_cifar"),
     "cifar100": _Source("data.tfds_source:load_cifar"),
     "image_folder": _Source("data.image_folder:load_image_folder", 224, resizable=True, of_files=True),
-    "imagenet100": _Source("data.imagenet.load:load_imagenet", 224, resizable=True, of_files=True),
-    "imagenet": _Source("data.imagenet.load:load_imagenet", 224, resizable=True, of_files=True),
+    "imagenet100": _Source("data.imagenet.store:load_imagenet", 224, resizable=True, of_files=True),
+    "imagenet": _Source("data.imagenet.store:load_imagenet", 224, resizable=True, of_files=True),
 }
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from data import tfds_source
 from data.decode import RESIZE
-from data.imagenet.load import CLASSES
 from data.imagenet.prepare import prepare_and_verify
+from data.imagenet.store import CLASSES
 from runtime.log import open_closed_streams
 
 

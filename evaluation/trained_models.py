@@ -19,8 +19,8 @@ from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
 from training import augmentation, loop, states, study
-from training.checkpoint import Checkpoints, digest
 from training.sections import TrainSettings
+from training.states import Checkpoints, digest
 
 _EVAL_ONLY = ("adapt", "enhance", "ensemble", "images", "natural", "stored", "superclasses", "temperature")
 

@@ -22,8 +22,7 @@ from evaluation import adaptation, trained_models
 from runtime import meshes, workdirs
 from runtime.log import bar, log
 from training import cli, loop, study
-from training.checkpoint import Checkpoints, digest
-from training.states import TrainState
+from training.states import Checkpoints, TrainState, digest
 
 
 def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> TrainState:

@@ -34,8 +34,8 @@ from runtime import meshes, settings
 from runtime.artifacts import provenance
 from runtime.log import bar, log
 from training import augmentation, cli, ranges, study
-from training.checkpoint import digest
 from training.sections import TrainSettings
+from training.states import digest
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from absl import app, flags
 from ml_collections import ConfigDict
 
 from analysis import answers
-from analysis.cbar import benchmark, scans
+from analysis.cbar import scans, selection
 from analysis.distances.results import read_centres
 from analysis.frames import STANDARD, Count
 from corruptions.scoring.conditions import Condition, list_conditions
@@ -78,7 +78,7 @@ def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
             names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
             scans.write_scan(paths[-1], scan, f"{names}, {code}")
         target = config.search.target or float(np.mean(errors_on_references))
-        content, text = benchmark.select(paths, target, config.search.seed, path / "cbar_benchmark.json")
+        content, text = selection.select(paths, target, config.search.seed, path / "cbar_benchmark.json")
         print("\n" + text)
     return content
 
@@ -138,7 +138,7 @@ def join(errors: str, features: str, model: str, out: str) -> scans.Scan:
 
 def select(paths: list[pathlib.Path], target: float, seed: int = 0, out: pathlib.Path | None = None) -> dict[str, Any]:
     """Selects ten candidates, prints and writes them; returns the content of the file."""
-    content, text = benchmark.select(paths, target, seed, out or paths[0].with_name("cbar_benchmark.json"))
+    content, text = selection.select(paths, target, seed, out or paths[0].with_name("cbar_benchmark.json"))
     print(text)
     return content
 

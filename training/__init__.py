@@ -10,8 +10,7 @@ run.py           one model as the host sees it: workdir, next batches, metrics, 
 batches.py       the plan of a run, and the images of a step: mirrored, cropped, augmented, corrupted in part
 augmentation.py  names of trainings; corruption, mixture of a benchmark, or augmentation scheme, over the mesh
 steps.py         the loss, and the compiled block of training steps
-states.py        networks, their parameters and statistics, optimiser and learning rate
+states.py        networks, their parameters and statistics, optimiser and learning rate; checkpoints with digests
 stream.py        images and batches that do not fit in device memory: read ahead from the host, or refused
-checkpoint.py    checkpoints with digests; a damaged one gives way to the one before
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 """

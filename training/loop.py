@@ -26,9 +26,8 @@ from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.workdirs import Workdir, command_of
 from training import states, steps, stream
-from training.checkpoint import CheckpointError, Checkpoints
 from training.run import Job, NonFiniteLossError, Run, finished, fresh, read_final
-from training.states import TrainState
+from training.states import CheckpointError, Checkpoints, TrainState
 
 __all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
 PIECE_SECONDS = 2.5

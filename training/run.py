@@ -23,7 +23,7 @@ from runtime.log import bar, log
 from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
 from training.batches import Plan
-from training.checkpoint import Checkpoints, digest
+from training.states import Checkpoints, digest
 from training.steps import Loss
 
 _SMALL = "small_resnet"

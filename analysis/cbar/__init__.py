@@ -2,6 +2,5 @@
 
 - `scans`: errors and features of every candidate at every level, one run of the search
 - `half_sets`: five of ten levels of each candidate; five candidates whose mean error is the target
-- `selection`: random benchmarks, contributions, ranking, the choice of ten
-- `benchmark`: cbar_benchmark.json, the command tools.cbar
+- `selection`: random benchmarks, contributions, ranking, the choice of ten; cbar_benchmark.json
 """

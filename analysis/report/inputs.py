@@ -24,7 +24,7 @@ from analysis.frames import CLEAN, RANDOM, STANDARD
 from analysis.overlap import agreement, study
 from analysis.overlap.score import Overlap
 from analysis.overlap.uncertainty import Errors
-from analysis.selection import algorithm, categories, select
+from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
 from runtime import artifacts
@@ -246,7 +246,7 @@ def _coverage(
 
 def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
     try:
-        return categories.categories(overlap.overlap, overlap.names).clusters
+        return nk_benchmarks.categories(overlap.overlap, overlap.names).clusters
     except ValueError:  # fewer than two corruptions with a defined overlap, or overlaps that do not differ
         return ()
 

@@ -123,7 +123,7 @@ def select_benchmark(
         write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
         print(f"written to {beside}")
     if categories or nk is not None:
-        from analysis.selection import categories as clusters
+        from analysis.selection import nk_benchmarks as clusters
 
         clustered = clusters.categories(overlap, names)
         content["categories"] = [list(cluster) for cluster in clustered.clusters]

@@ -25,7 +25,7 @@ from corruptions.scoring.conditions import expand
 from runtime import meshes
 from training import augmentation, cli, run, states, stream, study
 from training.batches import Plan
-from training.checkpoint import KEPT
+from training.states import KEPT
 from training.study import Trainings
 
 KNOWN = {  # (training images, test images, classes); a tenth of ImageNet's images, as its classes are nearly equal

@@ -11,7 +11,7 @@ from typing import Any
 from absl import flags
 
 from benchmarks.device import pixels
-from benchmarks.tables import columns_of, markdown
+from benchmarks.timing import columns_of, markdown
 from runtime import command, files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

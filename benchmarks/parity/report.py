@@ -1,6 +1,6 @@
 """Writes the parity report in Markdown from the numbers of benchmarks/parity."""
 
-from benchmarks.tables import markdown
+from benchmarks.timing import markdown
 from tests.reference.imagenet_c.expected import SIDES
 
 # How the peer differs from the original on images of 32x32; corruptions that are not named are the same computation.

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store
-from data.imagenet.load import class_stride, tree_stride
-from data.imagenet.store import Encoded
+from data.imagenet.store import Encoded, class_stride, tree_stride
 from runtime import files, workdirs
 from runtime.log import bar
 

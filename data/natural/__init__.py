@@ -7,14 +7,13 @@
     cifar10_1, cifar10_1_v4                                new photographs, versions 6 and 4
     cinic10                                                ImageNet's photographs at 32x32
 
-- `sets`: names, folders and classes of each set; classes.txt holds the facts
-- `read`: its images at the size of a model's input
+`sets` holds names, folders and classes of each set (classes.txt has the facts), and reads its images at the size of a model's
+input.
 
     images = data.natural.open_natural("imagenet_r", "DIR", 224)
     images.split, images.classes
 """
 
-from data.natural.read import NaturalImages, open_natural
-from data.natural.sets import NAMES, Classes
+from data.natural.sets import NAMES, Classes, NaturalImages, open_natural
 
 __all__ = ["NAMES", "Classes", "NaturalImages", "open_natural"]

@@ -1,17 +1,28 @@
-"""The natural test sets: names, folders, and the classes of a model that are right answers.
+"""The natural test sets: names, folders, the classes of a model that are right answers, and the images.
 
 A model of 1,000 classes answers a set of 200 among these 200 alone: the other logits do not count, as in all published
 numbers. One object of ObjectNet is several classes of ImageNet, any of which is right. A right answer is therefore a
 group of classes of the model. Source: the ImageNet testbed (Taori et al., NeurIPS 2020), src/eval_settings.
+
+Images are read from class folders, NumPy files or tfds, and decoded once (`data.cache`).
 """
 
 import dataclasses
 import difflib
 import functools
+import io
+import os
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from data import cache, decode, tfds_source, tree
+from data.dataset import Split, make_split
+from runtime import files
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
@@ -147,3 +158,167 @@ def get(name: str) -> NaturalSet:
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ValueError(f"expected natural test sets of {', '.join(NAMES)}, found {name!r}{hint}")
     return _SETS[name]
+
+
+_CHUNK = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class NaturalImages:
+    """A natural test set at the size of a model's input."""
+
+    name: str
+    classes: Classes  # its groups of classes, the labels of the split
+    split: Split  # images uint8 [N, H, W, 3] on the host, groups as labels, index
+    provenance: Mapping[str, Any]  # JSON-ready: source, preprocessing, sha256 of the arrays
+
+
+def open_natural(
+    name: str,
+    folder: str | os.PathLike | None,
+    image_size: int,
+    *,
+    resize: str = "crop",
+    cache_dir: str | os.PathLike | None = None,
+) -> NaturalImages:
+    """Reads a natural test set, one of `data.natural.NAMES`.
+
+    Images of ImageNet's sets are resized as its test images are (`image_size`, `resize` of `data.load`); ObjectNet's lose
+    their border of 2 pixels first. Images of CIFAR's sets are 32x32 already. `cache_dir` as of `data.cache`.
+
+    Args:
+      folder: the folder above the set, which lies there under its name here or in its archive, or as tfds prepared it;
+        None is the folder of tfds datasets.
+
+    Raises:
+      FileNotFoundError: it is not there; the message names the places.
+      ValueError: an unknown name, other classes than the set's, a damaged file, or CIFAR's sets at another size than 32.
+    """
+    natural = get(name)
+    if natural.side not in (0, image_size):
+        raise ValueError(
+            f"{name} has {natural.side}x{natural.side} images, expected a model of this size, found {image_size}"
+        )
+    parent = tfds_source.data_folder(folder)
+    sides = (natural.side, natural.side) if natural.side else decode.sides(image_size, resize=resize)["test"]
+    source = next((opened for look in (_arrays, _records, _tree) if (opened := look(natural, parent))), None)
+    if source is None:
+        places = ", ".join([*natural.folders, *([natural.tfds] if natural.tfds else [])])
+        raise FileNotFoundError(
+            f"expected {name} in {parent} as one of {places}, found none; --config.eval.natural_dir says where it lies"
+        )
+    key = cache.fingerprint(name, source.identity, sides, natural.border)
+    entry = cache.cached(f"natural-{name}", key, lambda notes: source.pieces(*sides), cache_dir)
+    split = make_split(entry.images, entry.labels, entry.index, natural.classes().number, name)
+    note = f"{decode.description({'train': sides, 'test': sides})}, border {natural.border}"
+    origin = {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)}
+    return NaturalImages(name, natural.classes(), split, origin)
+
+
+class _Source(NamedTuple):
+    """The files of a set: their place, their identity, and a function (size, short) that decodes them in pieces."""
+
+    where: str
+    identity: Any
+    pieces: Callable[[int, int], Iterator[cache.Chunk]]
+
+
+def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
+    """Two NumPy files: uint8 [N, 32, 32, 3] and labels [N]."""
+    for name in natural.folders if natural.arrays else ():
+        where, paths = parent / name, [parent / name / file for file in natural.arrays]
+        if not all(path.is_file() for path in paths):
+            continue
+        images, labels = (files.read_array(path, "copy it again", mapped=True) for path in paths)
+
+        def pieces(size, short, where=where, images=images, labels=labels):
+            del short
+            if images.shape[1:] != (size, size, 3) or labels.shape != images.shape[:1]:
+                shapes = f"{list(images.shape)} and {list(labels.shape)}"
+                raise ValueError(f"{where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
+            yield np.asarray(images), labels.astype(np.int32), np.arange(len(labels), dtype=np.int32)
+
+        return _Source(str(where), tree.state(paths, parent), pieces)
+    return None
+
+
+def _records(natural: NaturalSet, parent: Path) -> _Source | None:
+    """Records of tfds; labels are groups through the names of its classes."""
+    folder = tfds_source.newest(parent / natural.tfds) if natural.tfds else None
+    if folder is None:
+        return None
+    tfds_source.check_format(folder, "prepare it in another folder with `tfds build ... --file_format=array_record`")
+    known = natural.classes()
+    if natural.side:  # labels of CIFAR-10.1 have no names
+        group = {label: label for label in range(known.number)}
+    else:
+        names = tfds_source.class_names(folder, 1000)
+        group = {label: known.groups[name] for label, name in enumerate(names) if name in known.groups}
+    records = tfds_source.records(folder, "test")
+
+    def fetch(positions):
+        chunk = records.__getitems__(list(positions))
+        return [io.BytesIO(record["image"]) for record in chunk], [group[int(record["label"])] for record in chunk]
+
+    state = tree.state(sorted(folder.glob("*.array_record*")), parent)
+    return _Source(str(folder), state, _decoder(str(folder), len(records), fetch, natural.border))
+
+
+def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
+    """Files below class folders."""
+    root = next((parent / name for name in natural.folders if (parent / name).is_dir()), None)
+    if root is None or natural.arrays:
+        return None
+    root, known = _class_folders(natural, root), natural.classes()
+    there = tree.class_folders(root)
+    unknown = [name for name in there if name not in known.folders]
+    missing = set(range(known.number)) - {known.folders.get(name) for name in there}
+    if missing or (unknown and not natural.others):
+        lacking = sorted(name for name, group in known.folders.items() if group in missing)
+        raise ValueError(
+            f"{root}: expected the {known.number} class folders of {natural.name}, found {len(there)} folders; missing: "
+            f"{', '.join(lacking[:5]) or 'none'}; unknown: {', '.join(unknown[:5]) or 'none'}"
+        )
+    classes = [name for name in there if name in known.folders]
+    items = [item for item in tree.list_images(root, classes) if not item[0].name.startswith(natural.skipped or "\0")]
+    paths, groups = [path for path, _, _ in items], [known.folders[classes[label]] for _, label, _ in items]
+
+    def fetch(positions):
+        return paths[positions.start : positions.stop], groups[positions.start : positions.stop]
+
+    return _Source(str(root), [tree.state(paths, root), groups], _decoder(str(root), len(paths), fetch, natural.border))
+
+
+def _decoder(where, count, fetch, border):
+    """Makes `pieces` of files or records; `fetch` returns, for a range of positions, them and their groups."""
+
+    def pieces(size, short):
+        def read(item, number):
+            name = None if isinstance(item, Path) else f"record {number}"
+            return decode.read(item, size, short, name, border=border)
+
+        for start in range(0, count, _CHUNK):
+            positions = range(start, min(start + _CHUNK, count))
+            items, groups = fetch(positions)
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                images = list(pool.map(read, items, positions))
+            # Without some of its images it would be another test set.
+            if damaged := [image for image in images if isinstance(image, str)]:
+                raise ValueError(
+                    f"{where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
+                )
+            yield np.stack(images), np.array(groups, np.int32), np.array(positions, np.int32)
+
+    return pieces
+
+
+def _class_folders(natural, root):
+    """Finds the folder with the class folders; its depth differs between archives."""
+    while True:
+        below = tree.class_folders(root)
+        if natural.below in below:
+            root /= natural.below
+        elif len(below) == 1:
+            root /= below[0]
+        else:
+            return root

@@ -22,7 +22,7 @@ from absl import flags
 from analysis import figures as drawing
 from analysis.answers import FOLDER
 from analysis.overlap.measured import read_overlap
-from analysis.selection.categories import categories
+from analysis.selection.nk_benchmarks import categories
 from projects.natural_shift import figures
 from projects.natural_shift.benchmarks import categories_of
 from projects.natural_shift.sources import KINDS, read_testbed, read_timm, read_types, read_workdirs, timm_files

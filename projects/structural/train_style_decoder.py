@@ -37,9 +37,8 @@ from runtime import distributed, files, workdirs
 from runtime.artifacts import provenance
 from runtime.log import bar, log
 from training import cli, states, study
-from training.checkpoint import Checkpoints
 from training.run import MetricsLog, NonFiniteLossError
-from training.states import TrainState
+from training.states import Checkpoints, TrainState
 
 FILE = "style.npz"
 _DECAY = 5e-5

@@ -16,7 +16,7 @@ import numpy as np
 
 from projects.structural import adain
 from runtime import artifacts, files
-from training import checkpoint
+from training import states
 
 NAME = "structural/style_transfer"
 _STYLES = ("mean", "deviation", "correction")
@@ -55,7 +55,7 @@ def read(path: str | os.PathLike) -> Style:
       DamagedFileError: it holds something else.
     """
     arrays, _ = artifacts.read(path)
-    digest = checkpoint.digest(arrays)
+    digest = states.digest(arrays)
     try:
         mean, deviation, correction = (arrays.pop(f"styles/{name}") for name in _STYLES)
         network = adain.from_arrays(arrays)

@@ -14,7 +14,7 @@ from flax import nnx
 
 import corruptions
 import models
-from benchmarks import sizes, speed, tables, timing, training
+from benchmarks import sizes, speed, timing, training
 from benchmarks.timing import training_flops
 
 
@@ -60,7 +60,7 @@ def test_a_stopped_table_goes_on_behind_its_last_row(tmp_path, capsys):
         return 1.25, "2,048"
 
     def table(top="# Here\n"):
-        return tables.continued(str(out), top, ("work", "s", "MiB"), ("a", "b", "c"), measure)
+        return timing.continued(str(out), top, ("work", "s", "MiB"), ("a", "b", "c"), measure)
 
     with pytest.raises(KeyboardInterrupt):
         table()
@@ -68,7 +68,7 @@ def test_a_stopped_table_goes_on_behind_its_last_row(tmp_path, capsys):
     rows = table()
     assert asked == ["a", "b", "b", "c"] and rows == [[name, "1.25", "2,048"] for name in "abc"]
     assert table() == rows and len(asked) == 4
-    assert tables.columns_of(out.read_text(), "work", "MiB") == [(name, "2,048") for name in "abc"]
+    assert timing.columns_of(out.read_text(), "work", "MiB") == [(name, "2,048") for name in "abc"]
     with pytest.raises(ValueError, match=r"of this machine and size in .*table\.md, found others: remove it"):
         table("# There\n")
 

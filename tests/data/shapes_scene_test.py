@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from data import shapes, shapes_scene
+from data import shapes
 
 PAIRS = list(itertools.combinations(range(10), 2))
 SCENES = 60
@@ -71,7 +71,7 @@ def outline(name):
     return [(r * math.sin(t), -r * math.cos(t)) for r, t in tips]
 
 
-@pytest.mark.parametrize("name", shapes_scene.SILHOUETTES)
+@pytest.mark.parametrize("name", shapes.SILHOUETTES)
 def test_silhouettes_are_the_figures_they_are_called(name):
     size, radius = 400, 0.7
     polygon = Image.new("1", (size, size))
@@ -79,19 +79,19 @@ def test_silhouettes_are_the_figures_they_are_called(name):
     ImageDraw.Draw(polygon).polygon(points, fill=1)
     axis = (jnp.arange(size, dtype=jnp.float32) + 0.5) * 2 / size - 1
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
-    kind = shapes_scene.SILHOUETTES.index(name)
-    distance = np.asarray(shapes_scene.silhouette_distance(kind, x, y, radius))
+    kind = shapes.SILHOUETTES.index(name)
+    distance = np.asarray(shapes.silhouette_distance(kind, x, y, radius))
     assert np.mean((distance < 0) != np.asarray(polygon)) < 0.005
     # The areas are alike beside the range of radii (a factor of two in area): size does not give the shape away.
     assert 1.5 < np.mean(distance < 0) * 4 / radius**2 < 2.1
 
 
-@pytest.mark.parametrize("name", shapes_scene.TEXTURES)
+@pytest.mark.parametrize("name", shapes.TEXTURES)
 def test_textures_are_what_they_are_called(name):
     axis = (jnp.arange(400, dtype=jnp.float32) + 0.5) / 200 - 1
     y, x = jnp.meshgrid(axis, axis, indexing="ij")
     scene = {"texture_angle": jnp.float32(0), "texture_period": jnp.float32(0.25), "texture_phase": jnp.zeros(2)}
-    pattern = np.asarray(shapes_scene.texture_pattern(shapes_scene.TEXTURES.index(name), scene, x, y))
+    pattern = np.asarray(shapes.texture_pattern(shapes.TEXTURES.index(name), scene, x, y))
     along_x, along_y = np.abs(np.diff(pattern, axis=1)).mean(), np.abs(np.diff(pattern, axis=0)).mean()
     if name == "plain":
         assert not pattern.any()
@@ -109,13 +109,13 @@ def test_textures_are_what_they_are_called(name):
 def test_hsv_to_rgb_agrees_with_the_standard_library():
     hsv = np.float32([(0.0, 1.0, 1.0), (0.3, 0.5, 0.8), (0.95, 0.2, 0.4), (1.04, 0.7, 0.9), (-0.4, 0.6, 1.0)])
     expected = [colorsys.hsv_to_rgb(hue % 1, *others) for hue, *others in hsv.tolist()]
-    np.testing.assert_allclose(shapes_scene.hsv_to_rgb(*jnp.asarray(hsv.T)), expected, atol=1e-5)
+    np.testing.assert_allclose(shapes.hsv_to_rgb(*jnp.asarray(hsv.T)), expected, atol=1e-5)
 
 
 def test_scene_parameters_stay_in_their_ranges():
-    scenes = jax.vmap(shapes_scene.sample)(jax.random.split(jax.random.key(0), 500))
-    assert set(scenes) == set(shapes_scene.RANGES)
-    for name, (low, high, count) in shapes_scene.RANGES.items():
+    scenes = jax.vmap(shapes.sample)(jax.random.split(jax.random.key(0), 500))
+    assert set(scenes) == set(shapes.RANGES)
+    for name, (low, high, count) in shapes.RANGES.items():
         values = np.asarray(scenes[name])
         assert values.shape == ((500,) if count == 1 else (500, count))
         width = high - low

@@ -14,7 +14,7 @@ import pytest
 from runtime import distributed
 from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
-from training.checkpoint import Checkpoints
+from training.states import Checkpoints
 
 SMALL = (
     "dataset.train_limit=64",

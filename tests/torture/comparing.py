@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import files
 from runtime.files import DamagedFileError
-from training import checkpoint
+from training import states
 
 _OF_THE_RUN = re.compile(  # who ran when and how fast
     r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
@@ -73,7 +73,7 @@ def _content(path):
         texts = {
             name: _SEALED.sub("", str(arrays.pop(name))) for name in list(arrays) if arrays[name].dtype.kind == "U"
         }
-        return repr((checkpoint.digest(arrays), texts)).encode()
+        return repr((states.digest(arrays), texts)).encode()
     if path.suffix == ".html":
         return _MINUTE.sub(b"", content)
     if path.name in _REMOVED:

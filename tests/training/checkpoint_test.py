@@ -15,8 +15,7 @@ from runtime import workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
 from training import loop, study
-from training.checkpoint import CheckpointError, Checkpoints, digest
-from training.states import TrainState
+from training.states import CheckpointError, Checkpoints, TrainState, digest
 
 
 def state(step):

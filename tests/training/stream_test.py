@@ -26,8 +26,8 @@ from runtime.settings import SettingsError
 from tests.training import tiny
 from training import batches, loop, states, stream, study
 from training.batches import Plan
-from training.checkpoint import Checkpoints
 from training.run import MetricsLog
+from training.states import Checkpoints
 
 
 @pytest.fixture(scope="module")

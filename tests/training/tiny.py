@@ -13,8 +13,8 @@ from runtime import meshes, workdirs
 from tests import processes
 from training import batches, states, study
 from training.batches import Plan
-from training.checkpoint import Checkpoints, digest
 from training.sections import TrainSettings
+from training.states import Checkpoints, digest
 
 KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.cluster import vq
 
-from analysis.selection.categories import categories, k_means, within_cluster_correlation
+from analysis.selection.nk_benchmarks import categories, k_means, within_cluster_correlation
 from tests.analysis import published
 from tests.analysis.overlap.matrices import imagenet_c
 from tests.analysis.published import IMAGENET_C

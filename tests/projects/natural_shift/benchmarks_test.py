@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.overlap import overlap_matrix
-from analysis.selection.categories import categories
+from analysis.selection.nk_benchmarks import categories
 from projects.natural_shift import benchmarks
 from projects.natural_shift.statistics import draw
 from tests.analysis import published
