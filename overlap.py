@@ -54,7 +54,6 @@ def run(config, workdir):
 
 
 def _write(workdir, config, dataset, names, mixtures, basis, keys):
-    """Writes and prints every table and figure; returns the overlap."""
     path, seeds = workdir.path, config.study.seeds
     study.write_timing(config, path, keys)
     comment = study.comment(config, workdir.read_json("provenance.json"))

@@ -264,7 +264,6 @@ def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
 def _tasks(
     images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
 ) -> Iterator[_Task]:
-    """Prepares images, each when it is read."""
     positions = itertools.count() if index is None else iter(index)
     read = iter(images)
     for place in itertools.count():

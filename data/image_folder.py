@@ -106,8 +106,6 @@ def decoded(
 
 
 def _reader(items, what, sides, max_damaged) -> Callable[[dict], Iterator[cache.Chunk]]:
-    """Makes a function that decodes the items in pieces, in order, without the damaged ones."""
-
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         damaged = notes["damaged"] = []
         with (

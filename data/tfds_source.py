@@ -121,8 +121,6 @@ def _key(folder: Path, split: str) -> str:
 
 
 def _reader(folder: Path, split: str) -> Callable[[dict], Iterator[cache.Chunk]]:
-    """Makes a function that decodes the split in pieces, in the order of the records."""
-
     def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         # Reading records in bulk and decoding images here is three times as fast as one `source[i]` after another.
         source = records(folder, split)

@@ -75,13 +75,11 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
 
 
 def _frost(trained: ConfigDict) -> dict[str, str]:
-    """The digest of the photographs of frost, where there are some."""
     options = TrainSettings.of(trained.train).corruption_options.get(FROST, {})
     return {"frost": options["photographs"]} if "photographs" in options else {}
 
 
 def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
-    """The smallest seed of a standard model."""
     if seeds := [seed for name, seed in models if name == augmentation.STANDARD]:
         return min(seeds)
     found = ", ".join(sorted({name for name, _ in models}))

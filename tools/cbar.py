@@ -97,7 +97,6 @@ def _pairs(config: ConfigDict) -> list[tuple[int, int]]:
 def _train_and_count(
     config: ConfigDict, pairs: list[tuple[int, int]], conditions: list[Condition], path: workdirs.Workdir
 ) -> list[Count]:
-    """Trains the networks that are missing and counts the right answers of each M."""
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     dataset, train_split, test_split = study.load_for_training(config, mesh, path)
     shown = Shown.of(config, test_split, mesh, dataset)
@@ -114,7 +113,6 @@ def _train_and_count(
 def _centres(
     config: ConfigDict, dataset: Dataset, path: pathlib.Path, number: int, seed: int, conditions: list[Condition]
 ) -> dict[tuple[str, int], np.ndarray]:
-    """Mean features of every condition in the network of a seed, from the images of run `number`."""
     settings = config.search
     given = {"model": STANDARD, "model_seed": seed, "seed": settings.seed + number}
     given |= {"images": settings.images, "draws": settings.draws, "halves": 0}

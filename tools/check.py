@@ -121,7 +121,6 @@ def _temperatures(path, workdir):
 
 
 def _features(findings, path, workdir):
-    """Checks a folder of `evaluation.distances.centres.Measured`."""
     folder, again, now = path.parent, f"run again: {_command(path.parent) or _command(workdir)}", {}
     with findings.of(path, f"remove {folder} and {again}"):
         asked = files.read_json(path)

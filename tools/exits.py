@@ -75,14 +75,12 @@ def _options(network):
 
 
 def _alone(key, of_model, up_to):
-    """Rows of exits.csv."""
     for condition, (correct, _) in of_model.items():
         for number, (cost, right) in enumerate(zip(up_to.tolist(), correct.sum(0).tolist(), strict=True), 1):
             yield (*key, condition.corruption, condition.label, number, cost, right, len(correct))
 
 
 def _adaptive(key, of_model, up_to):
-    """Rows of adaptive.csv."""
     clean = of_model[CLEAN_IMAGES].confidence[::2]
     least = {q: exits.thresholds(clean, exits.shares(q, len(up_to))) for q in BUDGETS}
     for condition, (correct, confidence) in of_model.items():
@@ -99,7 +97,6 @@ def _write(workdir, source, alone, adaptive):
 
 
 def _table(column, rows):
-    """A line for each network and exit, or budget: accuracy and multiply-adds, clean and corrupted."""
     frame = pd.DataFrame(rows, columns=(*_OF, column, *_MEASURED))
     error = standard_error(frame.correct, frame.total)
     frame = frame.assign(accuracy=frame.correct / frame.total, error=error, corrupted=frame.corruption != CLEAN)

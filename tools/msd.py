@@ -253,7 +253,6 @@ def _measured(
 
 
 def _centres(measured: Measured, conditions: Sequence[Condition]) -> np.ndarray:
-    """Centres [m, D] over all images."""
     return np.stack([measured.centre(condition)[0] for condition in conditions])
 
 

@@ -73,7 +73,6 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
 
 
 def _refuse(config):
-    """Refuses settings that the schemes would be trained with besides."""
     study.refuse_unnamed(config)
     for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
         if config.train[key] != plain:
@@ -83,7 +82,6 @@ def _refuse(config):
 
 
 def _write(config, path, keys, conditions, basis, names):
-    """Writes and prints every result."""
     counts = write_tables(path, asked_for(config), config.dataset.name, basis, first=conditions, printed=False)
     study.write_timing(config, path, keys)
     number = len(config.study.seeds)

@@ -252,7 +252,6 @@ def _answers(asked, kind, stream, key, model, name, method):
 
 
 def _row(asked, kind, stream, truth, method, every):
-    """The settings of a row, which every table of such numbers has to state."""
     given, conditions = asked.given, len(stream) // len(stream.segments)
     return (
         *(kind, method.name, method.prediction, method.settings, asked.batch, given.reset, every, given.seed),
@@ -291,7 +290,6 @@ def _write(folder, frame, segments, source, text):
 
 
 def _table(frame):
-    """A line for each model, stream and method."""
     cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])
     return frames.markdown(cells[list(_SHORT)].astype(str))
 

@@ -284,7 +284,6 @@ def sweep_table(
 
 
 def _of_clean_errors(settings):
-    """The table of the errors that train.py measures."""
     cells, sources = {}, []
     for name, folders in settings.items():
         cells[name, _CLEAN] = _clean_error(name, folders)

@@ -287,7 +287,6 @@ class Rows:
         return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static, spans=spans)
 
     def _filled(self):
-        """Lists the rows' blocks, with an idle one in each row without a run."""
         like = next(block for block in self._blocks if block is not None)
         for row, block in enumerate(self._blocks):
             if block is None:

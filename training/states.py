@@ -226,7 +226,6 @@ def digest(state: Any) -> str:
 
 
 def _reason(error):
-    """Shortens an error's text to its first line, a long one to its ends."""
     text = (str(error).strip() or type(error).__name__).splitlines()[0]
     return text if len(text) <= 240 else f"{text[:80]} ... {text[-150:]}"
 
@@ -342,7 +341,6 @@ class Checkpoints:
         return state
 
     def _steps(self):
-        """Lists the steps of the checkpoints, the newest first."""
         return Workdir(self._directory).for_all(lambda: sorted(map(int, self._manager.all_steps()), reverse=True))
 
     def _read(self, step, template):

@@ -263,7 +263,6 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
 
 
 def _ranking_text(ranking, runs):
-    """Lists all candidates with their contribution, largest first."""
     width = max(len(name) for name, *_ in ranking)
     lines = [
         f"{len(ranking)} candidates, {len(runs)} run(s); contribution to the distance, in standard deviations",
@@ -276,7 +275,6 @@ def _ranking_text(ranking, runs):
 
 
 def _benchmark_text(benchmark, target, paths, more_distant):
-    """Lists the members of a benchmark with their levels, its error and its distance."""
     width = max(len(name) for name in benchmark.members)
     return "\n".join(
         [

@@ -86,7 +86,6 @@ def _risk(axes: Axes, cells: Sequence[np.ndarray], **line) -> None:
 
 
 def _panels(values, benchmark, draw, x, y):
-    """A panel of clean images, if there are any, and one of the cells of the benchmark."""
     members = {(name, at) for name, row in benchmark.members.items() for at in row}
     panels = [
         (title, of) for title, of in ((CLEAN, {BASE}), (benchmark.name, members)) if any(c in of for _, c in values)

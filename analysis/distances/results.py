@@ -134,7 +134,6 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str]
 
 
 def _target(path, key):
-    """(corruption, severity) of the name of an array."""
     name, bar, severity = key.rpartition("|")
     try:
         if bar:

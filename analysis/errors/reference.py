@@ -265,7 +265,6 @@ def of_model(folder: pathlib.Path, model: str) -> Reference:
 
 
 def _averaged(folder, found, model):
-    """The errors of one model, averaged over its seeds."""
     cells: dict[tuple[str, Severity], list[float]] = {}
     for count in found.counts:
         if count.model == model:

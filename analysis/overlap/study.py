@@ -99,7 +99,6 @@ def _names(chosen, trained):
 
 
 def _trained_with(found):
-    """The corruptions that a model was trained with and shown."""
     models = dict.fromkeys(count.model for count in found.counts)
     shown = {count.corruption for count in found.counts if count.severity == RANDOM}
     return tuple(model for model in models if model in shown)

@@ -144,7 +144,6 @@ def _derived(full):
 
 
 def _mean(values, axis):
-    """Mean without NaN; NaN where all values are NaN."""
     present = ~np.isnan(values)
     return np.where(present, values, 0).sum(axis=axis) / present.sum(axis=axis)
 
@@ -157,7 +156,6 @@ def _half_width(samples):
 
 
 def _deviation(samples):
-    """Standard deviation over the first axis; NaN where every sample is."""
     undefined = np.isnan(samples).all(axis=0)
     return np.where(undefined, np.nan, np.nanstd(np.where(undefined, 0, samples), axis=0))
 

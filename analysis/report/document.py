@@ -121,7 +121,6 @@ def _quoted(word):
 
 
 def _tiles(study):
-    """Lists the large numbers at the top of the page, each with its caption."""
     n, clear = len(study.names), study.clear
     typical = "weak"
     if clear:
@@ -143,7 +142,6 @@ def _tiles(study):
 
 
 def _facts(study):
-    """Lists (name, value)."""
     record, train = study.provenance, study.config.get("train", {})
     versions = ", ".join(f"{name} {version}" for name, version in record.get("versions", {}).items())
     options = {k: v for k, v in study.config.get("model", {}).items() if k != "name" and v not in ("", [], 0)}
@@ -187,7 +185,6 @@ def _models(study):
 
 
 def _recipe(train):
-    """Lists the settings of the training that are in use."""
     names = ("epochs", "batch_size", "learning_rate", "schedule", "milestones", "warmup_epochs", "momentum")
     names += ("weight_decay", "corrupted_fraction", "flip", "init_from")
     used = [(name, train[name]) for name in names if train.get(name) not in (None, "", 0, [], False)]
@@ -246,7 +243,6 @@ def _bare(text):
 
 
 def _card(study, name):
-    """Lists the cells of a member of the benchmark."""
     overlap, errors, k = study.overlap, study.errors, study.names.index(name)
     others = [j for j, other in enumerate(study.names) if other in study.selection.members and j != k]
     others = [j for j in others if not overlap.flags[j]]

@@ -63,7 +63,6 @@ def parts(study: Study) -> tuple[list[Part], list[tuple[str, str]]]:
 
 
 def _errors(study):
-    """Tabulates the errors of models on benchmarks, with notes on their conditions."""
     if not study.summaries:
         return None
     header = ("model", "benchmark", "measure", "percent", "std of seeds", "relative to", "note")
@@ -171,7 +170,6 @@ def _distances(study):
 
 
 def _of_project(content, pictures):
-    """Makes the part of the section.json of a project."""
     header, rows = content["header"], content["rows"]
     numbers = tuple(range(1, len(header)))
     return Part(content["title"], " ".join(content["facts"]), header, rows, numbers, tuple(pictures.items()))

@@ -252,7 +252,6 @@ def _categories(overlap: Overlap) -> tuple[tuple[str, ...], ...]:
 
 
 def _mixtures(found: answers.Answers, asked: Sequence[str], omitted: dict[str, str]) -> dict[str, tuple]:
-    """Compares the models trained on mixtures with the standard one, as overlap.py does."""
     if not asked:
         return {}
     from corruptions.scoring.conditions import expand  # imports JAX, which takes seconds

@@ -203,7 +203,6 @@ def _substitute(member, category, rng):
 
 
 def _choose(allowed, rng):
-    """One allowed column of each row, uniformly."""
     return np.where(allowed, rng.random(allowed.shape), -1).argmax(axis=1)
 
 

@@ -95,8 +95,6 @@ def build(kind: str, name: str, size: int, batch: int, mesh: Mesh) -> Program:
 
 
 def _of_images(kind, name, size, batch, mesh):
-    """Corrupts uint8 images at one severity, or puts them through a scheme."""
-
     def corrupt(key, images, index, *severity):
         if kind == "schemes":
             return augment.augment(key, images, name, index=index, dtype=jnp.float32)
@@ -138,7 +136,6 @@ def first_state(network: nnx.Module, optimizer: optax.GradientTransformation) ->
 
 
 def _evaluation(network, images, mesh):
-    """Computes, on each chip, the logits of images [K, B, ...]."""
     graphdef, params, statistics = nnx.split(network, nnx.Param, ...)
     count, batch, *image = images.shape
     shape = count, mesh.devices.size * batch

@@ -165,13 +165,11 @@ def loop(network: str, side: int, batch: int, steps: int, dtype: str, streamed: 
 
 
 def _rates(folder):
-    """Images per second of each block of a training run."""
     lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
     return [json.loads(line)["images_per_second"] for line in lines]
 
 
 def _training_mesh(batch):
-    """All cores of a CPU, or one accelerator."""
     mesh = meshes.data_mesh(batch)
     return mesh if jax.default_backend() == "cpu" else jax.sharding.Mesh(mesh.devices[:, :1], mesh.axis_names)
 

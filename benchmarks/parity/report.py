@@ -96,7 +96,6 @@ def _differences(rows):
 
 
 def _summary(parts):
-    """Tells how many comparisons are equal, how many nearly, and what the worst is."""
     comparisons = [(share, largest, name) for part in parts for name, row in part.items() for largest, share in row]
     equal, nearly = sum(share == 0 for share, _, _ in comparisons), sum(0 < share <= 0.1 for share, _, _ in comparisons)
     share, largest, name = max(comparisons)

@@ -28,8 +28,6 @@ def _sample_ripple(key: Key, shape: Shape, severity: Severity, *, table: str | N
 
 
 def _map_ripple(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows [H, 1] and columns [1, W]."""
-
     def moved(axis):
         position = jnp.arange(shape[axis], dtype=jnp.float32)
         wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
@@ -69,7 +67,6 @@ def _sample_scatter(key: Key, shape: Shape, severity: Severity, *, table: str | 
 
 
 def _map_scatter(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     last_row, last_column = (jnp.float32(side - 1) for side in padded.own_sides(shape, params))
     down, right = _hashes(shape, params["seed"])
     y = jnp.arange(shape[0], dtype=jnp.float32)[:, None] + params["reach"] * (2 * down - 1)
@@ -139,7 +136,6 @@ def _slopes(shape, params):
 
 
 def _refracted(slopes, params):
-    """Returns the positions to look up: rows and columns [H, W]."""
     slope_y, slope_x = slopes
     height, width = slope_y.shape
     square = slope_y**2 + slope_x**2
@@ -207,7 +203,6 @@ def _sample_perspective(key: Key, shape: Shape, severity: Severity, *, table: st
 
 
 def _map_perspective(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     x, y = _pixel_centres(shape)
     shears, shifts, scales = params["shears"], params["shifts"], params["scales"]
     inverse = 1 / (params["tilt"] * (x + y) + 1)
@@ -247,7 +242,6 @@ def _sample_quadrilateral(key: Key, shape: Shape, severity: Severity, *, table: 
 
 
 def _map_quadrilateral(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     height, width = padded.own_sides(shape, params)
     x, y = _pixel_centres(shape)
     x, y = x / jnp.float32(width), y / jnp.float32(height)

@@ -35,7 +35,6 @@ def _sample_pinch(key: Key, shape: Shape, severity: Severity, *, table: str | No
 
 
 def _map_pinch(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     height, width = shape[:2]
     signs = params["signs"]
     cell = side(shape) // min(signs.shape)
@@ -86,7 +85,6 @@ def _sample_fish_eye(key: Key, shape: Shape, severity: Severity, *, table: str |
 
 
 def _map_fish_eye(shape: Shape, params: Params) -> Positions:
-    """Looks at positions through the lenses as at an image: rows and columns [H, W]."""
     margin = _margin(shape)
     planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
     planes = jnp.moveaxis(planes, 0, -1) + devices.varying_zeros((), like=params["index"])
@@ -174,7 +172,6 @@ def _sample_water_drop(key: Key, shape: Shape, severity: Severity, *, table: str
 
 
 def _map_water_drop(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     y, x = jnp.arange(shape[0], dtype=jnp.float32)[:, None], jnp.arange(shape[1], dtype=jnp.float32)[None, :]
     v_y, v_x = y - params["centre"][0], x - params["centre"][1]
     square = v_y**2 + v_x**2

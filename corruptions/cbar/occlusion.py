@@ -100,7 +100,6 @@ def lines(image: Image, params: Params) -> Image:
 
 
 def _line(levels, ends):
-    """Draws one line over grey levels [C, H, W]."""
     row, column, last_row, last_column = ends
     y, x = jnp.arange(levels.shape[1])[:, None], jnp.arange(levels.shape[2])[None, :]
     along_y, along_x = last_row - row, last_column - column

@@ -51,7 +51,6 @@ def anchors(shape: Sequence[Any]) -> jax.Array:
 
 
 def _map(shape: Shape, params: Params) -> Positions:
-    """Warps the positions of pixels as an image: rows and columns [H, W]."""
     planes = jnp.moveaxis(jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32), 0, -1)
     warped = _warped(planes + devices.varying_zeros((), like=params["dx"]), params)
     return warped[..., 0], warped[..., 1]

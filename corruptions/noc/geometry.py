@@ -40,7 +40,6 @@ def _sample_translation(key: Key, shape: Shape, severity: Severity, *, range: Bo
 
 
 def _map_translation(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows [H, 1] and columns [1, W], int32."""
     return jnp.arange(shape[0])[:, None] - params["dy"], jnp.arange(shape[1])[None, :] - params["dx"]
 
 
@@ -68,7 +67,6 @@ def _sample_shear(key: Key, shape: Shape, severity: Severity, *, range: Bounds =
 
 
 def _map_shear(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W], int32."""
     height, _ = padded.own_sides(shape, params)
     rows, columns = (jnp.arange(n, dtype=jnp.float32) for n in shape[:2])
     rows, columns = rows[:, None], columns[None, :]
@@ -94,7 +92,6 @@ def _sample_rotation(key: Key, shape: Shape, severity: Severity, *, range: Bound
 
 
 def _map_rotation(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W], int32."""
     height, width = padded.own_sides(shape, params)
     angle = jnp.deg2rad(params["degrees"])
     cosine, sine = jnp.cos(angle), jnp.sin(angle)
@@ -134,7 +131,6 @@ def _stretched(shape, params):
 
 
 def _map_elastic(shape: Shape, params: Params) -> Positions:
-    """Returns stretched positions: rows [H, 1] and columns [1, W]."""
     return filters.positions(*_stretched(shape, params))
 
 

@@ -155,7 +155,6 @@ def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence
 
 
 def _read(path):
-    """Reads (settings, arrays) of a file of answers."""
     try:
         with np.load(path) as archive:
             arrays = dict(archive)

@@ -29,7 +29,6 @@ def _matrices(shape, params):
 
 
 def _map_affines(shape: Shape, params: Params) -> Positions:
-    """Returns shrunk positions: rows [H, 1] and columns [1, W]."""
     return filters.positions(*_matrices(shape, params))
 
 
@@ -80,7 +79,6 @@ def _not_zero(value):
 
 
 def _map_perspective(shape: Shape, params: Params) -> Positions:
-    """Returns the positions to look up: rows and columns [H, W]."""
     height, width = shape[:2]
     v, u = (jnp.arange(size, dtype=jnp.float32) / size for size in (height, width))
     v, u = v[:, None], u[None, :]

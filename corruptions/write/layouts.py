@@ -103,7 +103,6 @@ class Layout:
         verifying.save_stamps(self.folder, self.stamps)
 
     def _describe(self, unit: Unit) -> dict[str, Any]:
-        """The manifest's record of a complete unit."""
         raise NotImplementedError
 
     def _is_sound(self, unit):
@@ -271,7 +270,6 @@ class Folders(Layout):
         return self._part(entry["path"]) / manifests.token(severity)
 
     def _fresh(self, entry, severity):
-        """Makes the empty folder of an unfinished block."""
         self.digests = {}
         part = self._block(entry, severity)
         _remove(part)

@@ -150,7 +150,6 @@ def _materialised(folder, source, shape, progress):
 
 
 def _write(layout, images, names, batch_size, progress, verify):
-    """Writes all blocks that are missing."""
     manifest = layout.manifest
     layout.start()
     todo = {name: layout.todo(manifest["corruptions"][name]) for name in names}

@@ -88,7 +88,6 @@ def _map(file):
 
 
 def _labels(file, rows, number):
-    """The labels of one severity, int32 [number]."""
     labels = _map(file)
     if labels.shape != (rows,) or labels.dtype.kind not in "iu":
         raise ValueError(

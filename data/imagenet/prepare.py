@@ -158,7 +158,6 @@ def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1
 
 
 def _of_tree(name, root, test_fraction):
-    """Files below class folders, known by their names and sizes."""
     classes, splits = tree.scan(root, tree_stride(name, root), test_fraction, 0)
     digest = hashlib.sha256()
     for split, items in splits.items():
@@ -179,7 +178,6 @@ def _read_files(files):
 
 
 def _of_tfds(name, folder):
-    """Records of tfds."""
     tfds_source.check_format(folder, "tfds converts it with tfds.builder(..., file_format='array_record')")
     names = tfds_source.class_names(folder, 1000)
     if list(names) != sorted(names):
@@ -211,7 +209,6 @@ _records = functools.lru_cache(maxsize=2)(tfds_source.records)
 
 
 def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:
-    """Lists {split: every shard, in order}."""
     step = shard_images * source.stride
     jobs = {}
     for split in store.SPLITS:
@@ -257,7 +254,6 @@ def _check_space(path, jobs, missing, numbers) -> None:
 
 
 def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Makes shards in parallel; yields each as it is finished, in any order."""
     if workers == 1 or len(jobs) < 2:
         yield from ((job, _make_shard(job)) for job in jobs)
         return

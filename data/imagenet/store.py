@@ -224,7 +224,6 @@ def _sizes(meta: dict[str, Any]) -> list[int]:
 
 
 def _resize(meta: dict[str, Any]) -> str:
-    """The way in which the images became square."""
     return "squash" if meta["made_from"]["sides"]["test"][-1] == decode.BOTH else "crop"
 
 

@@ -243,7 +243,6 @@ def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
 
 
 def _records(natural: NaturalSet, parent: Path) -> _Source | None:
-    """Records of tfds; labels are groups through the names of its classes."""
     folder = tfds_source.newest(parent / natural.tfds) if natural.tfds else None
     if folder is None:
         return None
@@ -265,7 +264,6 @@ def _records(natural: NaturalSet, parent: Path) -> _Source | None:
 
 
 def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
-    """Files below class folders."""
     root = next((parent / name for name in natural.folders if (parent / name).is_dir()), None)
     if root is None or natural.arrays:
         return None

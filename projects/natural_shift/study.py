@@ -298,7 +298,6 @@ def _slope(row):
 
 
 def _cells(rows, index, columns, measure="", places=2):
-    """Intervals as text, [index, columns], of one measure or all."""
     rows = rows[rows.measure == measure] if measure else rows
     return rows.assign(cell=rows.apply(interval, axis=1, places=places)).pivot(
         index=index, columns=columns, values="cell"

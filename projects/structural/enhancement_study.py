@@ -81,7 +81,6 @@ def trained_with(config: ConfigDict, name: str) -> ConfigDict:
 
 
 def _write(config, path, conditions, source, basis):
-    """Writes every table; prints the one of enhancements."""
     write_tables(path, asked_for(config), source, basis, first=conditions, printed=False)
     evaluated = [joint.read(path, *joint.names([path]))]
     table = joint.joint(

@@ -192,7 +192,6 @@ def read_array(path: Path) -> Icons:
 
 
 def _unpickled(path: Path, file: BinaryIO):
-    """The object in an .npy file of one object."""
     try:
         version = np.lib.format.read_magic(file)
         header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
