@@ -18,7 +18,6 @@ from evaluation.results import Basis, asked_for, write_errors
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.artifacts import provenance
-from runtime.log import log
 from training import augmentation, cli, ranges, steps, study
 
 
@@ -75,12 +74,6 @@ def _write(workdir, config, dataset, names, mixtures, basis, keys):
     return overlap
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    run(config, workdir)
-    log.info("Results are in %s; the picture is %s.", workdir, workdir / "overlap.png")
-
-
 if __name__ == "__main__":
     cli.define_flags("configs/overlap_shapes.py", hosts=True)
-    command.run(main, cli.parse)
+    command.run(cli.main(run, "Results are in {workdir}; the picture is {workdir}/overlap.png."), cli.parse)

@@ -13,6 +13,7 @@ alone, with a pseudo-count of 0; they state neither number of images nor batch s
 from runtime import command  # isort: skip
 
 import contextlib
+import os
 import pathlib
 
 from absl import app, flags
@@ -25,9 +26,11 @@ from training import cli, loop, study
 from training.states import Checkpoints, TrainState, digest
 
 
-def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> TrainState:
+def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.Path) -> TrainState:
     """Writes the model of `source`, adapted by config.adapt, to `workdir`."""
-    asked = config.adapt
+    if not source:
+        raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
+    source, asked = pathlib.Path(source), config.adapt
     if asked.batch_size < 2 or asked.images < asked.batch_size:
         raise ValueError(
             f"expected config.adapt.batch_size of at least 2 and as many images, found {asked.batch_size} and "
@@ -62,15 +65,8 @@ def run(config: ConfigDict, source: pathlib.Path, workdir: pathlib.Path) -> Trai
     return state
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    if not flags.FLAGS.source:
-        raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
-    run(config, pathlib.Path(flags.FLAGS.source), workdir)
-    log.info("The model is in %s; evaluate it with: python eval.py --workdir=%s", workdir, workdir)
-
-
 if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_string("source", None, "Workdir of train.py with the model that is adapted (required).")
-    command.run(main, cli.parse)
+    done = "The model is in {workdir}; evaluate it with: python eval.py --workdir={workdir}"
+    command.run(cli.main(lambda config, workdir: run(config, flags.FLAGS.source, workdir), done), cli.parse)

@@ -203,12 +203,7 @@ class Robustness:
         return float(correctness.of_models({"": self._model}, shown)[""].mean())
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    print("\n" + frames.text(ranges_frame(run(config, workdir))))
-    log.info("Ranges are in %s; use them with --config.ranges=%s.", workdir / "ranges.json", workdir / "ranges.json")
-
-
 if __name__ == "__main__":
     cli.define_flags()
-    command.run(main, cli.parse)
+    done = "Ranges are in {workdir}/ranges.json; use them with --config.ranges={workdir}/ranges.json."
+    command.run(cli.main(lambda *given: frames.text(ranges_frame(run(*given))), done), cli.parse)

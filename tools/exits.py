@@ -34,7 +34,7 @@ from evaluation.shown import Shown, file_name
 from models import costs
 from runtime import meshes
 from runtime.artifacts import provenance, summary
-from runtime.log import bar, log
+from runtime.log import bar
 from runtime.workdirs import Workdir
 from training import cli, study
 
@@ -111,14 +111,6 @@ def _table(column, rows):
     return frames.markdown(pd.DataFrame([(*key, *cells) for key, cells in lines.items()], columns=titles))
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    text = run(config, workdir)
-    if Workdir(workdir).writes:
-        print("\n" + text)
-    log.info("Results are in %s.", workdir)
-
-
 if __name__ == "__main__":
     cli.define_flags("configs/imagenet.py:msdnet")
-    command.run(main, cli.parse)
+    command.run(cli.main(run), cli.parse)

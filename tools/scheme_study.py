@@ -35,7 +35,6 @@ from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.artifacts import provenance
-from runtime.log import log
 from training import augmentation, cli, steps, study
 
 
@@ -90,12 +89,6 @@ def _write(config, path, keys, conditions, basis, names):
     print("\n" + results.write_results(path, summaries, counts, names, path / config.msd.out, comment))
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    run(config, workdir)
-    log.info("Results are in %s.", workdir)
-
-
 if __name__ == "__main__":
     cli.define_flags("configs/scheme_study.py", hosts=True)
-    command.run(main, cli.parse)
+    command.run(cli.main(run), cli.parse)

@@ -21,6 +21,7 @@ ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given b
 
 from runtime import command  # isort: skip
 
+import functools
 import pathlib
 from typing import Any, NamedTuple
 
@@ -294,15 +295,8 @@ def _table(frame):
     return frames.markdown(cells[list(_SHORT)].astype(str))
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    text = measure(config, workdir, flags.FLAGS)
-    if Workdir(workdir).writes:
-        print("\n" + text)
-    log.info("Results are in %s.", workdir / "streams")
-
-
 if __name__ == "__main__":
     cli.define_flags()
     define_flags()
-    command.run(main, cli.parse)
+    work = functools.partial(measure, given=flags.FLAGS)
+    command.run(cli.main(work, "Results are in {workdir}/streams."), cli.parse)

@@ -23,7 +23,6 @@ from ml_collections import ConfigDict
 
 from analysis.errors import joint
 from evaluation import commands, trained_models
-from runtime.log import log
 from runtime.workdirs import Workdir
 from training import cli
 
@@ -67,15 +66,7 @@ def _table(config, folders, out):
     return joint.markdown(table)
 
 
-def main(argv):
-    config, folder = cli.start(argv)
-    text = run(config, named(flags.FLAGS.weights), folder)
-    if Workdir(folder).writes:
-        print("\n" + text)
-    log.info("Results are in %s.", folder)
-
-
 if __name__ == "__main__":
     cli.define_flags("configs/imagenet.py")
     flags.DEFINE_multi_string("weights", [], "NAME=FILE, once for each file of weights.")
-    command.run(main, cli.parse)
+    command.run(cli.main(lambda config, folder: run(config, named(flags.FLAGS.weights), folder)), cli.parse)

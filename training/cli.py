@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -21,6 +21,7 @@ from runtime.artifacts import code
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.settings import SettingsError, flatten
+from runtime.workdirs import Workdir
 from training import augmentation, ranges, states, steps
 from training.sections import SETTINGS, TrainSettings
 
@@ -80,6 +81,24 @@ def start(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     config, workdir = read_flags(argv)
     meshes.enable_compilation_cache()
     return config, workdir
+
+
+def main(
+    work: Callable[[ConfigDict, pathlib.Path], object], done: str = "Results are in {workdir}."
+) -> Callable[[list[str]], None]:
+    """Makes the main function of a command: `work(config, workdir)`, then the line `done`.
+
+    A text that `work` returns is printed, by the process that writes.
+    """
+
+    def main(argv: list[str]) -> None:
+        config, workdir = start(argv)
+        text = work(config, workdir)
+        if isinstance(text, str) and Workdir(workdir).writes:
+            print(f"\n{text}")
+        log.info("%s", done.format(workdir=workdir))
+
+    return main
 
 
 def parse(argv: list[str]) -> list[str]:

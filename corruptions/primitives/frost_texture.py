@@ -40,7 +40,7 @@ _MEANS = ((130, 78, 149, 166), (205, 201, 205, 215), (150, 138, 153, 165), (121,
 _SLOPES = ((1.341, 0.893, 0.669), (0.95, 1.0, 1.04), (1.0, 1.0, 1.03), (1.02, 1.0, 0.98))
 _TINTS = ((-10.3, 3.65, 8.4), (0, 0, 0), (0, 0, 0), (0, 0, 0))
 
-# Fitted to the measured spectra by benchmarks/fit_frost_texture.py, per look: amplitude of each field; deviation of
+# Fitted to the measured spectra of the photographs, per look: amplitude of each field; deviation of
 # the logarithm of the filaments' strength; percentiles of the sum.
 AMPLITUDES = (
     (6.5, 7.8, 0.0, 4.0, 5.8, 1.8, 12.0, 5.8),

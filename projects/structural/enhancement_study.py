@@ -29,7 +29,6 @@ from evaluation.evaluate import evaluate_models, marked, warn_of_tables
 from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
-from runtime.log import log
 from runtime.workdirs import TRAINED
 from training import cli, steps, study
 
@@ -94,12 +93,6 @@ def _write(config, path, conditions, source, basis):
     return text
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    run(config, workdir)
-    log.info("Results are in %s.", workdir)
-
-
 if __name__ == "__main__":
     cli.define_flags("projects/structural/configs/enhancements.py", hosts=True)
-    command.run(main, cli.parse)
+    command.run(cli.main(run), cli.parse)

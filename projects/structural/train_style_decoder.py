@@ -35,7 +35,7 @@ from projects.structural import adain, pictures, weights
 from projects.structural.adain import READINGS, Reading
 from runtime import distributed, files, workdirs
 from runtime.artifacts import provenance
-from runtime.log import bar, log
+from runtime.log import bar
 from training import cli, states, study
 from training.run import MetricsLog, NonFiniteLossError
 from training.states import Checkpoints, TrainState
@@ -193,11 +193,6 @@ def write(
     weights.write(path, network, mean, deviation, READINGS[reading].correction, record)
 
 
-def main(argv):
-    config, workdir = cli.start(argv)
-    log.info("Weights of style transfer are in %s.", run(config, workdir))
-
-
 if __name__ == "__main__":
     cli.define_flags("projects/structural/configs/style_decoder.py")
-    command.run(main, cli.parse)
+    command.run(cli.main(run, f"Weights of style transfer are in {{workdir}}/{FILE}."), cli.parse)
