@@ -74,11 +74,8 @@ class Block(nnx.Module):
 
     def __call__(self, grids, train):
         changes = self.second([nnx.relu(y) for y in self.first(grids, train)], train)
-        return [nnx.relu(_widened(x, y.shape[-1]) + y) for x, y in zip(grids, changes, strict=True)]
-
-
-def _widened(x, channels):
-    return jnp.pad(x, ((0, 0),) * 3 + ((0, channels - x.shape[-1]),))
+        pads = [(*((0, 0),) * 3, (0, y.shape[-1] - x.shape[-1])) for x, y in zip(grids, changes, strict=True)]
+        return [nnx.relu(jnp.pad(x, pad) + y) for x, pad, y in zip(grids, pads, changes, strict=True)]
 
 
 class MultigridResNet(nnx.Module):

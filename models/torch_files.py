@@ -40,14 +40,9 @@ def read(path):
     if not path.is_file():
         raise FileNotFoundError(f"expected a file of weights, found no file {path}")
     arrays = _read_safetensors(path) if path.suffix == ".safetensors" else _read_pickle(path)
-    while arrays and (prefix := _shared_prefix(arrays)):
-        arrays = {name.removeprefix(prefix): array for name, array in arrays.items()}
+    while found := [prefix for prefix in _PREFIXES if arrays and all(name.startswith(prefix) for name in arrays)]:
+        arrays = {name.removeprefix(found[0]): array for name, array in arrays.items()}
     return arrays
-
-
-def _shared_prefix(names):
-    """What a wrapped model has before all of its names; "" if nothing."""
-    return next((prefix for prefix in _PREFIXES if all(name.startswith(prefix) for name in names)), "")
 
 
 def _read_safetensors(path):

@@ -198,11 +198,6 @@ def torch_name(layout, path):
     return f"{module}{'' if module.endswith('_') else '.'}{_ARRAYS[path[-1]]}"
 
 
-def modern(key):
-    """DenseNet files of 2017 write `norm.1` for `norm1`, `conv.2` for `conv2`."""
-    return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.", r"\1\2.", key)
-
-
 def names():
     """Models whose weights can be imported, as a tuple."""
     return tuple(LAYOUTS)
@@ -237,7 +232,9 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     _check_name(name)
     if class_stride < 1:
         raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
-    arrays = {modern(key): array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
+    # DenseNet files of 2017 write `norm.1` for `norm1`, `conv.2` for `conv2`.
+    old = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.")
+    arrays = {old.sub(r"\1\2.", key): a for key, a in arrays.items() if not key.endswith("num_batches_tracked")}
     layout = _closest_layout(name, arrays)
     options = {"image_size": _image_size(layout, arrays)} | options
     num_classes = -(-1000 // class_stride)
@@ -326,7 +323,9 @@ def refuse_others(what, source, arrays, expected):
     ]
     lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}
     if any(lists.values()):
-        text = "\n".join(f"  {what} ({len(some)}): {_listed(some)}" for what, some in lists.items() if some)
+        rests = {name: f", ... and {len(some) - 20} more" if len(some) > 20 else "" for name, some in lists.items()}
+        found = ((name, some) for name, some in lists.items() if some)
+        text = "\n".join(f"  {name} ({len(some)}): {', '.join(some[:20])}{rests[name]}" for name, some in found)
         raise ValueError(f"expected the weights of {what} in {source}, found names or shapes differ:\n{text}")
     for key, array in sorted(arrays.items()):
         kind = jnp.integer if key.endswith(".index") else jnp.floating
@@ -339,8 +338,3 @@ def refuse_others(what, source, arrays, expected):
             raise ValueError(f"expected finite weights of {what} in {source}, found NaN or infinity in {key}")
         if key.endswith("running_var") and np.min(array, initial=0) < 0:
             raise ValueError(f"expected variances of {what} in {source} from 0 up, found {np.min(array):g} in {key}")
-
-
-def _listed(names, most=20):
-    rest = f", ... and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + rest

@@ -143,10 +143,6 @@ def _command(folder):
         return ""
 
 
-def _is_cache(path):
-    return (path / "meta.json").exists() or any(path.glob("*/meta.json"))
-
-
 def _found(problems, recorded):
     """Makes the check of a kind of folder from its lists of problems and its number of files."""
 
@@ -165,7 +161,11 @@ KINDS = (
     ("workdir", is_workdir, verify_workdir),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
     ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
-    ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),
+    (
+        "cache of decoded images",
+        lambda path: any(path.glob("meta.json")) or any(path.glob("*/meta.json")),
+        _found(cache.verify, cache.recorded),
+    ),
 )
 
 

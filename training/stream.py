@@ -163,17 +163,13 @@ class _Steps:
         return self._split.images[image_number], np.asarray(self._split.labels)[image_number], views >= number
 
 
-def piece_size(batch_size: int, image_bytes: int) -> int:
-    """Counts the images of one of `pieces`."""
-    return batch_size * max(1, _PIECE_BYTES // (batch_size * image_bytes))
-
-
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
     """Yields a split in parts on the devices: whole batches, at most a GiB each.
 
     Images on the host are read while the caller works on the part before.
     """
-    size = piece_size(min(batch_size, len(split)), split.images.nbytes // len(split))
+    size = min(batch_size, len(split))
+    size *= max(1, _PIECE_BYTES // (size * (split.images.nbytes // len(split))))
     if on_device(split) and len(split) <= size:
         yield split
         return

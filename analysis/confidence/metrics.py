@@ -309,7 +309,7 @@ def class_parts(probabilities: ArrayLike, labels: ArrayLike, likelihood: bool = 
     of_part = np.stack([target[predicted == k].mean(0) for k in found])
     weight = number / len(p)
     if likelihood:
-        uncertainty = _entropy(overall)
+        uncertainty = float(entropies(overall[None])[0])
         resolution = float((weight * _divergence(of_part, overall[None])).sum())
         reliability = float(_divergence(of_part[place], p).mean())
     else:
@@ -317,10 +317,6 @@ def class_parts(probabilities: ArrayLike, labels: ArrayLike, likelihood: bool = 
         resolution = float((weight * ((overall - of_part) ** 2).sum(1)).sum())
         reliability = float(((of_part[place] - p) ** 2).sum(1).mean())
     return ClassParts(reliability, resolution, uncertainty)
-
-
-def _entropy(p):
-    return float(entropies(p[None])[0])
 
 
 def _divergence(p, q):

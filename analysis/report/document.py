@@ -74,7 +74,8 @@ def document(
             models=_models(study),
             pairs=_clear_pairs(study),
             held=held_noise(study.errors.seeds),
-            central=_central(study),
+            central=f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {len(study.errors.unclipped_samples):,} "
+            f"resamples ({held_noise(study.errors.seeds)}).",
             sweep=_sweep(study, selections),
             cards=[_card(study, name) for name in study.selection.members] if study.selection else [],
             won=_won(study),
@@ -215,11 +216,6 @@ def _clear_pairs(study):
     pairs = [(i, j) for a, i in enumerate(good) for j in good[a + 1 :] if overlap.unclipped[i, j] > 2 * se[i, j]]
     pairs = sorted(pairs, key=lambda pair: -overlap.overlap[pair])[:5]
     return [(study.labels[i], study.labels[j], with_error(overlap.overlap[i, j], se[i, j])) for i, j in pairs]
-
-
-def _central(study):
-    number = f"{len(study.errors.unclipped_samples):,}"
-    return f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {number} resamples ({held_noise(study.errors.seeds)})."
 
 
 def _sweep(study, selections):

@@ -70,14 +70,6 @@ def _dark(image, params, severity):
     return _exposed(scale * ((x - x.min()) / np.ptp(x)) ** 2, photons, sigma)
 
 
-def _iso_noise(image, params, severity):
-    return _exposed(image / 255, 25, camera.ISO[severity - 1])
-
-
-def _color_quant(image, params, severity):
-    return image & np.uint8(256 - 2 ** (2 + severity))
-
-
 def _elastic_field(image, params, severity):
     height, width, _ = image.shape
     alpha = (12.5, 16.25, 21.25, 25, 30)[severity - 1]
@@ -94,8 +86,8 @@ def _snow_bgr(image, params, severity):
 
 _CAMERA = {
     "dark": _dark,
-    "iso_noise": _iso_noise,
-    "color_quant": _color_quant,
+    "iso_noise": lambda image, params, severity: _exposed(image / 255, 25, camera.ISO[severity - 1]),
+    "color_quant": lambda image, params, severity: image & np.uint8(256 - 2 ** (2 + severity)),
     "elastic_field": _elastic_field,
     "snow_bgr": _snow_bgr,
 }

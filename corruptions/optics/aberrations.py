@@ -130,10 +130,6 @@ def _filter(image: Image, params: Params) -> Image:
     return jnp.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel), 0.0, 1.0)
 
 
-def _by_size(name, shape, options):
-    return {"table": table_for(shape, options.get("table"))}
-
-
 _OF_ANY_TABLE = padded.Padding(reach=_REACH)
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
@@ -141,7 +137,7 @@ _member = registry.registrar(
     contract.Levels(5),
     "nearest",
     "after OpticsBench, arXiv:2308.15499; severities of ImageNet-C",
-    by_size=_by_size,
+    by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},
 )
 _released = registry.registrar(
     "optics_release", contract.Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"

@@ -153,7 +153,8 @@ class Npy(Layout):
 
     def todo(self, entry: Entry) -> list[Severity]:
         missing, part = super().todo(entry), self._part(entry["path"])
-        if len(missing) == len(entry["severities"]) or (missing and not self._is_started(part, entry)):
+        started = part.exists() and part.stat().st_size == self._file_bytes(entry)
+        if len(missing) == len(entry["severities"]) or (missing and not started):
             _remove(part)
             entry["written"] = []
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
@@ -191,9 +192,6 @@ class Npy(Layout):
 
     def _describe(self, unit):
         return files.describe_file(self._part(unit.path))
-
-    def _is_started(self, part, entry):
-        return part.exists() and part.stat().st_size == self._file_bytes(entry)
 
     def _file_bytes(self, entry):
         image = int(np.prod(self.manifest["image_shape"]))

@@ -84,7 +84,8 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
     lists = files.read_json(path, remedy=f"make it anew with: {_MAKE}")
     listed = set()
     for name, parts in lists.items():
-        if not isinstance(parts, dict) or set(parts) != {"seen", "unseen"} or not _full(**parts):
+        both = isinstance(parts, dict) and set(parts) == {"seen", "unseen"}
+        if not both or not all(isinstance(part, list) for part in parts.values()) or not parts["seen"]:
             raise ValueError(
                 f"{path}: expected lists 'seen', not empty, and 'unseen' of {name}, found {str(parts)[:60]}"
             )
@@ -95,10 +96,6 @@ def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
                 raise ValueError(f"{path}: expected each synset once, found {synset} again in {name}")
             listed.add(synset)
     return lists
-
-
-def _full(seen, unseen):
-    return isinstance(seen, list) and isinstance(unseen, list) and bool(seen)
 
 
 def _items(folder, lists, part):
