@@ -24,8 +24,8 @@ _KEY = jax.random.key(0)
 _PAGE = """\
 # Gradients
 
-`jax.grad` goes through every corruption. Some corruptions round on the way, most of them to 8 bits, and their gradient is zero
-(`color_balance`: without the part of the grey). `gradient="straight_through"` takes the gradient of the same formula without rounding:
+`jax.grad` goes through every corruption. Some corruptions round on the way, most of them to 8 bits. Their gradient is zero
+(`color_balance` loses only the grey's part). `gradient="straight_through"` takes the gradient of the same formula without rounding:
 
 ```python
 def loss(images):
@@ -34,15 +34,16 @@ def loss(images):
 slope = jax.grad(loss)(images)                                            # of float32 images
 ```
 
-The corrupted images are the same either way. For `shot_noise` it is the gradient of the mean. For `quantization` and `color_dither`
-it is the gradient of the image itself, and JPEG keeps the chroma that it stores. `random_choice` and `compose` pass the option on to
-their members; through `random_choice`, and through `compose` with a probability below 1, `jax.grad` goes for batches (`corrupt`)
-only, not for one image.
+The corrupted images are the same either way. `shot_noise` gives the gradient of its mean; `quantization` and `color_dither` give the
+gradient of the unchanged image; JPEG keeps the chroma that it stores. `random_choice` and `compose` pass the option on to their
+members. `jax.grad` goes through `random_choice`, and through `compose` with a probability below 1, only for batches (`corrupt`).
 
-The table compares J v of `jax.jvp` with finite differences D over 6 levels to both sides, at the middle severity:
-|J v - D| / |D|, which is 0 where they agree and 1 where the gradient is zero. Numbers between belong to corruptions with kinks and
-jumps within 6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops): their gradient is the
-piece's own. The steps of `quantization` and `color_dither` are larger than 6 levels. Made by `python -m benchmarks.gradients`.
+The table compares J v of `jax.jvp` with the finite difference D over 6 levels to both sides, at the middle severity, by
+|J v - D| / |D|: 0 where they agree, 1 where the gradient is zero. Values between belong to corruptions with kinks and jumps within
+6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops). Their gradient ignores the jumps, and D does
+not. The steps of `quantization` and `color_dither` are larger than 6 levels. `laion_c/mosaic` has the gradient of a
+cell's mean colour, but D exchanges the cell's tile; `laion_c/vertical_lines` has the gradient of a line's colour, but D moves the
+line. `python -m benchmarks.gradients` makes this page.
 
 | corruption | default | straight_through |
 |---|---|---|
