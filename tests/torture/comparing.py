@@ -1,12 +1,11 @@
 """Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what tells of the run."""
 
+import collections
 import hashlib
 import json
 import pathlib
 import re
 from collections.abc import Mapping
-
-import numpy as np
 
 from runtime import files
 from runtime.files import DamagedFileError
@@ -88,8 +87,10 @@ def _content(path):
 
 def _sums(content):
     """Last step, and sums over all steps, of a metrics.jsonl; a run that was stopped within a block has a line more."""
-    sums, before = np.zeros(2), 0
+    sums, before = collections.Counter(), 0
     for line in map(json.loads, content.splitlines()):
-        sums += (line["step"] - before) * np.array([line["loss"], line["accuracy"]])
-        before = line["step"]
-    return f"{before} {sums.round(2)}".encode()
+        step = line.pop("step")
+        for name, value in line.items():
+            sums[name] += (step - before) * value * (name != "images_per_second")
+        before = step
+    return f"{before} { ({name: round(total, 2) for name, total in sums.items()}) }".encode()
