@@ -90,7 +90,8 @@ def _sums(content):
     sums, before = collections.Counter(), 0
     for line in map(json.loads, content.splitlines()):
         step = line.pop("step")
+        line.pop("images_per_second", None)
         for name, value in line.items():
-            sums[name] += (step - before) * value * (name != "images_per_second")
+            sums[name] += (step - before) * value
         before = step
     return f"{before} { ({name: round(total, 2) for name, total in sums.items()}) }".encode()
