@@ -18,50 +18,47 @@ DEPARTURES = {
 _INTRODUCTION = """# Parity with the original ImageNet-C
 
 This page compares the images of `imagenet_c` and `imagenet_c_extra` with images of the original code, at every severity. Results
-are 8-bit levels, truncated as in the original. `python -m benchmarks.parity` made the numbers, which
-`benchmarks/results/parity.json` holds.
+are 8-bit levels, truncated as in the original. `python -m benchmarks.parity` measures the numbers of the first four
+sections and keeps them in `benchmarks/results/parity.json`.
 """
 
 _PIXELS = """## Pixels, given the draws
 
-A cell is the largest difference in levels / the per cent of values that differ. We compare with an independent float64 reference in
-NumPy, SciPy and Pillow (the reference of the tests), which gets our sampler's random numbers. The images are a procedural
-scene and photographs, at the side of the table. Values that are whole numbers in exact arithmetic fall to
-either side of the truncation (brightness, saturate, frost and defocus_blur, also between two float64 orders of
-summation), which makes a difference of one level. A photon of shot_noise, a flake of snow or an edge of spatter would make
-a larger difference if float32 decided it differently.
+A cell is the largest difference in levels / the per cent of values that differ. The reference is the tests' independent float64
+code in NumPy, SciPy and Pillow, which gets our sampler's random numbers. The images are a procedural scene and photographs, of the
+size that the table names. Values that are whole numbers in exact arithmetic may fall to either side of the truncation, which makes a
+difference of one level (brightness, saturate, frost and defocus_blur, also between two float64 orders of summation). A photon of
+shot_noise, a flake of snow or an edge of spatter would make a larger difference if float32 decided it differently.
 """
 
 _GOLDEN = """## Pixels of the original code
 
-Largest difference in levels / per cent of values that differ, for the corruptions without randomness: against images
-that the original code made from 64 CIFAR-10 photographs (32x32, table `cifar`) and 12 photographs of 224x224 (table
-`imagenet`).
+A cell is the largest difference in levels / the per cent of values that differ, for the corruptions without randomness. The original
+code made its images from 64 CIFAR-10 photographs (32x32, table `cifar`) and 12 photographs of 224x224 (table `imagenet`).
 """
 
 _FEATURES = """## Distributions
 
-The worst of 24 features of an image and its corruption (means and deviations of the colours, size and quantiles of the
-change, power spectrum, autocorrelation, correlation between channels): the distance between our mean and the original's
-in standard errors of their difference. Both sides start from the same photographs while the standard errors treat these
-as drawn anew, so they are too wide for what depends on the picture (typical values lie well below 1) and right for pure
-noise. A star precedes the number of features further off than 3 standard errors + 2 %.
+24 features describe an image and its corruption: means and deviations of the colours, size and quantiles of the change, power spectrum,
+autocorrelation, correlation between channels. A cell names the worst feature and gives the distance between our mean and the
+original's, in standard errors of their difference. Both sides start from the same photographs, but the standard errors treat
+photographs as random. So they are right for pure noise and too wide for features that depend on the picture, where typical values lie
+well below 1. A star precedes the number of features that differ by more than 3 standard errors + 2 %.
 
-{far} of {number} features are further off than 3 standard errors; of as many independent normal numbers, {chance:.0f}
-would be.
+{far} of {number} features differ by more than 3 standard errors; of {number} independent normal numbers, {chance:.0f} would.
 """
 
 _ERRORS = """## Error rate of a classifier
 
-Top-1 error (per cent) of one trained network on our images / on those of imagecorruptions-imaug {peer}, at severities 1
-to 5, with the mean difference and its standard error over images (random corruptions: other draws, the same images). The
-peer has the parameters for 224x224 only: both sides use the table `imagenet` on {number} test images of 32x32, far
-harsher than CIFAR-10-C, and no benchmark. Network: {model}; clean error {clean:.1f} %.
+Top-1 error (per cent) of one trained network on our images / on the images of imagecorruptions-imaug {peer}, at severities 1 to 5, with
+the mean difference and its standard error over images. Random corruptions draw differently on the two sides. The peer has only the
+parameters for 224x224, so both sides use the table `imagenet` on {number} test images of 32x32. This is far harsher than CIFAR-10-C
+and no benchmark. Network: {model}; clean error {clean:.1f} %.
 """
 
 
 def report(data):
-    """Writes all sections in Markdown.
+    """Writes all sections as Markdown.
 
     `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`.
     """
