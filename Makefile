@@ -45,18 +45,20 @@ dist: $(VENV)/.dev
 	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
 
 # The core of the tests (the library, one training, one study) with the lowest and with the newest versions of the packages that
-# pyproject.toml names; the versions and the outcome are a file of benchmarks/results.
+# pyproject.toml names, `make newest PYTHON=python3.13`; the versions and the outcome are a file of benchmarks/results.
 CORE = tests/corruptions/batch_test.py tests/corruptions/imagenet_c tests/corruptions/noc tests/corruptions/contract_test.py \
 	tests/corruptions/corrupt_each_test.py tests/corruptions/gradients_test.py tests/corruptions/grain_test.py \
 	tests/training/loop_test.py tests/training/checkpoint_test.py tests/evaluation/evaluation_test.py \
 	tests/models/build_test.py tests/scripts_test.py
+WORKERS ?= 2
 lowest: RESOLUTION = lowest-direct
 newest: RESOLUTION = highest
 lowest newest: $(VENV)/.dev
-	$(PYTHON) -m venv --clear build/$@
+	$(BIN)/python -m uv venv -q --clear --python $(PYTHON) build/$@
 	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
-	{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v jax-corruptions; \
-	build/$@/bin/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider $(CORE) | tail -1; } | tee benchmarks/results/core_$@.txt
+	{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v '^-e '; \
+	build/$@/bin/python -m pytest -q -n $(WORKERS) --dist loadfile -p no:cacheprovider $(CORE) | tail -1; } | \
+	tee benchmarks/results/core_$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)

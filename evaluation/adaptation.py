@@ -45,8 +45,8 @@ class _Observing(BatchNorm):
     def __call__(self, x, train):
         values = x.astype(jnp.float32)
         axes = tuple(range(x.ndim - 1))
-        self.mean.set_value(values.mean(axes))
-        self.var.set_value(values.var(axes))
+        self.mean[...] = values.mean(axes)
+        self.var[...] = values.var(axes)
         return super().__call__(x, train=False)
 
 
@@ -86,7 +86,7 @@ def adapt(
         target_mean = mean[name] / number
         for variable, value in ((layer.mean, target_mean), (layer.var, square[name] / number - target_mean**2)):
             blend = (1 - target) * np.asarray(variable[...], np.float64) + target * value
-            variable.set_value(jnp.asarray(blend, jnp.float32))
+            variable[...] = jnp.asarray(blend, jnp.float32)
     _, _, statistics = nnx.split(model, nnx.Param, ...)
     chex.assert_trees_all_equal_shapes_and_dtypes(statistics, state.statistics)
     shardings = jax.tree.map(lambda leaf: leaf.sharding, state.statistics)

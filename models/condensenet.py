@@ -65,7 +65,7 @@ class LearnedConv(nnx.Module):
             places = jnp.argsort(jnp.where(mask > 0, -sums, jnp.inf), axis=0).argsort(axis=0)
             return (places < kept).astype(mask.dtype)
 
-        self.mask.set_value(lax.cond(self.inputs > kept, largest, lambda: mask))
+        self.mask[...] = lax.cond(self.inputs > kept, largest, lambda: mask)
 
     @property
     def inputs(self):
@@ -89,7 +89,7 @@ class LearnedConv(nnx.Module):
 
 def learned_convs(model):
     """Lists the convolutions of a model that learn their groups."""
-    return [module for _, module in nnx.iter_modules(model) if isinstance(module, LearnedConv)]
+    return [module for _, module in nnx.iter_graph(model) if isinstance(module, LearnedConv)]
 
 
 def condense(model, step, steps):
@@ -240,9 +240,9 @@ def convert(model, head_share=HEAD_SHARE):
             _copy(layer.norm2, new_layer.norm2)
             _copy(layer.conv2, new_layer.conv2)
     largest = np.argsort(np.abs(head).sum(1), kind="stable")[head.shape[0] - new.head_read.index.shape[0] :]
-    new.head_read.index.set_value(jnp.asarray(largest, jnp.int32))
-    new.head.kernel.set_value(jnp.asarray(head[largest]))
-    new.head.bias.set_value(model.head.bias[...])
+    new.head_read.index[...] = jnp.asarray(largest, jnp.int32)
+    new.head.kernel[...] = jnp.asarray(head[largest])
+    new.head.bias[...] = model.head.bias[...]
     return new
 
 
@@ -259,12 +259,12 @@ def _convert_conv(learned, indexed):
             "to its end, or at least through the first half, before it is converted"
         )
     index = np.concatenate([np.flatnonzero(mask[:, group]) for group in range(groups)])
-    indexed.read.index.set_value(jnp.asarray(index, jnp.int32))
+    indexed.read.index[...] = jnp.asarray(index, jnp.int32)
     state = jax.tree.map(lambda values: values[index], nnx.state(learned.norm))
     nnx.update(indexed.norm, state)
     kernel = np.asarray(learned.conv.kernel[0, 0])
     parts = [kernel[index[group * reads :][:reads], group::groups] for group in range(groups)]
-    indexed.conv.kernel.set_value(jnp.asarray(np.concatenate(parts, 1))[None, None])
+    indexed.conv.kernel[...] = jnp.asarray(np.concatenate(parts, 1))[None, None]
 
 
 FAMILY = {

@@ -65,7 +65,7 @@ class Stage(nnx.Module):
         self.conv1, self.norm1 = conv(c_in, width, 3), norm(width)
         self.conv2, self.norm2 = conv(width, width, 3), norm(width)
         for layer, channels in ((self.conv1, min(c_in, width)), (self.conv2, width)):
-            layer.kernel.set_value(as_identity(layer.kernel[...], channels))
+            layer.kernel[...] = as_identity(layer.kernel[...], channels)
 
     def __call__(self, x, train):
         x = self.conv1(x)

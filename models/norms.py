@@ -66,7 +66,7 @@ class BatchNorm(_Norm):
             var = jnp.maximum(self._means(x * x) - mean * mean, 0)
             unbiased = var * (number / max(1, number - 1))
             for running, found in ((self.mean, mean), (self.var, unbiased)):
-                running.set_value(keep * running[...] + (1 - keep) * lax.stop_gradient(found.mean(0)))
+                running[...] = keep * running[...] + (1 - keep) * lax.stop_gradient(found.mean(0))
         else:
             mean, var = channels_last(self.mean[...], 2), channels_last(self.var[...], 2)
         factor = channels_last(self.scale[...], 2) * lax.rsqrt(var + self.epsilon)
@@ -96,7 +96,7 @@ def group_batch_norm(model, groups):
     statistics move towards the mean over parts of their means and unbiased variances. With 0 parts
     they stay, and training normalises by them as evaluation does.
     """
-    for _, module in nnx.iter_modules(model):
+    for _, module in nnx.iter_graph(model):
         if isinstance(module, BatchNorm):
             module.groups = groups
 

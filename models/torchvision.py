@@ -292,14 +292,14 @@ def _check_name(name):
 
 def torch_shapes(named):
     """{name: shape that PyTorch gives its array} of {name: variable of ours}."""
-    return {name: _torch_shape(variable.get_value().shape) for name, variable in named.items()}
+    return {name: _torch_shape(variable.shape) for name, variable in named.items()}
 
 
 def fill(named, arrays):
     """Gives each of {name: variable} its array of PyTorch's, in our layout and the variable's dtype."""
     for name, variable in named.items():
-        dtype = variable.get_value().dtype
-        variable.set_value(jax.device_put(np.asarray(_our_layout(arrays[name]), dtype)))
+        dtype = variable.dtype
+        variable[...] = jax.device_put(np.asarray(_our_layout(arrays[name]), dtype))
 
 
 def _torch_shape(shape):

@@ -60,8 +60,8 @@ class _Mixing(BatchNorm):
         after, moves = used, self.by.moves
         if moves is not None:
             after = (1 - moves) * old[0] + moves * mean, (1 - moves) * old[1] + moves * unbiased
-        self.mean.set_value(jax.lax.stop_gradient(after[0]))
-        self.var.set_value(jax.lax.stop_gradient(after[1]))
+        self.mean[...] = jax.lax.stop_gradient(after[0])
+        self.var[...] = jax.lax.stop_gradient(after[1])
         return _normalised(values, *used, self).astype(self.dtype)
 
 
@@ -150,12 +150,12 @@ def forward(
     layers = norms(model)
     for name, layer in layers:
         if name in theta:
-            layer.scale.set_value(theta[name]["scale"])
-            layer.bias.set_value(theta[name]["bias"])
+            layer.scale[...] = theta[name]["scale"]
+            layer.bias[...] = theta[name]["bias"]
         if isinstance(layer, BatchNorm):
             if moments is not None:
-                layer.mean.set_value(moments[name]["mean"])
-                layer.var.set_value(moments[name]["var"])
+                layer.mean[...] = moments[name]["mean"]
+                layer.var[...] = moments[name]["var"]
             layer.__class__ = _Stored if statistics is None else _Mixing  # in this copy only
             if statistics is not None:
                 layer.by = statistics

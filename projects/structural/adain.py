@@ -92,11 +92,11 @@ class Encoder(nnx.Module):
 
     def __init__(self, widths, **options):
         self.colors = Conv(3, 3, 1, bias=True, **options)
-        self.colors.kernel.set_value(jax.device_put(255 * np.eye(3, dtype=np.float32)[None, None, ::-1]))
-        self.colors.bias.set_value(jax.device_put(-np.array(_MEANS, np.float32)))
+        self.colors.kernel[...] = jax.device_put(255 * np.eye(3, dtype=np.float32)[None, None, ::-1])
+        self.colors.bias[...] = jax.device_put(-np.array(_MEANS, np.float32))
         self.stages = _stages(_plan(widths), **options)
         first = self.stages[0][0].conv.kernel
-        first.set_value(first.get_value() / _SPREAD)
+        first[...] = first[...] / _SPREAD
 
     def __call__(self, images):
         """Maps images float[N, H, W, 3] in [0, 1] to relu1_1, relu2_1, relu3_1 and relu4_1.
@@ -153,7 +153,7 @@ class StyleTransfer(nnx.Module):
 
 def arrays_of(network):
     """Lists {"encoder/stages/0/0/conv/kernel": array, ...} of a network."""
-    return {_name(path): variable.get_value() for path, variable in nnx.to_flat_state(nnx.state(network))}
+    return {_name(path): variable[...] for path, variable in nnx.to_flat_state(nnx.state(network))}
 
 
 def from_arrays(arrays):
@@ -166,7 +166,7 @@ def from_arrays(arrays):
     if missing := [name for name in biases if np.ndim(arrays.get(name)) != 1]:
         raise ValueError(f"expected the arrays of a network of style transfer, found none called {missing[0]}")
     graphdef, state = _abstract(tuple(arrays[name].shape[0] for name in biases))
-    named = {_name(path): variable.get_value().shape for path, variable in nnx.to_flat_state(state)}
+    named = {_name(path): variable.shape for path, variable in nnx.to_flat_state(state)}
     if wrong := sorted(n for n in named.keys() | arrays.keys() if np.shape(arrays.get(n)) != named.get(n)):
         raise ValueError(f"expected the arrays of a network of style transfer, found others at {', '.join(wrong[:5])}")
     leaves = [arrays[name] for name in named]

@@ -59,7 +59,7 @@ def read(path: str | os.PathLike) -> Style:
     try:
         mean, deviation, correction = (arrays.pop(f"styles/{name}") for name in _STYLES)
         network = adain.from_arrays(arrays)
-        expected = (len(mean), network.encoder.stages[-1][0].conv.bias.get_value().size)
+        expected = (len(mean), network.encoder.stages[-1][0].conv.bias.size)
         if not len(mean) or mean.shape != expected or deviation.shape != expected:
             raise ValueError(f"statistics of styles of shapes {mean.shape} and {deviation.shape}")
         for name, array in (arrays | {"styles/mean": mean, "styles/deviation": deviation}).items():

@@ -23,8 +23,8 @@ class Tiny(nnx.Module):
     def __init__(self):
         rng = np.random.default_rng(0)
         self.first, self.linear, self.second = BatchNorm(3, rng=rng), Linear(3, 5, rng=rng), BatchNorm(5, rng=rng)
-        self.first.scale.set_value(jnp.array([0.5, 1.0, 2.0]))
-        self.first.bias.set_value(jnp.array([0.1, -0.2, 0.0]))
+        self.first.scale[...] = jnp.array([0.5, 1.0, 2.0])
+        self.first.bias[...] = jnp.array([0.1, -0.2, 0.0])
 
     def __call__(self, images, train, key=None):
         return self.second(nnx.relu(self.linear(self.first(images, train))), train), {}

@@ -56,7 +56,7 @@ def test_a_network_with_one_exit_is_refused():
 
 def test_a_network_that_diverged_is_not_called_sure(tmp_path):
     model = network()
-    model[1].params["logit"].set_value(jnp.float32(np.nan))
+    model[1].params["logit"][...] = jnp.float32(np.nan)
     with pytest.raises(ValueError, match="finite outputs for images under clean, found NaN"):
         of_model(model, shown())
 

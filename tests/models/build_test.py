@@ -248,4 +248,4 @@ def test_grids_of_a_multigrid_network_are_pooled_then_merged_twice(monkeypatch):
 
 def test_a_converted_condensenet_reads_by_as_many_indices_as_its_inputs():
     flat = nnx.to_flat_state(nnx.state(abstract("condensenet74_8_converted", 1000)))
-    assert sum(variable.get_value().size for path, variable in flat if path[-1] == "index") == 22_504
+    assert sum(variable.size for path, variable in flat if path[-1] == "index") == 22_504

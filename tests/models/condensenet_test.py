@@ -53,7 +53,7 @@ def test_each_group_drops_its_smallest_inputs_when_they_are_due():
         return nnx.state(module)
 
     for step, number in ((0, 0), (9, 0), (10, 2), (11, 0), (20, 2), (29, 0), (30, 2), (59, 0)):
-        state["conv"]["kernel"].set_value(jnp.asarray(RNG.normal(size=(1, 1, 8, 12)), jnp.float32))
+        state["conv"]["kernel"][...] = jnp.asarray(RNG.normal(size=(1, 1, 8, 12)), jnp.float32)
         expected = dropped(np.asarray(state["conv"]["kernel"][...])[0, 0], expected, number)
         state = condensed(state, jnp.int32(step))
         np.testing.assert_array_equal(state["mask"][...], expected, err_msg=str(step))
@@ -62,11 +62,11 @@ def test_each_group_drops_its_smallest_inputs_when_they_are_due():
 
 def test_the_lasso_sums_norms_over_groups_until_all_is_dropped():
     module = small_conv(4, 6, 2)
-    module.mask.set_value(jnp.asarray([[1, 1], [0, 1], [1, 0], [1, 1]], jnp.float32))
+    module.mask[...] = jnp.asarray([[1, 1], [0, 1], [1, 0], [1, 1]], jnp.float32)
     kernel = np.asarray(module.conv.kernel[...], np.float64)[0, 0]
     norms = [[np.sqrt((kernel[i, g::2] ** 2).sum()) for g in range(2)] for i in range(4)]
     np.testing.assert_allclose(module.lasso(), (np.array(norms) * np.asarray(module.mask[...])).sum(), rtol=1e-5)
-    module.mask.set_value(jnp.asarray([[1, 1], [0, 1], [1, 0], [0, 0]], jnp.float32))
+    module.mask[...] = jnp.asarray([[1, 1], [0, 1], [1, 0], [0, 0]], jnp.float32)
     assert condensenet.group_lasso(module) == 0
 
 

@@ -135,7 +135,7 @@ def no_communication_between_rows():
 def one_collective_a_layer_and_direction():
     """Of synchronised statistics, and one for the gradients; where devices keep their own, only the latter."""
     graphdef, state = network()
-    modules = nnx.iter_modules(nnx.merge(graphdef, state.params, state.statistics))
+    modules = nnx.iter_graph(nnx.merge(graphdef, state.params, state.statistics))
     layers = sum(isinstance(module, BatchNorm) for _, module in modules)
     assert layers == 4 and len(communication(grid(2, 4))) <= 2 * layers + 1
     assert [name for name, _ in communication(grid(1, 4), norm_groups=4)] == ["all-reduce"]
