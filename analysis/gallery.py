@@ -25,6 +25,7 @@ from tqdm import tqdm
 import corruptions
 import data
 from corruptions import imagenet_c
+from runtime import files
 from runtime.files import write_atomically
 
 _GAP = 2
@@ -167,7 +168,7 @@ def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "
     """
     dataset = config.get("dataset", {})
     picture = photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
-    if (folder := config.get("frost")) and pathlib.Path(folder).is_dir():
+    if (folder := config.get("frost")) and pathlib.Path(folder := files.local(folder, "config.frost")).is_dir():
         imagenet_c.use_photographs(folder)
     options = config.get("train", {}).get("corruption_options", {})
     rows = {}

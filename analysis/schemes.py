@@ -21,6 +21,7 @@ from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
 from analysis.frames import CLEAN, RANDOM, Count, with_error
+from runtime import files
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows that are printed of a long table
@@ -54,7 +55,7 @@ def write_results(
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
     for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd", "within_schemes"):
         for ending in ("csv", "png", "pdf"):  # of earlier runs
-            (folder / f"{stem}.{ending}").unlink(missing_ok=True)
+            files.remove(folder / f"{stem}.{ending}")
     if 1 < found.scheme.nunique() <= _DRAWN:
         figures.save(scheme_panels(found, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
     stored = transforms(found)

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from data.dataset import Dataset, Split, balanced_prefix
+from runtime import files
 
 __all__ = ["Dataset", "Split", "balanced_prefix", "load", "names", "of_files", "register"]
 
@@ -132,6 +133,7 @@ def load(
             raise ValueError(
                 f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders); found None"
             )
+    data_dir = data_dir and files.local(data_dir, "data_dir")
     loader = source.loader
     if isinstance(loader, str):  # imported on demand: `shapes` must not wait for the readers of CIFAR-10
         module, _, function = loader.partition(":")

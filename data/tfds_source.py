@@ -14,6 +14,7 @@ import numpy as np
 
 from data import cache, tree
 from data.dataset import Dataset, describe, limited, make_split
+from runtime import files
 from runtime.log import bar
 
 CIFAR = {"cifar10": 10, "cifar100": 100}
@@ -73,7 +74,7 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
 
 def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
     """Returns the folder of tfds datasets: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
-    return Path(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets").expanduser()
+    return Path(files.local(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets")).expanduser()
 
 
 def newest(folder: Path) -> Path | None:

@@ -20,6 +20,7 @@ from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
 from evaluation.evaluate import Ask, Evaluation
 from evaluation.shown import Shown, ShownNatural
+from runtime import files
 from training import stream
 
 
@@ -46,7 +47,7 @@ def open_evaluations(
       WorkdirError: the workdir holds answers to other images.
     """
     size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
-    folder = config.eval.natural_dir or None
+    folder = files.local(config.eval.natural_dir) or None
     opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
     return [
         open_one(natural, [condition], workdir, ask)

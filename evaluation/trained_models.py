@@ -204,7 +204,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
       ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
       WorkdirError: `workdir` holds something else.
     """
-    checkpoint = pathlib.Path(weights.checkpoint).expanduser()
+    checkpoint = pathlib.Path(files.local(weights.checkpoint)).expanduser()
     if not checkpoint.is_file():
         raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
     config.train.epochs = 0
@@ -264,7 +264,7 @@ def check_start(config: ConfigDict) -> None:
       SettingsError: config.train.frozen is given without it.
     """
     start, frozen = config.train.init_from, config.train.frozen
-    path = pathlib.Path(start).expanduser()
+    path = pathlib.Path(files.local(start)).expanduser()
     if start and not path.is_file():
         find(path)
     if frozen and not start:
@@ -304,7 +304,7 @@ def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.shard
 
 def _network(start, config, num_classes, size, mesh):
     """Reads (graphdef, params, statistics) of the model that a run starts from; `num_classes` None takes any number."""
-    path = pathlib.Path(start).expanduser()
+    path = pathlib.Path(files.local(start)).expanduser()
     if path.is_file():
         model, of_file = _read_weights(config, path)
         if num_classes not in (None, of_file):

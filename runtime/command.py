@@ -34,9 +34,10 @@ _TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
     """Runs `main(argv)` of a command with absl's flags, inside of `errors`.
 
-    Wrong flags are refused in one line, and so are addresses such as gs://bucket: all files are local. A command
-    without a config has the flag --imports, as others have --config.imports. `parse` reads the flags from the command
-    line and returns the other arguments.
+    Wrong flags are refused in one line. An address among the flags (gs://bucket/folder) becomes the path of its mirror
+    (`files.local`); in a config it stays, and who reads the setting calls `files.local`. A command without a config has
+    the flag --imports, as others have --config.imports. `parse` reads the flags from the command line and returns the
+    other arguments.
     """
     try:
         with errors():
@@ -60,21 +61,56 @@ def _parsed(parse, argv):
 
 def _checked(main, argv, parse):
     with _usage():
-        _refuse_addresses(argv)
+        argv = _mirrored(argv)
         if parse is flags.FLAGS:
             import_all(flags.FLAGS.imports, "--imports")
         return main(argv)
 
 
-def _refuse_addresses(argv):
-    """Refuses addresses among the arguments, the flags and the settings, before anything is written."""
+_WRITTEN = ("out", "write_reference")  # flags of results
+
+
+def _mirrored(argv):
+    """Puts paths of mirrors in place of addresses among the arguments and flags; returns the arguments."""
     from runtime import files  # after `_end_interrupted` is set: it imports NumPy, which takes a while
 
-    for argument in argv[1:]:
-        files.local(argument)
-    for name, value in flags.FLAGS.flag_values_dict().items():
-        for key, text in _texts(f"--{name}", value):
-            files.local(text, key)
+    known = flags.FLAGS.flag_values_dict()
+    if not any("://" in text for key, value in known.items() for _, text in _texts(key, value)) and not any(
+        ":/" in text for text in argv[1:]
+    ):
+        return argv
+    _show_addresses()
+    for name in sorted(known, key=_WRITTEN.__contains__):  # results last: they may lie in a folder that is read
+        value, use = known[name], "write" if name in _WRITTEN else "read"
+        if name == "workdir" and "config" in known:  # a command with a config holds its workdir
+            use = "hold"
+        if isinstance(value, str):
+            flags.FLAGS[name].value = files.local(value, f"--{name}", use)
+        elif isinstance(value, list):
+            flags.FLAGS[name].value = [files.local(text, f"--{name}", use) for text in value]
+    return [*argv[:1], *map(files.local, argv[1:])]
+
+
+def _show_addresses():
+    """Has the log and standard output name addresses where they would name paths of mirrors."""
+    from runtime import buckets
+
+    def named(record):
+        record.msg, record.args = buckets.shown(record.getMessage()), ()
+        return True
+
+    for handler in log.handlers:
+        handler.addFilter(named)
+    write = sys.stdout.write
+    sys.stdout.write = lambda text: write(buckets.shown(text))
+
+
+def mirror_settings(config: Mapping[str, Any]) -> None:
+    """Brings files at addresses in a config to this machine, before anything is done with it."""
+    from runtime import files
+
+    for key, text in _texts("config", config):
+        files.local(text, key)
 
 
 def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from runtime import buckets
 from runtime.settings import SettingsError
 
 _ASIDE = ".part-"
@@ -31,15 +32,34 @@ class DamagedFileError(ValueError):
     """A file is damaged or was edited; the message names the file, its content and the remedy."""
 
 
-def local(path: str | os.PathLike, what: str = "path") -> str:
-    """Returns a path of this machine as text; refuses an address (gs://bucket) in the setting or flag `what`."""
+def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str:
+    """Returns a path of this machine as text; an address (gs://bucket/folder) becomes its mirror's (`runtime.buckets`).
+
+    Args:
+      path: path, address, or text that ends with one (NAME=ADDRESS).
+      what: setting or flag that it comes from, for errors.
+      use: `read`, then the mirror is brought up to date; `write` of results; `hold` of a workdir, which asks the bucket
+        nothing before `locked`.
+
+    Raises:
+      SettingsError: an address of another scheme than gs:// and s3://.
+      OSError: the bucket cannot be read.
+    """
     text = os.fspath(path)
-    if found := _ADDRESS.search(text):
+    if not (found := _ADDRESS.search(text)):
+        return text
+    try:
+        mirrored = buckets.local(found[1], cache_folder())
+    except ValueError:
         raise SettingsError(
-            f"{what}: expected a path of this machine, found the address {found[1]}; copy its files to this machine, or "
-            "mount the bucket (gcsfuse, mount-s3) and give that folder"
-        )
-    return text
+            f"{what}: expected a path of this machine, gs://BUCKET/... or s3://BUCKET/..., found the address "
+            f"{found[1]}; copy its files to this machine, or mount the bucket and give that folder"
+        ) from None
+    if use == "read":
+        buckets.fetch(mirrored)
+    elif use == "write":
+        buckets.prepare(mirrored)
+    return text[: found.start(1)] + str(mirrored)
 
 
 def cache_folder() -> Path:
@@ -59,7 +79,7 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     Raises:
       OSError: it cannot be written; names `path`, also where the system names no file (a full disk).
     """
-    path = Path(local(path))
+    path = Path(local(path, use="write"))
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
     try:
@@ -78,6 +98,13 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    buckets.wrote(path)
+
+
+def remove(path: str | os.PathLike) -> None:
+    """Deletes a file, if it is there."""
+    Path(path).unlink(missing_ok=True)
+    buckets.removed(Path(path))
 
 
 def write_atomically(path: str | os.PathLike, content: str | bytes) -> None:
@@ -197,11 +224,15 @@ def remove_parts(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Holds a folder against other writers while the block runs; BlockingIOError: another process has it."""
+    """Holds a folder against other writers while the block runs; BlockingIOError: another process has it.
+
+    A workdir in a bucket is held by a lease there, too, and its mirror is brought up to date.
+    """
     with open(Path(folder) / ".lock", "a") as file:
         if not take_lock(file):
             raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
-        yield
+        with buckets.held(Path(folder)):
+            yield
 
 
 def take_lock(file: IO | int) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from runtime import artifacts, files, settings
 from runtime.artifacts import of_file, provenance
+from runtime.leases import InUseError
 from runtime.log import log
 from runtime.settings import WorkdirError
 
@@ -62,7 +63,7 @@ class Workdir:
     """
 
     def __init__(self, path: str | os.PathLike):
-        self.path = pathlib.Path(files.local(path, "workdir"))
+        self.path = pathlib.Path(files.local(path, "workdir", use="hold"))
         distributed = _distributed()
         self.writes: bool = distributed is None or distributed.is_main()
 
@@ -127,7 +128,7 @@ class Workdir:
         """Deletes files that an earlier run wrote, if they are there."""
         if self.writes:
             for name in names:
-                (self.path / name).unlink(missing_ok=True)
+                files.remove(self.path / name)
 
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
@@ -295,9 +296,13 @@ def _make(path):
 def _enter_lock(stack, path):
     try:
         stack.enter_context(files.locked(path))
+    except InUseError as error:
+        raise WorkdirError(f"workdir {error}") from None
     except BlockingIOError:
         raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
     except OSError as error:
+        if error.strerror is None:  # of a bucket
+            raise
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
     for folder in _own_folders(path):
         files.remove_parts(folder)
@@ -323,7 +328,7 @@ def _claim(path, config, free):
         file.is_file() and file.name not in _RECORDS for file in path.rglob("*")
     ):  # no run reached its first step
         for record in ("provenance.json", "data.json"):
-            (path / record).unlink(missing_ok=True)
+            files.remove(path / record)
         files.write_json(stored, config, sort_keys=True)
         _record_run(path, config.get("seed"), [asked])
         return

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict, config_flags
 import data
 import models
 from corruptions.from_files import FROM_FILES
-from runtime import command, distributed, meshes, settings
+from runtime import buckets, command, distributed, files, meshes, settings
 from runtime.artifacts import code
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
@@ -67,11 +67,16 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     check(config)
     use_all_cores()
     several = _join_others()
+    command.mirror_settings(config)
     use_ranges(config)
     use_files(config)
     workdir = _workdir()
     if several:
-        ours = {"workdir": str(workdir), "script": command.program(), "devices": jax.local_device_count()}
+        ours = {
+            "workdir": buckets.shown(str(workdir)),
+            "script": command.program(),
+            "devices": jax.local_device_count(),
+        }
         distributed.check_same(flatten({"config": config.to_dict()}) | ours | code())
     return config, workdir
 
@@ -223,7 +228,7 @@ def _join_others():
 
 def _workdir():
     if flags.FLAGS.workdir is not None:
-        return pathlib.Path(flags.FLAGS.workdir)
+        return pathlib.Path(files.local(flags.FLAGS.workdir, "--workdir", use="hold"))
     given = config_flags.get_config_filename(flags.FLAGS["config"])
     name = os.path.basename(given).replace(".py", "").replace(":", "-").replace("/", ".")
     return pathlib.Path("runs") / name
@@ -253,7 +258,7 @@ def use_files(config: ConfigDict) -> None:
                 f"('projects.structural.style',), found {tuple(config.imports)!r}"
             )
         names, option, read, _ = FROM_FILES[setting]
-        digest = read(config[setting])
+        digest = read(files.local(config[setting], f"config.{setting}"))
         for corruption in names:
             stored = config.train.corruption_options.to_dict()
             options = stored.get(corruption, {})

@@ -10,7 +10,7 @@ from typing import Any
 
 import corruptions
 from corruptions.noc import severities
-from runtime import artifacts
+from runtime import artifacts, files
 from runtime.files import Maybe
 from runtime.workdirs import Workdir, read_final
 
@@ -34,6 +34,7 @@ def read_content(path: str | pathlib.Path) -> dict[str, Any]:
     Raises:
       FileNotFoundError, DamagedFileError: no such file, another one, or an edited one.
     """
+    path = files.local(path, "config.ranges")
     if not pathlib.Path(path).is_file():
         raise FileNotFoundError(
             f"expected a file of calibrated ranges (tools.calibrate writes ranges.json), found no {path}"

@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from corruptions.keys import seed_key
 from data.dataset import Split
 from models import condensenet
-from runtime import files, meshes
+from runtime import buckets, files, meshes
 from runtime.log import bar, log
 from runtime.workdirs import Workdir, read_final, write_final
 from training import batches, states, stream
@@ -326,6 +326,7 @@ class MetricsLog:
         with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
+        buckets.appended(self._path)
         if self._events:
             for name, value in values.items():
                 self._events.add_scalar(name, value, step)
@@ -337,5 +338,8 @@ class MetricsLog:
             return
         with files.naming(self._path):
             self._file.close()
+        buckets.appended(self._path, last=True)
         if self._events:
             self._events.close()
+            for path in self._path.with_name("tensorboard").iterdir():
+                buckets.wrote(path)

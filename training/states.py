@@ -6,6 +6,7 @@ Checkpoints are Orbax's, each with a digest; a damaged one gives way to the one 
 import contextlib
 import functools
 import hashlib
+import importlib.util
 import logging
 import os
 import pathlib
@@ -24,7 +25,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 import models
-from runtime import distributed, meshes, workdirs
+from runtime import buckets, distributed, meshes, workdirs
 from runtime.log import log
 from runtime.workdirs import Workdir
 from training.sections import TrainSettings
@@ -269,6 +270,12 @@ class Checkpoints:
         if root := os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS"):
             self._directory = epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
         workdir = pathlib.Path(directory).parent
+        self._packed = None if root else pathlib.Path(directory)  # a folder whose steps are one object each in a bucket
+        if self._packed and (address := buckets.address_of(self._packed)):
+            if distributed.several():
+                self._directory, self._packed = epath.Path(self._shared(address)), None
+            else:
+                buckets.unpack(self._packed)
         self._model = Workdir(workdir).for_all(workdirs.model_of, workdir)
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else keep,
@@ -278,8 +285,24 @@ class Checkpoints:
         )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
+    def _shared(self, address):
+        """Returns the address that Orbax writes to in many processes."""
+        if address.scheme != "gs":
+            raise CheckpointError(
+                f"expected a workdir in gs:// or in a folder that all processes reach, for many processes, found {address}; "
+                "mount the bucket (mount-s3) and name a folder there by JAX_CORRUPTIONS_CHECKPOINTS"
+            )
+        if importlib.util.find_spec("gcsfs") is None:
+            raise CheckpointError(f"many processes write {address} with gcsfs, which is missing: pip install gcsfs")
+        if Workdir(self._packed.parent).for_all(buckets.packed, self._packed):
+            raise CheckpointError(f"{address} holds checkpoints of a run in one process; continue it in one process")
+        return str(address)
+
     def save(self, state: TrainState) -> None:
-        """Writes the state; raises CheckpointError where it cannot (a full disk). The checkpoints before it stay."""
+        """Writes the state; raises CheckpointError where it cannot (a full disk). The checkpoints before it stay.
+
+        Of a workdir in a bucket the checkpoint is there, too, when this returns.
+        """
         step, meta = int(state.step), {"digest": digest(state), "model": self._model}
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
@@ -292,6 +315,11 @@ class Checkpoints:
                 f"checkpoint {self._directory}/{step} cannot be written ({_reason(error)}); those before it stay: "
                 "make room, and the same command continues"
             ) from error
+        self._publish()
+
+    def _publish(self):
+        if self._packed:
+            buckets.publish(self._packed)
 
     def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
         """Reads the newest undamaged checkpoint; None when none was written.
@@ -316,6 +344,7 @@ class Checkpoints:
                 read = len(failures)  # damaged checkpoints go, and old checkpoints after a kill
                 for unneeded in (*steps[:read], *steps[read + self._keep :]):
                     self._manager.delete(unneeded)
+                self._publish()
                 return state
             failures.append(f"step {step}: {reason}")
             log.warning("Checkpoint %s/%d is damaged (%s); trying the one before.", self._directory, step, reason)

@@ -214,7 +214,7 @@ def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:
     """
     if str(asked) == ALEXNET:
         return alexnet()
-    path = pathlib.Path(asked)
+    path = pathlib.Path(files.local(asked, "config.eval.reference"))
     if path.is_dir():
         return (of_workdir(path),)
     if path.is_file():

@@ -21,7 +21,7 @@ from analysis.overlap.uncertainty import Errors, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
-from runtime import workdirs
+from runtime import files, workdirs
 from runtime.log import log
 
 GAINS = ("raw_ce", "raw_gain", "raw_gain_se", "relative_ce", "relative_gain", "relative_gain_se")
@@ -168,7 +168,7 @@ def _write_selection(path, study, threshold):
     names, samples = study.overlap.names, study.errors.unclipped_samples
     if algorithm.undefined(study.overlap.overlap).all():
         for name in ("benchmark.json", "stability.json"):  # of an earlier run
-            (path / name).unlink(missing_ok=True)
+            files.remove(path / name)
         log.warning(
             "No benchmark is selected: no overlap is defined, for no model gains on the corruption it was trained with "
             "(see the flags). Train longer, or on more images."

@@ -19,6 +19,7 @@ import os
 from pathlib import Path
 
 from data.corrupted.dataset import Batch, CorruptedDataset, read_manifest
+from runtime import files
 
 __all__ = ["Batch", "CorruptedDataset", "open_corrupted"]
 
@@ -48,7 +49,8 @@ def open_corrupted(
       FileNotFoundError: the dataset or some of its files are missing; the message names the expected files.
       ValueError: the files do not fit together, are damaged, or the dataset was not written to its end.
     """
-    name, _, config = str(path_or_name).partition("/")
+    path_or_name = files.local(path_or_name, "config.eval.stored")
+    name, _, config = path_or_name.partition("/")
     # Modules are imported on demand: arrays must not wait for the import of tfds.
     if name in TFDS and not Path(path_or_name).exists():
         return importlib.import_module("data.corrupted.tfds").CorruptedTfds(name, config, data_dir, threads)

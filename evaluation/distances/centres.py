@@ -30,7 +30,7 @@ from evaluation import trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
 from evaluation.shown import file_name
-from runtime import artifacts, meshes, workdirs
+from runtime import artifacts, files, meshes, workdirs
 from runtime.log import log
 from training import study
 from training.sections import TrainSettings
@@ -319,4 +319,4 @@ class Running:
 
     def remove(self) -> None:
         """Removes the file, once the distances are elsewhere."""
-        self._path.unlink(missing_ok=True)
+        files.remove(self._path)

@@ -19,6 +19,7 @@ from projects.natural_shift import prediction
 from projects.natural_shift.benchmarks import compare_benchmarks, leaders
 from projects.natural_shift.sources import Table
 from projects.natural_shift.statistics import draw, p_value
+from runtime import files
 from runtime.files import write_atomically, write_json
 
 TITLES = {
@@ -273,7 +274,7 @@ def write(
     tables = {name: getattr(study, name) for name in ("clean", "together", "lines", "leaders", "effects")}
     tables |= {"predictions": predictions, "benchmarks": study.bins.rename(columns={"value": "r"})}
     for name, frame in tables.items():
-        (folder / f"{name}.csv").unlink(missing_ok=True)  # of an earlier study with more
+        files.remove(folder / f"{name}.csv")  # of an earlier study with more
         if len(frame):
             frames.write(folder / f"{name}.csv", frame, f"{study.source}, {study.resamples} resamples of the models")
     printed = text(study, published_units)

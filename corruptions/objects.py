@@ -1,0 +1,188 @@
+"""Objects in buckets: `gs://BUCKET/KEY`, `s3://BUCKET/KEY`, and `memory://BUCKET/KEY` of this process for tests.
+
+TensorStore does the requests. It is imported when an address is given, so nobody else needs it. A write is atomic; a
+write or a deletion can be bound to the object's generation, which changes with each write.
+
+The environment sets the rest: GOOGLE_APPLICATION_CREDENTIALS or gcloud's login for gs://; AWS_ACCESS_KEY_ID,
+AWS_SECRET_ACCESS_KEY, AWS_REGION and, for stores that speak S3, AWS_ENDPOINT_URL for s3://.
+"""
+
+import collections
+import contextlib
+import functools
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/?(.*)", re.S)  # pathlib makes gs:/bucket of gs://bucket
+_SECONDS = 45  # until a store that does not answer is given up, for requests that carry little
+_RETRIES = {"max_retries": 8, "initial_delay": "500ms", "max_delay": "8s"}  # some 40 s
+_MOST, _ROOM = 32, 2**29  # requests at once, and bytes of memory that they may fill
+_LOGINS = {
+    "gs": "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=FILE",
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws",
+}
+SCHEMES = ("gs", "s3", "memory")
+MISSING = b"\x02"
+"""The generation of no object."""
+
+
+class BucketError(OSError):
+    """A bucket cannot be reached, or refuses a request; the message names the address and what to do."""
+
+
+class Address(NamedTuple):
+    """An address in parts; `str` writes it."""
+
+    scheme: str
+    bucket: str
+    key: str = ""
+
+    def __str__(self):
+        return f"{self.scheme}://{self.bucket}{'/' if self.key else ''}{self.key}"
+
+
+class Object(NamedTuple):
+    """What a read found: `content` is None where the object is missing, or has the generation that was known."""
+
+    content: bytes | None
+    generation: bytes
+    same: bool = False
+
+
+def parse(text: str | os.PathLike) -> Address:
+    """Splits an address into scheme, bucket and key, without slashes at its end.
+
+    Raises:
+      ValueError: no address, of another scheme, or without a bucket.
+    """
+    match = _ADDRESS.fullmatch(os.fspath(text))
+    if not match or match[1] not in SCHEMES or not match[2]:
+        raise ValueError(f"expected an address gs://BUCKET/... or s3://BUCKET/..., found {os.fspath(text)}")
+    return Address(match[1], match[2], match[3].rstrip("/"))
+
+
+@functools.cache
+def _tensorstore():
+    try:
+        import tensorstore
+    except ImportError:
+        raise BucketError('addresses of buckets need tensorstore: pip install "jax-corruptions[cloud]"') from None
+    return tensorstore, tensorstore.Context({f"{name}_request_retries": _RETRIES for name in ("gcs", "s3")})
+
+
+@contextlib.contextmanager
+def _silence():
+    """Drops what libraries write to standard error."""
+    kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(null)
+
+
+@functools.cache
+def _open(scheme: str, name: str) -> Any:
+    tensorstore, context = _tensorstore()
+    if scheme == "memory":
+        return tensorstore.KvStore.open({"driver": "memory", "path": f"{name}/"}, context=context).result()
+    spec = {"driver": {"gs": "gcs"}.get(scheme, scheme), "bucket": name}
+    if scheme == "s3":
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        spec |= {"endpoint": endpoint, "aws_region": region or "us-east-1"} if endpoint else {}
+        spec |= {"aws_region": region} if region else {}
+        if "AWS_ACCESS_KEY_ID" in os.environ:
+            spec |= {"aws_credentials": {"type": "environment"}}
+        else:  # the search for credentials tells standard error of each file that it does not find
+            with _silence():
+                store = tensorstore.KvStore.open(spec, context=context).result()
+                with contextlib.suppress(ValueError, OSError, TimeoutError):  # the next request meets it again
+                    store.read("nothing").result(timeout=5)
+                return store
+    return tensorstore.KvStore.open(spec, context=context).result()
+
+
+class Bucket:
+    """The objects of a bucket, by their keys; every method raises BucketError."""
+
+    def __init__(self, scheme: str, name: str):
+        self.address = Address(scheme, name)
+        try:
+            self._store = _open(scheme, name)
+        except ValueError as error:
+            raise self._explained(error, "") from error
+
+    def list(self, prefix: str = "") -> list[str]:
+        """Lists the keys that begin with `prefix`, sorted. A missing bucket of gs:// looks empty."""
+        tensorstore, _ = _tensorstore()
+        keys = tensorstore.KvStore.KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else None
+        return sorted(key.decode() for key in self._result(self._store.list(keys), prefix, 10 * _SECONDS))
+
+    def read(self, key: str, known: bytes | None = None) -> Object:
+        """Reads an object, unless it has the generation `known`."""
+        return self._object(self._result(self._store.read(key, if_not_equal=known), key, _SECONDS))
+
+    def read_many(self, keys: Iterable[tuple[str, bytes | None]]) -> Iterator[tuple[str, Object]]:
+        """Reads objects, given as (key, generation that is known or None), many at once; yields (key, object) in order."""
+        waiting, left, largest = collections.deque(), iter(keys), 2**26
+        while True:
+            while len(waiting) < max(2, min(_MOST, _ROOM // largest)) and (following := next(left, None)):
+                waiting.append((following[0], self._store.read(following[0], if_not_equal=following[1])))
+            if not waiting:
+                return
+            key, future = waiting.popleft()
+            found = self._object(self._result(future, key))
+            largest = max(2**14 if largest == 2**26 else largest, len(found.content or b""))
+            yield key, found
+
+    def write(self, key: str, content: bytes | None, known: bytes | None = None) -> bytes | None:
+        """Writes an object, or deletes it where `content` is None; returns its generation.
+
+        With `known` only where the object has that generation (`MISSING`: where there is none). Returns None where it
+        had another. A write whose answer was lost is repeated, and finds its own object: that counts as written.
+        """
+        small = content is None or len(content) < 2**20
+        future = self._store.write(key, content, if_equal=known)
+        generation = self._result(future, key, _SECONDS if small else None).generation
+        if generation or known is None:
+            return generation
+        found = self.read(key)
+        return found.generation if found.content == content else None
+
+    def _object(self, result):
+        same = result.state == "unspecified"
+        return Object(result.value if result.state == "value" else None, result.stamp.generation, same)
+
+    def _result(self, future, key, seconds=None):
+        try:
+            return future.result(timeout=seconds)
+        except TimeoutError as error:
+            raise self._explained(error, key) from None
+        except (ValueError, OSError, RuntimeError) as error:
+            raise self._explained(error, key) from error
+
+    def _explained(self, error, key):
+        address, text = self.address._replace(key=key), str(error)
+        login = _LOGINS.get(address.scheme, "")
+        if isinstance(error, TimeoutError) or re.search(r"UNAVAILABLE|DEADLINE_EXCEEDED|Connect|ABORTED", text):
+            return BucketError(
+                f"{address}: the store cannot be reached ({_brief(text) or f'no answer in {_SECONDS} s'}); what was "
+                "written stays, and the same command continues"
+            )
+        if re.search(r"PERMISSION_DENIED|UNAUTHENTICATED|credential|http_response_code='40[13]'", text):
+            return BucketError(
+                f"{address}: access was refused; log in ({login}), or ask its owner for read and write access"
+            )
+        if re.search(r"NOT_FOUND|NoSuchBucket|http_response_code='404'", text):
+            return BucketError(f"{address}: there is no bucket {self.address}; create it, or correct the name")
+        return BucketError(f"{address}: {_brief(text)}")
+
+
+def _brief(text):
+    lines = text.strip().splitlines()
+    return lines[0].partition(" [")[0][:200] if lines else ""

@@ -1,0 +1,305 @@
+"""Workdirs in buckets, on a store in this process's memory: what is read on one machine is what another wrote."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from corruptions import objects
+from runtime import artifacts, buckets, command, files, leases, workdirs
+from runtime.log import log
+from runtime.settings import SettingsError
+from runtime.workdirs import WorkdirError
+
+CONFIG = {"seed": 1, "train": {"epochs": 2}}
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Calls of `machine(name)` move to a machine with a home folder of its own; `memory://` is what they share."""
+    objects._tensorstore.cache_clear()  # with an empty store
+    objects._open.cache_clear()
+
+    def move(name):
+        monkeypatch.setattr(buckets, "_mirrors", {})
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+
+    move("first")
+    return move
+
+
+def bucket(name="b"):
+    return objects.Bucket("memory", name)
+
+
+def put(key, content):
+    bucket().write(key, content)
+
+
+def opened(address="memory://b/run", config=CONFIG):
+    return workdirs.open_workdir(files.local(address, use="hold"), config)
+
+
+def content(folder):
+    """{name: bytes} of a folder's files."""
+    folder = pathlib.Path(folder)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("gs://b/runs/a/", ("gs", "b", "runs/a")),
+        ("s3:/b/runs", ("s3", "b", "runs")),  # as pathlib writes it
+        ("gs://b", ("gs", "b", "")),
+    ],
+)
+def test_an_address_in_parts(text, parts):
+    assert objects.parse(text) == parts
+    assert str(objects.parse(text)) == f"{parts[0]}://{parts[1]}{'/' * bool(parts[2])}{parts[2]}"
+
+
+@pytest.mark.parametrize("text", ["az://b/c", "https://h/c", "gs://", "b/c", "hdfs://b"])
+def test_other_addresses_are_refused_by_name(text, machine):
+    with pytest.raises(ValueError, match=r"expected an address gs://BUCKET/\.\.\. or s3://"):
+        objects.parse(text)
+    if ":/" in text:
+        with pytest.raises(SettingsError, match=f"^weights: expected .*, found the address {text}; copy its files"):
+            files.local(text, "weights")
+
+
+def test_a_write_is_bound_to_a_generation():
+    held = bucket("generations")
+    first = held.write("k", b"1", objects.MISSING)
+    assert held.write("k", b"2", objects.MISSING) is None
+    assert held.write("k", b"1", objects.MISSING) == first, "the first try of a repeated write had got through"
+    second = held.write("k", b"2", first)
+    assert held.write("k", b"3", first) is None
+    assert held.read("k", second).same and held.read("k").content == b"2"
+    held.write("k", None, second)
+    assert held.read("k").generation == objects.MISSING
+
+
+def test_many_objects_are_read_in_order():
+    held = bucket("many")
+    for number in range(100):
+        held.write(f"k{number}", bytes([number]))
+    keys = [f"k{number}" for number in range(99, -1, -3)]
+    found = list(held.read_many((key, None) for key in [*keys, "none"]))
+    assert [key for key, _ in found] == [*keys, "none"]
+    assert [one.content for _, one in found] == [*(bytes([int(key[1:])]) for key in keys), None]
+
+
+def test_a_workdir_is_what_another_machine_left(machine):
+    with opened() as workdir:
+        workdir.write_json("a.json", {"value": 1})
+        artifacts.write(workdir / "answers" / "fog.npz", {"x": np.arange(3)}, {"seed": 1})
+        workdir.write_text("old.csv", "gone")
+        workdir.remove("old.csv")
+        times = {name: os.stat(workdir / name).st_mtime_ns for name in ("a.json", "answers/fog.npz")}
+        here = content(workdir)
+    assert ".lock" not in {key.partition("/")[2] for key in bucket().list()}, "the lease is released"
+    machine("second")
+    read = files.local("memory://b/run")
+    assert content(read) == {name: value for name, value in here.items() if name != ".lock"}
+    assert {name: os.stat(pathlib.Path(read, name)).st_mtime_ns for name in times} == times
+    with opened() as workdir:  # continues
+        assert artifacts.read(workdir / "answers" / "fog.npz").arrays["x"].tolist() == [0, 1, 2]
+    with pytest.raises(WorkdirError, match="another config"), opened(config=CONFIG | {"seed": 2}):
+        pass
+
+
+def test_the_bucket_is_right(machine):
+    """Files that a killed run did not upload go, and objects that changed elsewhere are fetched again."""
+    with opened() as workdir:
+        workdir.write_text("a.csv", "1")
+        workdir.write_text("b.csv", "1")
+    pathlib.Path(workdir, "a.csv").write_text("edited here")
+    pathlib.Path(workdir, "answers").mkdir()
+    pathlib.Path(workdir, "answers", "lost.npz").write_text("never uploaded")
+    put("run/b.csv", b"changed there")
+    buckets._mirrors.clear()
+    with opened() as again:
+        assert (again / "a.csv").read_text() == "1" and (again / "b.csv").read_text() == "changed there"
+        assert not (again / "answers").exists()
+
+
+def test_what_did_not_change_is_not_fetched_again(machine, monkeypatch):
+    with opened() as workdir:
+        workdir.write_text("a.csv", "1")
+    before = os.stat(workdir / "a.csv").st_ino
+    buckets._mirrors.clear()
+    with opened() as workdir:
+        assert os.stat(workdir / "a.csv").st_ino == before
+
+
+def test_names_that_lead_out_of_the_mirror_are_left_where_they_are(machine, tmp_path):
+    for name in ("run/../../escape", "run//x", "run/a/", "run/.lock/x"):
+        put(name, b"hostile")
+    put("run/a.csv", b"1")
+    folder = pathlib.Path(files.local("memory://b/run"))
+    assert (folder / "a.csv").read_bytes() == b"1"
+    assert not list(tmp_path.rglob("escape"))
+
+
+def test_one_object_and_patterns_are_read(machine):
+    for name in ("w/net.pth", "w/net.pth2", "scans/a.npz", "scans/b.npz", "scans/c.txt"):
+        put(name, name.encode())
+    assert pathlib.Path(files.local("memory://b/w/net.pth")).read_bytes() == b"w/net.pth"
+    named = files.local("best=memory://b/w/net.pth")
+    assert named.startswith("best=/") and pathlib.Path(named.partition("=")[2]).is_file()
+    pattern = pathlib.Path(files.local("memory://b/scans/*.npz"))
+    assert sorted(path.name for path in pattern.parent.glob(pattern.name)) == ["a.npz", "b.npz"]
+    assert not pathlib.Path(files.local("memory://b/nothing")).exists()
+
+
+def test_results_join_those_in_the_bucket(machine):
+    first = workdirs.Workdir(files.local("memory://b/out", use="write"))
+    first.write_text("a.csv", "1")
+    machine("second")
+    second = workdirs.Workdir(files.local("memory://b/out", use="write"))
+    second.write_text("b.csv", "2")
+    assert bucket().list("out/") == ["out/a.csv", "out/b.csv", "out/provenance.json"]
+    assert set(json.loads(bucket().read("out/provenance.json").content)["files"]) == {"a.csv", "b.csv"}
+    files.write_atomically("memory://b/one.csv", "3")
+    assert bucket().read("one.csv").content == b"3"
+
+
+def test_a_second_run_is_refused_while_the_first_renews(machine, monkeypatch):
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "0.6")
+    with opened():
+        machine("second")
+        started = time.monotonic()
+        with pytest.raises(
+            WorkdirError, match=r"workdir memory://b/run is in use on \S+ by process \d+; wait"
+        ) as raised:
+            with opened():
+                pass
+        assert time.monotonic() - started < 2 and "\n" not in str(raised.value)
+
+
+def test_a_dead_run_is_followed_after_its_term_and_stops_before_it_writes(machine, monkeypatch):
+    """Its renewals stop, as of a process that is frozen; its successor's files stay as they are."""
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "0.3")
+    monkeypatch.setattr(threading.Event, "wait", lambda event, timeout=None: time.sleep(0.05) or True)
+    with pytest.raises(leases.LostLeaseError, match="memory://b/run: this run lost its lease"):
+        with opened() as frozen:
+            mirrors = buckets._mirrors
+            machine("second")
+            with opened() as successor:
+                successor.write_text("a.csv", "the successor's")
+                buckets._mirrors.update(mirrors)  # the frozen one wakes
+                frozen.write_text("a.csv", "the frozen one's")
+    assert bucket().read("run/a.csv").content == b"the successor's"
+
+
+def test_a_report_of_another_machine_does_not_stop_a_run(machine):
+    with opened() as workdir:
+        workdir.write_text("a.csv", "1")
+        put("run/provenance.json", b"{}")
+        workdir.write_text("a.csv", "2")
+    assert bucket().read("run/a.csv").content == b"2"
+
+
+def folders(root, *steps):
+    for path in root.iterdir() if root.exists() else ():
+        if path.name not in map(str, steps):
+            shutil.rmtree(path)
+    for step in steps:
+        (root / str(step) / "state").mkdir(parents=True, exist_ok=True)
+        (root / str(step) / "state" / "array").write_bytes(bytes([step]) * 100)
+
+
+def test_a_checkpoint_is_one_object(machine):
+    with opened() as workdir:
+        checkpoints = workdir / "checkpoints"
+        for steps in ((1,), (1, 2), (2, 3)):
+            folders(checkpoints, *steps)
+            buckets.publish(checkpoints)
+        here = content(checkpoints)
+    assert bucket().list("run/checkpoints") == ["run/checkpoints/2.tar", "run/checkpoints/3.tar"]
+    machine("second")
+    with opened() as workdir:
+        checkpoints = workdir / "checkpoints"
+        assert not checkpoints.exists(), "who does not read checkpoints does not fetch them"
+        buckets.unpack(checkpoints)
+        assert content(checkpoints) == here
+        folders(checkpoints, 2, 3, 4)  # a run that is killed before the upload
+    buckets._mirrors.clear()
+    with opened() as workdir:
+        buckets.unpack(workdir / "checkpoints")
+        assert content(workdir / "checkpoints") == here
+    put("run/checkpoints/3.tar", b"damaged")
+    machine("third")
+    with opened() as workdir:
+        buckets.unpack(workdir / "checkpoints")
+        assert set(content(workdir / "checkpoints")) == {"2/state/array"}
+        assert (workdir / "checkpoints" / "3").is_dir(), "the reader of checkpoints refuses it by name"
+
+
+def test_a_file_that_grows_is_uploaded_now_and_then_and_before_a_checkpoint(machine, monkeypatch):
+    with opened() as workdir:
+        path = workdir / "metrics.jsonl"
+        files.write_atomically(path, "")
+
+        def add(text, **options):
+            with open(path, "a") as file:
+                file.write(text)
+            buckets.appended(path, **options)
+            return bucket().read("run/metrics.jsonl").content
+
+        assert add("a") == b""
+        folders(workdir / "checkpoints", 1)
+        buckets.publish(workdir / "checkpoints")
+        assert bucket().read("run/metrics.jsonl").content == b"a"
+        monkeypatch.setattr(buckets, "_APPENDED_SECONDS", 0)
+        assert add("b") == b"ab"
+        monkeypatch.setattr(buckets, "_APPENDED_SECONDS", 60)
+        assert add("c") == b"ab"
+        assert add("d", last=True) == b"abcd"
+
+
+def test_messages_name_the_address(machine, monkeypatch, capsys):
+    path = files.local("memory://b/run", use="hold")
+    assert buckets.shown(f"{path}/a.csv is written") == "memory://b/run/a.csv is written"
+    assert str(buckets.address_of(pathlib.Path(path, "a.csv"))) == "memory://b/run/a.csv"
+    assert buckets.address_of(pathlib.Path("/elsewhere")) is None
+    with contextlib.ExitStack() as stack:
+        monkeypatch.setattr(sys.stdout, "write", sys.stdout.write)
+        handlers = {handler: list(handler.filters) for handler in log.handlers}
+        stack.callback(lambda: [setattr(handler, "filters", filters) for handler, filters in handlers.items()])
+        command._show_addresses()
+        print(f"in {path}")
+    assert capsys.readouterr().out == "in memory://b/run\n"
+
+
+def test_a_full_disk_of_the_mirror_is_named(machine, monkeypatch, tmp_path):
+    put("run/a.csv", b"1" * 100)
+
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(pathlib.Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        files.local("memory://b/run")
+    assert str(tmp_path / "first") in raised.value.filename
+    assert not [path for path in tmp_path.rglob("*") if ".part-" in path.name]
+    monkeypatch.undo()
+
+
+def test_paths_of_this_machine_import_no_store():
+    code = (
+        "import sys; from runtime import files, workdirs, command\n"
+        "files.local('/tmp/x'); import tempfile, pathlib\n"
+        "with tempfile.TemporaryDirectory() as folder, workdirs.open_workdir(folder, {'seed': 1}) as w: w.write_text('a', 'b')\n"
+        "print({'tensorstore', 'fsspec', 'gcsfs', 'socket', 'corruptions.objects'} & set(sys.modules) - {'socket'})"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
