@@ -23,6 +23,7 @@ _LOGINS = {
     "gs": "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=FILE",
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws",
 }
+_heard = {"memory"}  # schemes whose search for credentials is over
 SCHEMES = ("gs", "s3", "memory")
 MISSING = b"\x02"
 """The generation of no object."""
@@ -74,7 +75,7 @@ def _tensorstore():
 
 @contextlib.contextmanager
 def _silence():
-    """Drops what libraries write to standard error."""
+    """Drops what the search for credentials writes to standard error: each file that it does not find."""
     kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -96,14 +97,7 @@ def _open(scheme: str, name: str) -> Any:
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         spec |= {"endpoint": endpoint, "aws_region": region or "us-east-1"} if endpoint else {}
         spec |= {"aws_region": region} if region else {}
-        if "AWS_ACCESS_KEY_ID" in os.environ:
-            spec |= {"aws_credentials": {"type": "environment"}}
-        else:  # the search for credentials tells standard error of each file that it does not find
-            with _silence():
-                store = tensorstore.KvStore.open(spec, context=context).result()
-                with contextlib.suppress(ValueError, OSError, TimeoutError):  # the next request meets it again
-                    store.read("nothing").result(timeout=5)
-                return store
+        spec |= {"aws_credentials": {"type": "environment"}} if "AWS_ACCESS_KEY_ID" in os.environ else {}
     return tensorstore.KvStore.open(spec, context=context).result()
 
 
@@ -125,18 +119,18 @@ class Bucket:
 
     def read(self, key: str, known: bytes | None = None) -> Object:
         """Reads an object, unless it has the generation `known`."""
-        return self._object(self._result(self._store.read(key, if_not_equal=known), key, _SECONDS))
+        return self._object(self._result(self._store.read(key, if_not_equal=known), key, _SECONDS), known)
 
     def read_many(self, keys: Iterable[tuple[str, bytes | None]]) -> Iterator[tuple[str, Object]]:
         """Reads objects, given as (key, generation that is known or None), many at once; yields (key, object) in order."""
         waiting, left, largest = collections.deque(), iter(keys), 2**26
         while True:
             while len(waiting) < max(2, min(_MOST, _ROOM // largest)) and (following := next(left, None)):
-                waiting.append((following[0], self._store.read(following[0], if_not_equal=following[1])))
+                waiting.append((*following, self._store.read(following[0], if_not_equal=following[1])))
             if not waiting:
                 return
-            key, future = waiting.popleft()
-            found = self._object(self._result(future, key))
+            key, known, future = waiting.popleft()
+            found = self._object(self._result(future, key), known)
             largest = max(2**14 if largest == 2**26 else largest, len(found.content or b""))
             yield key, found
 
@@ -152,15 +146,19 @@ class Bucket:
         if generation or known is None:
             return generation
         found = self.read(key)
+        if found.content is None and known == MISSING:
+            self.list(key)  # raises where the bucket is missing, which S3 says only here
         return found.generation if found.content == content else None
 
-    def _object(self, result):
-        same = result.state == "unspecified"
-        return Object(result.value if result.state == "value" else None, result.stamp.generation, same)
+    def _object(self, result, known):
+        same = result.state == "unspecified" or result.stamp.generation == known != MISSING
+        return Object(result.value if result.state == "value" and not same else None, result.stamp.generation, same)
 
     def _result(self, future, key, seconds=None):
         try:
-            return future.result(timeout=seconds)
+            with contextlib.nullcontext() if self.address.scheme in _heard else _silence():
+                _heard.add(self.address.scheme)
+                return future.result(timeout=seconds)
         except TimeoutError as error:
             raise self._explained(error, key) from None
         except (ValueError, OSError, RuntimeError) as error:
