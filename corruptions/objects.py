@@ -91,7 +91,7 @@ def _open(scheme: str, name: str) -> Any:
     tensorstore, context = _tensorstore()
     if scheme == "memory":
         return tensorstore.KvStore.open({"driver": "memory", "path": f"{name}/"}, context=context).result()
-    spec = {"driver": {"gs": "gcs"}.get(scheme, scheme), "bucket": name}
+    spec: dict[str, Any] = {"driver": {"gs": "gcs"}.get(scheme, scheme), "bucket": name}
     if scheme == "s3":
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
@@ -123,7 +123,8 @@ class Bucket:
 
     def read_many(self, keys: Iterable[tuple[str, bytes | None]]) -> Iterator[tuple[str, Object]]:
         """Reads objects, given as (key, generation that is known or None), many at once; yields (key, object) in order."""
-        waiting, left, largest = collections.deque(), iter(keys), 2**26
+        waiting: collections.deque = collections.deque()
+        left, largest = iter(keys), 2**26
         while True:
             while len(waiting) < max(2, min(_MOST, _ROOM // largest)) and (following := next(left, None)):
                 waiting.append((*following, self._store.read(following[0], if_not_equal=following[1])))
