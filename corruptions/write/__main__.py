@@ -59,7 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (WriteError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(path)
+    try:
+        print(path, flush=True)
+    except BrokenPipeError:  # the reader has left: `| head`
+        sys.stdout = None  # Python would write once more at its end
     return 0
 
 

@@ -1,5 +1,6 @@
 """`python -m corruptions.write`: arrays in either form, errors, and what it needs installed."""
 
+import os
 import subprocess
 import sys
 import types
@@ -50,6 +51,17 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     for name in ("hue.npy", "border.npy", "labels.npy"):
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
         assert a == b == c
+
+
+def test_a_reader_that_leaves_loses_no_file(tmp_path):
+    np.savez(tmp_path / "all.npz", images=IMAGES, labels=LABELS)
+    flags = f"--source={tmp_path}/all.npz --out={tmp_path}/out --corruptions=noc/hue --limit=7"
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "corruptions.write", *flags.split()]
+    with os.fdopen(writer, "wb") as stdout:
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and "BrokenPipe" not in done.stderr and (tmp_path / "out/manifest.json").exists()
 
 
 @pytest.mark.parametrize(
