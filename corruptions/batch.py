@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from corruptions import contract, devices, keys, registry, views
 from corruptions.record import Array, Corruption
 
-# Values worked on at a time inside a program: bounds the temporaries of very large batches.
+# Values processed at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
 
 # Tolerance before truncation, in levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the

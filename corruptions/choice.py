@@ -1,4 +1,4 @@
-"""Corruptions made of others: one drawn for each image, or several one after the other."""
+"""Corruptions made of other corruptions: one drawn for each image, or several in turn."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def _checked(found: tuple[Corruption, ...], probability: float) -> tuple[Corrupt
     return found
 
 
-# Cached, so that a corruption made anew for each batch is one corruption and one compile.
+# Cached, so that equal corruptions made for every batch are the same object and compile once.
 @functools.lru_cache(maxsize=256)
 def _choice(
     members: tuple[Corruption, ...],

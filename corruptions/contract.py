@@ -106,10 +106,10 @@ def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> No
 
 
 def checked_in_program(images: Any, levels: Any, scale: Any = None, low: float = 0.0, high: float = 1.0) -> None:
-    """Adds errors of `jax.experimental.checkify` to the program that is traced: for values outside of [low, high], and for
-    severities outside of the scale. What has a value was checked before.
+    """Adds errors of `jax.experimental.checkify` to the traced program: for values outside of [low, high], and for
+    severities outside of the scale. Untraced values were checked before.
     """
-    from jax.experimental import checkify  # not needed by most
+    from jax.experimental import checkify  # most users do not need it
 
     if is_traced(images) and images.dtype != np.uint8 and images.size:
         message = f"expected values in [{low:g}, {high:g}], found NaN, or values from {{least}} to {{most}}"
@@ -307,7 +307,7 @@ class Tables:
     """The severity tables of a benchmark, one for each image size that it was made for.
 
     Attributes:
-      sides: table name -> side in pixels of these images.
+      sides: table name -> side in pixels of the images that the table was made for.
     """
 
     sides: Mapping[str, int]

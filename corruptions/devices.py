@@ -1,5 +1,5 @@
-"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, what a compiler
-computes once, how many programs a process keeps, and forked children in which JAX cannot compute.
+"""Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, values that a
+compiler computes once, how many programs a process keeps, and forked children in which JAX cannot compute.
 
 On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption.
 Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler dies of a segmentation fault: after
@@ -33,11 +33,11 @@ _CPU_PIECE = 2**20
 # Programs that have been called, hence compiled; a lock for each program that is called for the first time.
 _compiled: set[Hashable] = set()
 _first_calls: dict[Hashable, threading.Lock] = {}
-_SLOW_COMPILE = 2.0  # seconds until a terminal is told
+_SLOW_COMPILE = 2.0  # seconds until a message on a terminal
 
 _MAPS = pathlib.Path("/proc/self/maps")
 _LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
-_EVERY = 16  # programs between two counts, which take 1 ms for 1,000 maps: no more than 2,240 maps
+_EVERY = 16  # programs between two counts of maps: a count takes 1 ms for 1,000 maps, 16 programs add at most 2,240
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _clear_caches: list[Callable[[], Any]] = [_compiled.clear, _first_calls.clear]
 _compiles = 0
@@ -48,12 +48,12 @@ _forked = False
 
 
 def is_traced(x: Any) -> bool:
-    """Whether `x` has no value yet, inside a jit."""
+    """Tells whether `x` has no value yet, inside a jit."""
     return isinstance(x, jax.core.Tracer)
 
 
 def any_traced(tree: Any) -> bool:
-    """Whether any leaf of a tree of arrays is traced."""
+    """Tells whether any leaf of a tree of arrays is traced."""
     return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
@@ -249,7 +249,7 @@ def stage(x: jax.Array) -> jax.Array:
 
 
 def stage_on_cpu(x: jax.Array) -> jax.Array:
-    """Does what `stage` does on a CPU, and nothing elsewhere."""
+    """Stages `x` on a CPU, and does nothing elsewhere."""
     return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
 
 

@@ -80,7 +80,7 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
     if number and index.min() < 0:
         raise ValueError(f"expected an index without negative integers, found {index.min()}")
     if number == 0 or index.max() < _WORD // 2:
-        return index.astype(np.int32)  # one dtype, one compile; no value turns negative, so that it may be given again
+        return index.astype(np.int32)  # one dtype, so one compile; no value turns negative
     index = index.astype(np.uint64)  # a word more than uint32 can say
     return np.stack([index % _WORD, index // _WORD], axis=1).astype(np.uint32)
 

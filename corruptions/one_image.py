@@ -1,4 +1,4 @@
-"""Images one at a time, NumPy out: one image for code without JAX, or many images of any sizes.
+"""Images one at a time, returned as NumPy: one image for code without JAX, or many images of any sizes.
 
 Images of many sizes take a program for each size, or few programs for squares that images are padded to.
 """
@@ -20,7 +20,7 @@ from corruptions import batch, contract, devices, keys, padded, registry
 from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
-# Images read ahead and worked on at the same time, at most, and their values together.
+# Largest number of images that are read ahead and processed together, and of their values.
 _WINDOW = 64
 _VALUES = 2**26
 _END: Any = object()
@@ -52,7 +52,7 @@ def corrupt_image(
     sizes: Literal["bucket", "exact"] = "bucket",
     **options: Any,
 ) -> np.ndarray:
-    """Corrupts one image, for code without JAX: NumPy out, whatever came in.
+    """Corrupts one image, for code without JAX: returns NumPy for every kind of input.
 
     An RGB image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes))`: images of many sizes
     share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
@@ -288,14 +288,14 @@ def _placed(place: int) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        # Not the error's own type, such as UnicodeDecodeError: that may take other arguments.
+        # Not the error's own type: a type such as UnicodeDecodeError takes other arguments.
         kind = next(kind for kind in kinds if isinstance(error, kind))
         raise kind(f"image {place}: {error}") from error
 
 
 @contextlib.contextmanager
 def _memory_for(what: str, remedy: str = "") -> Iterator[None]:
-    """Names the work that the memory does not suffice for."""
+    """Names the image for which the memory does not suffice."""
     try:
         yield
     except (MemoryError, jax.errors.JaxRuntimeError) as error:
@@ -354,7 +354,7 @@ def _padded(
 
 @functools.cache
 def _compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether the compiler of the CPU knows options, which other versions of it may lack."""
+    """Tells whether the CPU's compiler knows the options, which other versions may lack."""
     try:
         cpu = jax.local_devices(backend="cpu")[0]
         with jax.default_device(cpu):

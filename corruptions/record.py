@@ -102,12 +102,12 @@ class Corruption:
 
     @property
     def qualified_name(self) -> str:
-        """The name by which the registry knows it, `benchmark/name`."""
+        """The corruption's name in the registry, `benchmark/name`."""
         return f"{self.benchmark}/{self.name}"
 
     @property
     def per_channel(self) -> bool:
-        """Whether it treats each channel alone, and so takes any number of channels."""
+        """Whether the corruption treats each channel alone, and so takes any number of channels."""
         return not self.mixes
 
     @functools.cached_property
@@ -121,7 +121,7 @@ class Corruption:
 
     @functools.cached_property
     def options(self) -> Mapping[str, Any]:
-        """Static options and their defaults; the options that its benchmark fixes have its values."""
+        """Static options and their defaults; options that the benchmark fixes have the benchmark's values."""
         return {**self._defaults, **self.fixed}
 
     def options_for(self, shape: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:

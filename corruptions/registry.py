@@ -15,7 +15,7 @@ _Decorator = Callable[[Applier], Corruption]
 NAMED: dict[str, Corruption | None] = {}
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
-_COPIES: set[str] = set()  # names of members with the options that a benchmark fixes
+_COPIES: set[str] = set()  # names of members registered again with a benchmark's fixed options
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {

@@ -1,4 +1,4 @@
-"""Images that are no plain batch in [0, 1]: of other values, of regions, of frames and cameras."""
+"""Images that are no plain batch in [0, 1]: other ranges of values, regions, frames and cameras."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -92,7 +92,7 @@ def places_of(names: list[str], source: str | os.PathLike) -> list[tuple[int, st
 
     Raises:
       FileNotFoundError: the tree has no such files; names the first.
-      ValueError: a name is there twice.
+      ValueError: a name appears twice.
     """
     root = tree.find_root(source)
     folder = next((root / name for name in tree.TEST_FOLDERS if (root / name).is_dir()), root)

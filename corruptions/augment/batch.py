@@ -79,7 +79,7 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
         return jax.lax.platform_dependent(images, params, cpu=one_by_one, default=all_at_once)
 
-    # In a loop over images only the drawn operations are carried out, which a CPU does best. All at once, every kind of
+    # A loop over images carries out only the drawn operations, which is fastest on a CPU. All images at once: every kind of
     # operation is carried out on every image and one result selected, which keeps an accelerator busy.
     def one_by_one(images, params):
         return jax.lax.map(augment_image, (images, params))

@@ -66,7 +66,7 @@ def chain(words: jax.Array, codes: jax.Array, strengths: jax.Array, *, names: Se
     kinds = sorted({_STAYS} | {_KINDS[name] for name in names})
     branches = [_BRANCHES[kind] for kind in kinds]
     positions = jnp.asarray(np.searchsorted(kinds, _KIND_OF), jnp.int32)[codes]
-    # Once per operation: beside the pixels, XLA might compute a sine for each of them.
+    # Once per operation: inside the code for pixels, XLA might compute a sine for every pixel.
     displacements = displacement_of(codes - CODES["shear_x"], strengths, words.shape)
 
     def step(words, operation):
@@ -141,7 +141,7 @@ def posterize(words: jax.Array, bits: jax.Array) -> jax.Array:
 
 def solarize(words: jax.Array, threshold: jax.Array) -> jax.Array:
     """Turns levels v from the threshold on into 255 - v; a threshold of 0 inverts the image."""
-    # dm_pix.solarize gives the same levels, but of three float32 channels, not of packed words.
+    # dm_pix.solarize gives the same levels, but takes three float32 channels, not packed words.
     flipped = [jnp.where(c.astype(jnp.float32) >= threshold, 255, 0) for c in split(words)]
     return words ^ join(flipped)
 
@@ -195,7 +195,7 @@ def _highest(counts):
 
 @functools.cache
 def _shortfalls():
-    """Where int(i * scale + offset) is one too small: scale 255 / (hi - lo), offset -lo * scale.
+    """Finds where int(i * scale + offset) is one too small: scale 255 / (hi - lo), offset -lo * scale.
 
     In float64 it is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo, hi), mostly at hi
     itself.
@@ -252,7 +252,7 @@ def displacement_of(kind: jax.Array, strength: jax.Array, shape: tuple[int, ...]
     rotates = kind == ROTATE
     angle = jnp.where(rotates, -strength * (math.pi / 180), 0.0)
     sine = jnp.sin(angle)
-    shrink = -2 * jnp.sin(angle / 2) ** 2  # cos - 1, with all its bits
+    shrink = -2 * jnp.sin(angle / 2) ** 2  # cos - 1 without cancellation
 
     def only(which, value):
         return jnp.where(kind == which, value, 0.0)
@@ -298,7 +298,7 @@ def resample(words: jax.Array, by: Displacement) -> jax.Array:
     def read(row, column):
         return split(flat.at[row * width + column].get(mode="promise_in_bounds"))
 
-    def between(a, b, fraction):  # exactly a where a equals b
+    def between(a, b, fraction):  # exactly a if a equals b
         return a + (b - a) * fraction
 
     corners = zip(read(top, left), read(top, right), read(bottom, left), read(bottom, right), strict=True)
@@ -311,9 +311,9 @@ def resample(words: jax.Array, by: Displacement) -> jax.Array:
 
 
 def _taps(shift, position, size):
-    """Two neighbours of position + shift, the distance from the first, whether it lies inside."""
+    """Finds the two neighbours of position + shift, its distance from the first, and whether it lies inside."""
     whole = jnp.floor(shift)
-    fraction = shift - whole  # split before the position is added, which keeps all its bits
+    fraction = shift - whole  # taken before adding the position, so that no bits are lost
     first = position + whole.astype(jnp.int32)
     inside = ((first >= 0) | ((first == -1) & (fraction >= 0.5))) & (
         (first < size - 1) | ((first == size - 1) & (fraction < 0.5))

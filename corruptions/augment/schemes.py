@@ -185,7 +185,7 @@ def _spelled(family, operations):
 
 
 def known(name: object) -> bool:
-    """Whether `name` reads as that of a scheme; its operations may still be wrong."""
+    """Tells whether `name` has the form of a scheme's name; its operations may still be wrong."""
     return isinstance(name, str) and (is_stored(name) or name.partition("=")[0] in _WHOLE + _ALONE)
 
 

@@ -1,4 +1,4 @@
-"""Stored transforms: K draws of a scheme in a file, a scheme of which each image draws one.
+"""Stored transforms: K draws of a scheme in a file; as a scheme, each image draws one of them.
 
 A file is an .npz archive with an array [K, ...] for each of the params and `about`, JSON text:
 
@@ -27,7 +27,7 @@ import numpy as np
 from corruptions.primitives import random
 from corruptions.write import files
 
-DIGITS = 12  # of the digest in a scheme's name
+DIGITS = 12  # length of the digest in a scheme's name
 _LABEL = re.compile(r"[A-Za-z0-9_.+=-]+")
 
 

@@ -22,7 +22,7 @@ _ZOOM = (
 )
 _LARGEST_ZOOM = max(1 + step * number for step, number in _ZOOM)
 _FOG = ((0.5, 3), (1, 2.8), (1.5, 2.5), (2, 2.2), (2.5, 2), (3, 1.8), (3.5, 1.6), (4, 1.5), (4.5, 1.4), (5, 1.3))
-_FOG_SIDE = 256  # of the fractal map, pixels
+_FOG_SIDE = 256  # side of the fractal map, pixels
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
 _GLASS = (
     *((0.5, 1, 3), (0.7, 1, 3), (0.9, 2, 3), (1, 2, 2), (1.1, 3, 2)),

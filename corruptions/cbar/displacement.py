@@ -116,7 +116,7 @@ def _hashes(shape, seed):
 
 
 _RADIUS = 4
-_GAUSSIAN = np.exp(-0.5 * np.arange(-_RADIUS, _RADIUS + 1) ** 2)  # of standard deviation 1
+_GAUSSIAN = np.exp(-0.5 * np.arange(-_RADIUS, _RADIUS + 1) ** 2)  # standard deviation 1
 _GAUSSIAN = (_GAUSSIAN / _GAUSSIAN.sum()).astype(np.float32)
 _INDEX_RATIO = 4  # sine of the angle of incidence over the sine of the refracted ray's angle
 _FLAT = 1 / 0.999**2 - 1  # squared slope up to which a surface does not refract

@@ -41,11 +41,11 @@ def _map_pinch(shape: Shape, params: Params) -> Positions:
     offset = np.arange(cell) - cell / 2
     distance = np.round(np.hypot(offset[:, None], offset), 3)
     within = (distance <= cell / 2) & (distance > 0)
-    part = np.where(within, distance / (cell / 2), 1.0)  # 1 stays where it is
+    part = np.where(within, distance / (cell / 2), 1.0)  # 1 does not move a pixel
     turn = params["angle"] * ((1 - part) ** 2).astype(np.float32)
     stretch = jnp.exp(params["exponent"] * -np.log(np.sin(np.pi / 2 * part)).astype(np.float32))
     along, across = stretch * jnp.cos(turn) - 1, stretch * jnp.sin(turn)
-    # Axes: row of the cell, row in it, column of the cell, column in it.
+    # Axes: row of the cell, row in the cell, column of the cell, column in the cell.
     signs = signs[:, None, :, None]
     v_y, v_x = (offset.astype(np.float32).reshape(shape) for shape in ((1, -1, 1, 1), (1, 1, 1, -1)))
     along, across = along[None, :, None, :], signs * across[None, :, None, :]
@@ -125,7 +125,7 @@ def _margin(shape):
 def _through_lenses(padded, params, shape):
     """Looks through the lenses at an image of `shape` with `_margin` more pixels around it: [H, W, C]."""
     (height, width), radius, margin = shape[:2], _radius(shape), _margin(shape)
-    box = math.ceil(2 * radius)  # number of whole numbers less than `radius` from any centre
+    box = math.ceil(2 * radius)  # whole numbers nearer to any centre than `radius`
     stride = padded.shape[1]
 
     def look_through(padded, centre):

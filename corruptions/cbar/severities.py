@@ -1,4 +1,4 @@
-"""The common parts of the C-bar candidates: levels, scanned ranges, the steps of the two benchmarks, grey levels.
+"""The common parts of the C-bar candidates: levels, scanned ranges, the two benchmarks' steps, grey levels.
 
 E. Mintun, A. Kirillov, S. Xie, "On Interaction Between Augmentations and Corruptions in Natural Corruption
 Robustness" (2021), supplement D and the released lists. A candidate has a real strength s, scanned in ten steps of a

@@ -74,7 +74,7 @@ def denoise(
     strip = -(-height // number)
     padded = jnp.pad(padded, ((0, number * strip - height), (0, 0), (0, 0)))
     strips = jnp.stack([padded[i * strip : (i + 1) * strip + 2 * pad] for i in range(number)])
-    expected = 2 * channels * sigma**2 * (2 * (patch // 2)) ** 2  # of the sum over a window of noise alone
+    expected = 2 * channels * sigma**2 * (2 * (patch // 2)) ** 2  # mean of the sum over a window of pure noise
     means = jax.lax.map(lambda part: _means(part, scale, patch // 2, distance, expected), strips)
     return means.reshape(number * strip, width, channels)[:height]
 
@@ -82,13 +82,13 @@ def denoise(
 def _means(padded, scale, o, d, expected):
     """Takes the means of the pixels of a strip: [H + 2 o + 2 d, W + 2 o + 2 d, C] to [H, W, C].
 
-    The weight of p + t at p equals that of p at p + t, so of t and -t only one is computed.
+    The weight of p + t at p equals the weight of p at p + t, so only one of t and -t is computed.
     """
     height, width = own = tuple(side - 2 * (o + d) for side in padded.shape[:2])
     # The channels are separate planes, so that a sum over C is a sum of elementwise products.
     planes = [padded[..., c] for c in range(padded.shape[2])]
-    tall, wide = height + d, width + d  # of the pixels p and p - t
-    around = tall + 2 * o - 1, wide + 2 * o - 1  # of the windows of all these pixels
+    tall, wide = height + d, width + d  # size of the area of pixels p and p - t
+    around = tall + 2 * o - 1, wide + 2 * o - 1  # size of the area of their windows
 
     def add(turn, sums):
         down, right = (turn + d + 1) // (2 * d + 1), (turn + d + 1) % (2 * d + 1) - d

@@ -63,7 +63,7 @@ def _disk_kernels(table):
     kernels = [disk_kernel(*row) for row in _DEFOCUS[table]]
     reach = max(k.shape[0] // 2 for k in kernels)
     kernels = np.stack([np.pad(k, reach - k.shape[0] // 2) for k in kernels])
-    # Mass below 1e-12 is the tail of an anti-aliasing Gaussian of 0.1 pixel.
+    # Weights below 1e-12 are the tail of an anti-aliasing Gaussian of 0.1 pixel.
     empty = min(np.flatnonzero(k.max(axis=0) > 1e-12)[0] for k in kernels)
     return kernels[:, empty:-empty, empty:-empty] if empty else kernels
 

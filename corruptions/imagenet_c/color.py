@@ -104,7 +104,7 @@ def saturate(image: Image, params: Params) -> Image:
     return jnp.stack([saturated(x[..., k], tint) for k, tint in enumerate(_TINT)], -1)
 
 
-_TINT = np.array([0, 1, 1], np.float32)  # of grey: all channels but red
+_TINT = np.array([0, 1, 1], np.float32)  # the pixel is grey: all channels except red change
 
 
 def _nonzero(x):

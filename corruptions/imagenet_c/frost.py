@@ -33,16 +33,16 @@ _LEVELS = {
 # The original draws one of five files, of which the second and third are the same picture.
 _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 
-# How much smaller than the files the textures are used.
+# Size of the textures relative to the files.
 TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
-# Digest of the five files that ImageNet-C draws from, as imagecorruptions 1.1.2 on PyPI holds them beside a sixth.
+# Digest of the five files that ImageNet-C draws from; imagecorruptions 1.1.2 on PyPI contains them and a sixth.
 ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b7391ef77a64"
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 _USED: dict[str, "Photographs"] = {}
 ORIGINAL = "original"
-_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")  # that ImageNet-C draws from
+_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")  # the files that ImageNet-C draws from
 
 
 def _sample(
@@ -94,7 +94,7 @@ def _described(shape, options):
 
 @functools.cache
 def _say_procedural():
-    """Says once in a process that textures are not the benchmark's."""
+    """Warns once in a process that textures are not the benchmark's."""
     logging.getLogger(__name__).warning(
         "imagenet_c/frost draws procedural ice: scores do not compare with published ones, which need the photographs: "
         "photographs='original' with imagecorruptions-imaug installed, or imagenet_c.use_photographs(FOLDER)"

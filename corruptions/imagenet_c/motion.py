@@ -78,7 +78,7 @@ def _sum_of_slices(image, weights, rows, columns):
 
 
 def _sum_in_frequencies(image, weights, rows, columns):
-    """Does the same by Fourier transforms: a TPU gathers slices at a different place of each image one by one."""
+    """Computes the same sum by Fourier transforms, because a TPU gathers each image's slices one by one."""
     reach = weights.shape[0] - 1
     sides = [size + 2 * reach for size in image.shape[:2]]
     # A shift by (dy, dx) is exp(2 pi i (u dy / H' + v dx / W')), a sum of products of cosines and sines.

@@ -10,7 +10,7 @@ from corruptions.imagenet_c.tables import member, padding, table_for
 from corruptions.primitives import color, filters, random, resizing
 from corruptions.record import Image, Key, Params, Severity, Shape
 
-# (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ in the mix only.
+# (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ only in the mix.
 _SMALL = (
     (0.1, 0.2, 1, 0.6, 8, 3),
     (0.1, 0.2, 1, 0.5, 10, 4),

@@ -1,4 +1,4 @@
-"""LAION-C: six corruptions that are far from the images of the web that networks are trained on, five severities each.
+"""LAION-C: six corruptions that are far from the web images of training sets, five severities each.
 
 F. Li et al., "LAION-C: An Out-of-Distribution Benchmark for Web-Scale Vision Models" (ICML 2025). Parameters are of the released
 code, for 224x224 images, and scale with the side. The release stores its images as JPEG of quality 100; here they are not

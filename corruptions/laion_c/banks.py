@@ -1,4 +1,4 @@
-"""Banks of images that LAION-C's mosaic and stickers are made of, from arrays or from a folder.
+"""Banks of images for LAION-C's mosaic and stickers, from arrays or from a folder.
 
 The release does not say which images it took. The option `bank` is a digest of the images, not a place: results stay bound to
 the bank, wherever it lies. `use_bank` reads a bank and remembers it in this process.
@@ -72,7 +72,7 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
     folder = isinstance(source, str | os.PathLike)
     bank = (_from_folder if folder else _from_array)(source, side, limit)  # type: ignore[arg-type]
     if default() not in (None, bank.digest):
-        jax.clear_caches()  # programs that took the bank before as theirs
+        jax.clear_caches()  # compiled programs contain the bank before
     _USED.pop(bank.digest, None)
     _USED[bank.digest] = bank  # the last one is the default
     return bank.digest

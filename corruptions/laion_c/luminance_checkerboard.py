@@ -23,7 +23,7 @@ def _sample(key: Key, shape: Shape, severity: Severity) -> Params:
     """
     block = padded.tables(shape, None, _block)["block"][0]
     height, width = (-(-side // block) for side in padded.own(shape)[:2])
-    if isinstance(shape, padded.Shape):  # of an own size that is traced: as many squares as there can be
+    if isinstance(shape, padded.Shape):  # its own size is traced: draw as many squares as fit at most
         board: tuple[int, ...] = padded.Shape(tuple(shape[:2]), (height, width))
     else:
         board = int(height), int(width)

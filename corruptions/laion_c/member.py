@@ -35,12 +35,12 @@ def padding(tables: padded.Tables, axes: int = 0) -> padded.Padding:
 
 
 def largest_count(counts: Sequence[int], shape: Sequence[int]) -> int:
-    """Computes the largest number of things of `count`."""
+    """Computes the largest result of `count`."""
     return round(max(counts) * _squares(shape))
 
 
 def count(counts: Sequence[int], shape: Sequence[int], severity: ArrayLike) -> jax.Array:
-    """Reads how many things are painted, int32: `counts` on a square, and in proportion to the area on other images."""
+    """Reads the number of shapes or stickers, int32: `counts` on a square, and in proportion to the area on other images."""
     return jnp.round(contract.lookup([c * _squares(shape) for c in counts], severity)).astype(jnp.int32)
 
 

@@ -1,4 +1,4 @@
-"""The 16 classes of LAION-C: which classes of ImageNet-1k they hold, and scores of them from logits of 1,000 classes."""
+"""The 16 classes of LAION-C: their members in ImageNet-1k, and their scores from logits of 1,000 classes."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

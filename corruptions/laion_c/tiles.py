@@ -135,7 +135,7 @@ def _smooth(image: Image, params: Params) -> Image:
 def mosaic(image: Image, params: Params) -> Image:
     """Shows in each cell of a grid the tile whose mean colour is nearest to the cell's, by Euclidean distance in RGB.
 
-    A cell's colour is that of the image reduced by Pillow's BICUBIC to a pixel a cell. The grid lies in the middle of the image,
+    A cell's colour is its pixel after Pillow's BICUBIC has reduced the image to one pixel per cell. The grid lies in the middle of the image,
     and its outer tiles are cut off. Of equally near tiles the first is taken. `corrupt_each` compiles it for each size: the
     tiles of the bank at the image's own tile sides are built into a program. Source: LAION-C, mosaic.
     """

@@ -215,7 +215,7 @@ def rain(image: Image, params: Params) -> Image:
     covering = painting.covering(
         params["rows"], params["columns"], params["number"], stamps.disc(image.shape), image.shape
     )
-    # This form leaves a pixel that no disc covers exactly as it was.
+    # This form does not change a pixel that no disc covers.
     return jnp.clip(image + (1 - image) * (1 - jnp.exp2(-covering))[..., None], 0.0, 1.0)
 
 

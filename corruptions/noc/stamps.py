@@ -84,7 +84,7 @@ def mark(shape: Sequence[int]) -> Mark:
     s = scale(shape)
     half_length = max(1, round(2 * s))
     dots = round(5 * s)
-    dots = dots if dots > 1 else 0  # at 64 pixels and below only the dash is left
+    dots = dots if dots > 1 else 0  # at 64 pixels and below only the dash remains
     gap = round(4 * s)
     return Mark(
         half_length=half_length,

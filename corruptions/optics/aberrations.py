@@ -14,7 +14,7 @@ from corruptions.optics.psf import psf
 from corruptions.primitives import fourier
 from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
 
-_REACH = 15  # of the largest kernel, pixels
+_REACH = 15  # side of the largest kernel, pixels
 BORDERS = ("reflect", "zeros")
 _PAIRS = {"defocus_spherical": (3, 8), "astigmatism": (4, 5), "coma": (6, 7), "trefoil": (9, 10)}
 _SHAPES = {
@@ -28,8 +28,8 @@ _SHAPES = {
     10: "a star",
 }
 
-# The lens of the benchmark `optics`: by the size class of ImageNet-C, q in pixels and the side of the kernel; and
-# the coefficients in wavelengths at severities 1 to 5, from `waves_matching` and ImageNet-C's disk of that severity.
+# The lens of the benchmark `optics`. For each size class of ImageNet-C: q in pixels and the side of the kernel. Then the
+# coefficients in wavelengths at severities 1 to 5, by `waves_matching` from ImageNet-C's disk of the same severity.
 _LENSES = {"cifar": (0.3, 9), "tiny": (0.4, 13), "imagenet": (0.7, 25), "inception": (0.8, 31)}
 _WAVES = {
     "cifar": {

@@ -97,7 +97,7 @@ def _followed(source, follow, reach):
 
 
 def _followed_in_short_words(source, follow, reach):
-    """Does the same for a GPU, whose time goes to memory: two bytes a pointer if they hold it, and no loop, which
+    """Follows pointers on a GPU, which memory limits: two bytes per pointer if they suffice, and no loop, which
     would copy its carry.
     """
     del reach

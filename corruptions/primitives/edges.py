@@ -61,7 +61,7 @@ def _is_maximum(gx, gy, magnitude):
 
 def hysteresis(seeds: jax.Array, kept: jax.Array) -> jax.Array:
     """Returns the pixels of `kept` connected to `seeds` through `kept` (8 neighbours), bool [H, W] all three."""
-    # 32 pixels of a row make a word, and a word grows by a few shifts: the loop costs next to nothing.
+    # 32 pixels of a row make a word, and a word grows by a few shifts: the loop costs almost nothing.
     kept_words = _pack(kept)
 
     def grow(words):

@@ -28,7 +28,7 @@ def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> ja
       mode: "edge", "reflect" or "symmetric", see `numpy.pad`.
     """
 
-    # A GPU's compiler fuses look-ups into the kernel that reads them; a pad it writes to memory first.
+    # A GPU's compiler fuses look-ups into the kernel that reads them, but writes a pad to memory first.
     def look_up(image):
         for axis in axes:
             index = np.pad(np.arange(image.shape[axis]), reach, mode=mode)
@@ -243,7 +243,7 @@ def mirrored_matrix(
 
 
 def _separable_by_halves(image, rows, columns):
-    """Does what `separable` does for one channel and mirrored symmetric filters, by half the multiplications.
+    """Computes `separable` for one channel and mirrored symmetric filters, with half the multiplications.
 
     A turn by 180 degrees does not change the matrices [H, H] and [W, W] of such filters.
     """

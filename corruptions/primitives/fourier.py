@@ -71,7 +71,7 @@ def correlate(image: jax.Array, kernel: jax.Array) -> jax.Array:
 
 
 def filter_by_cosines(image: jax.Array, kernel: jax.Array) -> jax.Array:
-    """Does what `filter_symmetric` does by four real matrix products, on any platform.
+    """Computes `filter_symmetric` by four real matrix products, on any platform.
 
     An axis of n samples mirrored about its ends is even with period 2 (n - 1): n cosines are its transform (the
     discrete cosine transform of type I, its own inverse up to a factor), and an even kernel multiplies them.
@@ -138,7 +138,7 @@ def real_inverse(spectrum: jax.Array, width: int) -> jax.Array:
 
 
 def inverse_by_products(spectrum: jax.Array, width: int) -> jax.Array:
-    """Does what `real_inverse` does, by two products on any platform."""
+    """Computes `real_inverse` by two products, on any platform."""
     (_, up), (_, left) = _transforms(spectrum.shape[-2], 0, False), _transforms(width, 0, True)
     columns = _product("qyku,k...uv->q...yv", up, jnp.stack([spectrum.real, spectrum.imag]))
     return _product("xkv,k...yv->...yx", left[0], columns)

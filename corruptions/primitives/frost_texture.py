@@ -25,8 +25,8 @@ LOOKS = ("filaments", "needles", "granules", "ferns")  # after frost1, frost2 (=
 _RIDGED = 3  # number of the finest fields, which become filaments
 _PATCH_SCALE = 9.6
 _TINT_SCALE = 19.2
-_SPACING = 1.25  # of a field's lattice, in standard deviations of its kernel
-_APART = 6  # standard deviations between positions whose values are drawn apart: correlations are below exp(-9)
+_SPACING = 1.25  # spacing of a field's lattice, in standard deviations of its kernel
+_APART = 6  # standard deviations between positions that are drawn independently: their correlations are below exp(-9)
 
 # Measured on the photographs, per look: luminance at the percentiles; mean of luminance, R, G, B; change of R, G, B
 # per level of luminance; change per unit of a separate field of tint (only `filaments` goes from cyan to grey).

@@ -68,7 +68,7 @@ def sum_of_zooms(
       float32 [H, W, C].
     """
     arrays = map(jnp.asarray, (image, rows, columns, weights))
-    # Over the columns of a tile the offsets fall across so many whole numbers at most, and each column has two taps.
+    # The offsets of a tile's columns span at most this many whole numbers, and each column has two taps.
     shifts = 3 + math.floor((_TILE - 1) * (1 - 1 / largest))
     by_tiles = functools.partial(_sum_of_tiles, shifts)
     return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, cpu=by_tiles, default=_sum_of_taps)
@@ -88,7 +88,7 @@ def _sum_of_taps(image, rows, columns, weights):
 
 
 def _sum_of_tiles(shifts, image, rows, columns, weights):
-    """Does the same by tiles of eight columns, each the weighted sum of so many shifts of a strip of columns.
+    """Computes `sum_of_zooms` in tiles of eight columns, each the weighted sum of shifts of a strip of columns.
 
     A CPU reads a strip with its vector units, but columns of a table number by number.
     """
@@ -116,12 +116,12 @@ def _sum_of_tiles(shifts, image, rows, columns, weights):
         return jax.lax.cond(wanted, compute, lambda total: total, total), None
 
     total = devices.varying_zeros((height, tiles, _TILE * channels), like=image)
-    wanted = devices.largest((weights > 0).astype(jnp.int32)) > 0  # by any image of a batch
+    wanted = devices.largest((weights > 0).astype(jnp.int32)) > 0  # used by any image of a batch
     total = jax.lax.scan(add, total, (rows, columns, weights, wanted))[0]
     return total.reshape(height, tiles * _TILE, channels)[:, :width]
 
 
-_TILE = 8  # numbers in a vector
+_TILE = 8  # numbers in a CPU's vector
 
 
 def _strips(offsets, shifts):
@@ -130,7 +130,7 @@ def _strips(offsets, shifts):
 
     Args:
       offsets: float32 [tiles, 8].
-      shifts: number of these columns.
+      shifts: number of columns x, x + 1, ... of the strip that contribute.
 
     Returns:
       int32 [tiles], float32 [tiles, shifts, 8].
@@ -144,7 +144,7 @@ def _strips(offsets, shifts):
 
 
 def _sum_of_products(image, rows, columns, weights):
-    """Does the same with a matrix for each axis: taking rows and columns is slow on a TPU."""
+    """Computes `sum_of_zooms` with a matrix for each axis: taking rows and columns is slow on a TPU."""
 
     def add(total, layer):
         down, across, weight = layer

@@ -16,7 +16,7 @@ _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 
 _ROUNDS = 5
 _OFFSET = 250.0
-# The offset less whole turns: trigonometric functions keep float32's precision for small arguments.
+# The offset without whole turns: trigonometric functions keep float32's precision for small arguments.
 _REDUCED_OFFSET = 80 * math.pi - _OFFSET
 
 
@@ -153,7 +153,7 @@ def voronoi_distance(shape: tuple[int, ...], seed: jax.Array, scale: jax.Array, 
       float32 [H, W] in [0, 1].
     """
     counts = [math.floor((n - 1) / least_scale + 1) + 3 for n in shape[:2]]
-    # Large sines in float64 on the host; float32 has only one product left to do.
+    # The host computes large sines in float64; float32 does only one product.
     cy, cx = np.mgrid[: counts[0], : counts[1]].astype(np.float64)
     hashes = np.stack([_hash(13.85 * cx + 47.77 * cy), _hash(99.41 * cx + 88.48 * cy)], axis=-1)
     points = seed * jnp.asarray(hashes.reshape(-1, 2), jnp.float32)
@@ -185,7 +185,7 @@ def _taken(points, row, column):
 
 
 def _products(points, row, column):
-    """Does the same by products with ones and zeros, exactly: a TPU gathers pixel by pixel slowly."""
+    """Computes `_taken` exactly, by products with ones and zeros: a TPU is slow to gather pixel by pixel."""
     columns = jnp.concatenate([jax.nn.one_hot(column + j, points.shape[1]) for j in (-1, 0, 1)])
     planes = [filters.separable(points, jax.nn.one_hot(row + i, points.shape[0]), columns) for i in (-1, 0, 1)]
     return lambda i, j: planes[i + 1][:, (j + 1) * column.size : (j + 2) * column.size]

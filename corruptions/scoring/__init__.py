@@ -1,4 +1,4 @@
-"""Classifiers under corruptions: `evaluate`, for any function from images to logits.
+"""Evaluates classifiers under corruptions: `evaluate` takes any function from images to logits.
 
 conditions   corruptions at severities, as names and a text ask for them
 classifier   `evaluate`: images, conditions and a classifier's answers put together

@@ -66,7 +66,7 @@ def mean(values: Iterable[tuple[str, Any]]) -> Any:
 
 
 _ANSWERS = "answers.npz"
-_CONFIDENCE = " confidence"  # after the name of a condition
+_CONFIDENCE = " confidence"  # suffix of a condition's name
 _SETTINGS = "settings"
 _SEAL = "sha256"
 
@@ -120,7 +120,7 @@ class Folder:
         means = {name: [c for c in answers if c.corruption == name] for name in (c.corruption for c in answers)}
         rows = []
         for name, conditions in (means | dict(benchmarks)).items():
-            # All conditions show the same images: what varies is the mean error of each image.
+            # All conditions show the same images, so the mean error of each image varies.
             wrong = mean((c.corruption, 1.0 - answers[c]) for c in conditions)
             error = wrong.std(ddof=1) / wrong.size**0.5 if wrong.size > 1 else np.nan
             rows.append((name, wrong.mean(), error))
@@ -162,7 +162,7 @@ def _read(path):
         if settings.pop(_SEAL, None) != _digest(arrays, settings):
             raise ValueError("it is not as `evaluate` wrote it")
         return settings, arrays
-    except Exception as error:  # of a dozen types, by the byte that is wrong
+    except Exception as error:  # the damaged byte decides among a dozen types
         raise ValueError(f"{path} cannot be read ({error}); remove it to evaluate again") from error
 
 

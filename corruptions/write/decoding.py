@@ -33,7 +33,7 @@ KEEP = "keep"
 WIDE = 2**24
 """Pixels of a resized image above which only the requested box is computed."""
 
-_TILE = 2**11  # side in pixels of the tiles that are converted one after another
+_TILE = 2**11  # side in pixels of the tiles that are converted in turn
 _CONVERTED = ("1", "L", "LA", "P", "PA", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")
 _SIXTEEN_BITS = ("I", "I;16", "I;16L", "I;16B", "I;16N")
 _DAMAGED = (OSError, ValueError, SyntaxError, EOFError)  # Pillow's errors for truncated files and for other files

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-_WHOLE = 2**28  # bytes of files that are read to tell them from others; of more, a sample is read
-_PIECES, _PIECE = 1024, 2**14  # pieces of such a sample, and bytes in each
+_WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
+_PIECES, _PIECE = 1024, 2**14  # number of pieces in a sample, and bytes in each
 
 
 class WriteError(RuntimeError):

@@ -72,7 +72,7 @@ class Layout:
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
 
     def missing_bytes(self, entry: Entry) -> int:
-        """Returns the disk space that a corruption still needs, as far as it is known before."""
+        """Returns the disk space that a corruption still needs, as far as it is known in advance."""
         del entry
         return 0
 
@@ -160,7 +160,7 @@ class Npy(Layout):
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
 
     def missing_bytes(self, entry: Entry) -> int:
-        started = self._part(entry["path"]).exists()  # at its whole size
+        started = self._part(entry["path"]).exists()  # at its full size
         return 0 if started else self._file_bytes(entry)
 
     def begin(self, entry: Entry, severity: Severity) -> None:
@@ -208,7 +208,7 @@ class Npy(Layout):
 class Folders(Layout):
     """Writes image files."""
 
-    counted = "images"  # the name of the number of files in the manifest
+    counted = "images"  # name of the number of files in the manifest
 
     def start(self) -> None:
         require("PIL", "writing image files needs Pillow")

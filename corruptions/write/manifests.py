@@ -1,4 +1,4 @@
-"""`manifest.json`: what a written dataset holds, its settings, and how much is finished.
+"""`manifest.json`: the content of a written dataset, its settings, and its finished parts.
 
 The file is rewritten after each block (one corruption at one severity). Its field `sha256` is the digest
 of the other fields, so that a changed manifest is refused.

@@ -23,8 +23,8 @@ from corruptions.write.layouts import LOG, Folders
 from corruptions.write.manifests import Entry, Manifest, Severity, token
 from corruptions.write.sources import require
 
-IMAGES = 10_000  # in a shard: a few hundred megabytes of photographs
-ROWS = 100  # in a row group of Parquet, which readers load as a whole
+IMAGES = 10_000  # images in a shard: a few hundred megabytes of photographs
+ROWS = 100  # images in a row group of Parquet, which readers load as a whole
 CARD = "README.md"
 _SEAL = "<!-- Written by corruptions.write, and again by its next call unless edited: sha256 {} -->\n"
 
@@ -206,5 +206,5 @@ def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _code(text):
-    """Text that Markdown shows as it is, in a table too: names come from others' datasets and corruptions."""
+    """Formats text so that Markdown shows it unchanged, in a table too: names come from foreign datasets and corruptions."""
     return f"<code>{html.escape(' '.join(str(text).split())).replace('|', '&#124;')}</code>"

@@ -18,11 +18,11 @@ import numpy as np
 from corruptions.write import decoding, files
 
 LOG = logging.getLogger("corruptions.write")
-_BULK = 1000  # records of array_record that are read at a time
+_BULK = 1000  # records of array_record read at a time
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 # Control characters, line separators, halves of UTF-16 pairs, and what separates folders.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]")
-_LONGEST = 200  # bytes of a name, where file systems take 255, suffixes included
+_LONGEST = 200  # bytes of a name; file systems allow 255, suffixes included
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Source:
     many_sizes: bool = False
 
     def __post_init__(self) -> None:
-        """Makes the names safe; a warning tells how many were changed."""
+        """Makes the names safe; a warning counts the changed ones."""
         classes = _distinct(self.class_names, safe_name, [0] * len(self.class_names))
         names = _distinct(self.names, _safe_path, self.labels.tolist())
         object.__setattr__(self, "class_names", classes)
@@ -255,7 +255,7 @@ def from_tfds(
 
 
 def require(module: str, why: str, extra: str = "study") -> ModuleType:
-    """Imports an optional dependency, or says how to install it."""
+    """Imports an optional dependency, or raises an error that names the command to install it."""
     package = "pillow" if module == "PIL" else f'"jax-corruptions[{extra}]"'
     try:
         return importlib.import_module(module)

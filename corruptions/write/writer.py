@@ -28,7 +28,7 @@ from corruptions.write.shards import Parquet, WebDataset
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_READ = 64  # images of many sizes that are decoded at a time
+_READ = 64  # images of many sizes decoded at a time
 _ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
 
 
@@ -201,7 +201,7 @@ def _corrupted(images, name, entry, severity, seed, size):
 
 
 def _each(source, name, entry, severity, seed, size):
-    """The same for images of many sizes: yields (start, count, images); one program serves many sizes."""
+    """Does the same as `_corrupted` for images of many sizes: yields (start, count, images); one program serves many sizes."""
     parts = (source.read(range(start, min(start + size, len(source)))) for start in range(0, len(source), size))
     images = itertools.chain.from_iterable(parts)
     found = corrupt_each(named_key(seed, name), images, name, manifests.level(entry, severity), **_options(entry))
@@ -232,7 +232,7 @@ def _check_space(layout, entries):
 
 @contextlib.contextmanager
 def _explained(folder):
-    """Turns the errors of the operating system into a `WriteError` that says how to go on."""
+    """Turns errors of the operating system into a `WriteError` that says how to continue."""
     try:
         yield
     except OSError as error:
