@@ -1,4 +1,4 @@
-"""Trained models in, answers and features out.
+"""Computes answers and features of trained models.
 
 In the order in which a reader of eval.py meets them:
 

@@ -1,4 +1,4 @@
-"""BatchNorm statistics of other images in place of a trained network's, its weights unchanged.
+"""Replaces a trained network's BatchNorm statistics by other images' statistics; its weights stay.
 
     mu    = N / (N + n) mu_source  + n / (N + n) mu_target
     var   = N / (N + n) var_source + n / (N + n) var_target
@@ -36,7 +36,7 @@ from training.batches import Plan
 from training.sections import TrainSettings
 from training.states import TrainState
 
-_TEST_BATCH = 500  # test images whose BatchNorm statistics are taken together
+_TEST_BATCH = 500  # test images that share BatchNorm statistics
 
 
 class _Observing(BatchNorm):

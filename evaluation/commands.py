@@ -1,4 +1,4 @@
-"""What eval.py offers: `run` evaluates the models of a workdir, `evaluate` any classifier."""
+"""The two functions of eval.py: `run` evaluates the models of a workdir, `evaluate` any classifier."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""The answers of models to images, and their confidence; nothing is dropped, whatever the batch size.
+"""The answers of models to images, and their confidence; no image is dropped, whatever the batch size.
 
 `ask` shows the same images to several models and ensembles, `of_models` and `of_model` take correctness alone.
 `network_logits` is the program that all models of an architecture share, compiled once for a shape.
@@ -29,7 +29,7 @@ Model = tuple[nnx.GraphDef, TrainState]
 
 
 class Ensemble(NamedTuple):
-    """Networks whose probabilities are averaged; one that is a model of its own too is asked once."""
+    """Networks whose probabilities are averaged; a network that is also a model itself is asked once."""
 
     members: tuple[Model, ...]
 
@@ -82,11 +82,11 @@ def logits_of(
     """Yields the key of every model, its logits [M, B, C], the labels [M, B] and the number of images for each piece of
     the images; M * B is at least this number, the rest is padding.
 
-    The logits of an ensemble are the logarithms of its mean probabilities, those of superclasses the logarithms of their
-    scores.
+    The logits of an ensemble are the logarithms of its mean probabilities, and the logits of superclasses are the
+    logarithms of their scores.
     """
     of_pixels = enhance.partition(":")[0] in enhancements.of_pixels()
-    of_answers = "" if of_pixels else enhance  # images are enhanced before the network, answers in its program
+    of_answers = "" if of_pixels else enhance  # images are enhanced before the network runs, answers in its program
     ensembles = any(isinstance(model, Ensemble) for model in models.values())
     for images, labels in shown:
         if of_pixels:
@@ -193,7 +193,7 @@ def _encoded(logits, labels, temperatures, groups=None, number=0):
 
 
 def _flat(array):
-    """On the host, with batches [..., M, B] joined to [..., M * B]."""
+    """Brings an array to the host and joins its batches: [..., M, B] to [..., M * B]."""
     host = distributed.fetch(array)
     return host.reshape(*host.shape[:-2], -1)
 

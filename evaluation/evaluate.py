@@ -27,7 +27,7 @@ from training.states import digest
 
 ByCondition = dict[Condition, dict[Key, np.ndarray]]
 """{condition: {(model, seed): bool [N], which images are answered correctly}}."""
-_LISTED = 10  # conditions that a refusal names
+_LISTED = 10  # conditions that an error names
 
 
 class Store:
@@ -91,7 +91,7 @@ class Store:
         return known
 
     def write(self, condition: Condition, by_model: Mapping[Key, Answered]) -> None:
-        """Adds the answers {(model, seed): `Answered`} to a condition to those that are known and not stale."""
+        """Adds the answers {(model, seed): `Answered`} to a condition to the stored answers that are not stale."""
         if self._workdir.writes:
             record, models, temperatures = self._records[condition], self._models, self._temperatures
             path = self._path(record)
@@ -258,7 +258,7 @@ def check_answers(
 
 
 def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
-    """Appends to the names of models what changes them at test time: MODEL+label."""
+    """Appends the label of a change at test time to the names of models: MODEL+label."""
     return {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
 
 

@@ -1,10 +1,9 @@
 """Trained models on naturally shifted test sets, and on clean images of the same classes.
 
-    natural/imagenet_r    on ImageNet-R, answers among its 200 classes
-    clean/imagenet_r      clean test images of these classes, answers among them
+    natural/imagenet_r    images of ImageNet-R; answers among its 200 classes
+    clean/imagenet_r      clean test images of the same 200 classes; answers among them
 
-The second exists where a set has only some of the model's classes, or counts several as one; elsewhere the row `clean`
-serves.
+The second exists if a set has only some of the model's classes, or counts several as one; else the row `clean` serves.
 """
 
 import os
@@ -61,11 +60,11 @@ def open_evaluations(
 def _conditions(
     images: NaturalImages, groups: np.ndarray, dataset: Dataset, shown: Shown
 ) -> Iterable[tuple[Condition, ShownNatural]]:
-    """(condition, what is shown) on a set, and on clean images of its classes."""
+    """Yields (condition, shown images) for a set, and for clean images of its classes."""
     one_to_one = (groups >= 0).all() and len(set(groups.tolist())) == len(groups)
-    meaning = np.full(images.classes.number, -1)  # of the set's labels
+    meaning = np.full(images.classes.number, -1)  # the class of the model for each label of the set
     meaning[groups[groups >= 0]] = np.arange(len(groups)) if one_to_one else groups[groups >= 0]
-    counted = None if one_to_one else groups  # else all classes are answers, as on the clean images
+    counted = None if one_to_one else groups  # None: all classes are answers, as on the clean images
     of_set = Condition(NATURAL + images.name, "0")
     yield of_set, _shown(images.split, meaning[images.split.labels], counted, shown, images.provenance)
     if counted is not None:
@@ -75,7 +74,7 @@ def _conditions(
 
 
 def _shown(split, labels, groups, shown, source):
-    """The images whose label is not -1; what the other classes of a set are, the model cannot say."""
+    """Shows the images whose label is not -1; the model lacks the other classes of the set."""
     index = np.flatnonzero(labels >= 0)
     whole = len(index) == len(split)
     labelled = (
@@ -91,7 +90,7 @@ def choose(split: Split, index: np.ndarray, labels: np.ndarray) -> Split:
 
 
 class _Chosen:
-    """Some of the images of an array on the host, [M, H, W, 3], by slices."""
+    """Reads chosen images of an array on the host by slices, [M, H, W, 3]."""
 
     def __init__(self, images, index: np.ndarray):
         self._images, self._index = images, index

@@ -75,7 +75,7 @@ class Basis:
         )
 
     def record(self) -> dict[str, Any]:
-        """Describes both, for JSON."""
+        """Describes conditions and reference, for JSON."""
         names = [reference.name for reference in self.choice.references]
         choice = {
             "asked": self.asked,
@@ -89,7 +89,7 @@ class Basis:
 def conditions_of(
     shown: Shown | ShownStored, conditions: Iterable[Condition], folder: str | os.PathLike | None = None
 ) -> Conditions:
-    """Describes what the errors in a folder are measured under once these conditions are evaluated."""
+    """Describes the conditions of the errors in a folder once these conditions are evaluated."""
     kept = pathlib.Path(folder) / answers.FOLDER if folder else None
     content = answers.read(folder).conditions if kept and any(kept.glob("*.npz")) else {"corruptions": {}}
     described = content["corruptions"]
@@ -190,7 +190,7 @@ def print_scores(counts: Sequence[Count]) -> None:
     """Prints accuracy and R of every model, averaged over the severities that it was shown, as a table."""
     for (model, seed), of_model in frames.scores(counts).groupby(["model", "seed"]):
         print(f"\n{model}, seed {seed}")
-        # All severities show the same images, so the mean of their errors is no smaller than each.
+        # All severities show the same images, so their errors do not average out.
         for row in of_model.groupby("corruption", sort=False)[["accuracy", "accuracy_se", "R"]].mean().itertuples():
             numbers = f"accuracy {100 * row.accuracy:6.2f} % +- {100 * row.accuracy_se:.2f}"
             print(f"  {row.Index:34s} {numbers}   R {row.R:.3f}")

@@ -32,7 +32,7 @@ Piece = tuple[jax.Array, jax.Array]
 
 
 class Superclasses(NamedTuple):
-    """Classes that the test images are labelled with, each made of classes of the models.
+    """The classes of the test images' labels, each made of classes of the models.
 
     Attributes:
       reduce: whether a score is the mean or the sum of its members' probabilities.
@@ -76,7 +76,7 @@ class Shown:
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     superclasses: Superclasses | None = None
-    groups: ClassVar[None] = None  # every class counts as itself
+    groups: ClassVar[None] = None  # every class counts separately
 
     @classmethod
     def of(cls, config: ConfigDict, split: Split, mesh: jax.sharding.Mesh, dataset: Dataset | None = None) -> "Shown":
@@ -168,7 +168,7 @@ class ShownStored:
         return self.dataset.number
 
     def __iter__(self) -> Iterator[Piece]:
-        name, severity = self.condition.corruption, self.condition.label  # as the dataset names it, `random` too
+        name, severity = self.condition.corruption, self.condition.label  # the dataset's names, `random` among them
         for images, labels in self.dataset.batches(name, severity, self.batch_size):
             yield jnp.asarray(images), jnp.asarray(labels)
 
@@ -193,7 +193,7 @@ class ShownNatural:
       mesh: devices that classify.
       batch_size: images that are classified at once.
       source: where the pixels come from, for JSON.
-      condition: the one condition of these images.
+      condition: the only condition.
     """
 
     split: Split

@@ -1,4 +1,4 @@
-"""Temperatures of trained models and ensembles, fitted on training images that none of them was trained on.
+"""Temperatures of trained models and ensembles, fitted on training images that no model was trained on.
 
 The settings of the training, config.dataset.train_limit = L, leave images over: the L that models train on are a prefix of
 the class-balanced order of `data.balanced_prefix`, and the next config.eval.temperature ones are held out. WORKDIR/
@@ -57,7 +57,7 @@ def asked_for(
 
 
 def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
-    """Shows the clean training images that follow those that the models of `config` were trained on.
+    """Shows the clean training images after the images that the models of `config` were trained on.
 
     Raises:
       SettingsError: there are too few, or it is not known which images the models saw.
@@ -91,7 +91,7 @@ def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
 
 
 def _fitted(models, shown, workdir, enhance, prepare):
-    """Fits the temperatures that the workdir does not hold, and keeps them there: {(name, seed): T}."""
+    """Fits the temperatures that the workdir lacks, and stores them there: {(name, seed): T}."""
     before = _read(workdir, shown)
     now, fits = digests(models), {}
     for key, digest in now.items():
@@ -117,7 +117,7 @@ def _fitted(models, shown, workdir, enhance, prepare):
 
 
 def _read(workdir, shown) -> dict[str, Any]:
-    """What the workdir holds of the same images: {model|seed: entry}."""
+    """Reads the workdir's entries for the same images: {model|seed: entry}."""
     if not workdir.exists(FILE):
         return {}
     record = workdir.for_all(read, workdir / FILE)

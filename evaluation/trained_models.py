@@ -161,7 +161,7 @@ def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
 
 
 def model_name(config: ConfigDict) -> str:
-    """Names a model by what its config says it was trained with.
+    """Names a model by the training in its config.
 
     `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss); `+bn=SCHEME`
     when its BatchNorm statistics were adapted by tools.adapt.
@@ -215,7 +215,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
         raise ValueError(
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
         )
-    if not done:  # before the workdir is touched: weights that do not fit leave nothing behind
+    if not done:  # before the workdir is made: weights that do not fit leave no files
         model, num_classes = _read_weights(config, checkpoint, weights.class_stride)
     with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
         if done:
@@ -249,7 +249,7 @@ def _check_classes(directory: pathlib.Path, num_classes: int) -> None:
         stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
         raise ValueError(
             f"expected a dataset of {of_model} classes, as many as the model in {directory} has, found {num_classes}"
-            + (stride if final["step"] == 0 else "")  # of an imported one
+            + (stride if final["step"] == 0 else "")  # imported weights have step 0
         )
 
 
@@ -257,7 +257,7 @@ def _check_classes(directory: pathlib.Path, num_classes: int) -> None:
 
 
 def check_start(config: ConfigDict) -> None:
-    """Checks that there is what a run of `config` starts from.
+    """Checks that the model exists from which a run of `config` starts.
 
     Raises:
       FileNotFoundError: config.train.init_from names no file and no workdir with trained models.
@@ -275,7 +275,7 @@ def check_start(config: ConfigDict) -> None:
 
 
 def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh) -> states.TrainState:
-    """Reads what a run of `config` starts from.
+    """Reads the state from which a run of `config` starts.
 
     With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`, however many the model
     has.

@@ -239,7 +239,7 @@ def errors() -> Iterator[None]:
         advice = "; make room, and the same command continues" if full else ""
         hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
         log.error("%s: %s%s%s%s", program(), kind, error, advice, hint)
-        if "runtime.distributed" in sys.modules:  # else the command needs no JAX, and is alone
+        if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
             from runtime import distributed
 
             distributed.abandon(error)
@@ -257,7 +257,7 @@ def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
     for name in modules:
         try:
             importlib.import_module(name)
-        except Exception as error:  # whatever the user's code raises
+        except Exception as error:  # the user's code may raise any error
             raise SettingsError(
                 f"{source}: expected a module that Python finds (beside the commands, installed or on "
                 f"PYTHONPATH) and can import, found {name!r}: {type(error).__name__}: {error}"
@@ -265,7 +265,7 @@ def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
 
 
 def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
-    """Refuses code that a file in a workdir names and this process has not imported.
+    """Refuses modules that a file in a workdir names and this process has not imported.
 
     A workdir may come from others, so it cannot have their code run: the user names the modules to import.
 

@@ -26,7 +26,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from runtime.log import log
 
 HEARTBEAT_SECONDS = 30
-# How long a process waits for another at work. A heartbeat finds a dead process much sooner.
+# How long a process waits for a live process. A heartbeat finds a dead process much sooner.
 _PATIENCE_MS = 24 * 3600 * 1000
 _STATUS = re.compile(r"(ABORTED|CANCELLED|DEADLINE_EXCEEDED|FAILED_PRECONDITION|INTERNAL|UNAVAILABLE|UNKNOWN): ")
 
@@ -36,7 +36,7 @@ _speaking = False
 
 
 class ProcessError(RuntimeError):
-    """Processes of one run disagree, or process 0 failed at its work for all."""
+    """Processes of one run disagree, or process 0 failed in work for all processes."""
 
 
 def initialize(
@@ -292,7 +292,7 @@ def watch_signals() -> Iterator[Watch]:
             signal.signal(number, handler)
         os.close(writing)
         thread.join()
-    if anyone(watched.came):  # in the last block: the run is finished, but nothing else should begin
+    if anyone(watched.came):  # the signal came in the last block: the run is finished, but nothing else should begin
         watched.leave()
 
 

@@ -35,7 +35,7 @@ def data_mesh(batch_size: int | None = None) -> Mesh:
     """Returns a mesh (1, D) of all devices; on a CPU of the most cores of each process that divide `batch_size`."""
     devices = np.asarray(jax.devices())
     if batch_size and devices[0].platform == "cpu":
-        devices = devices.reshape(jax.process_count(), -1)  # each process takes part with as many
+        devices = devices.reshape(jax.process_count(), -1)  # each process contributes equally many
         counts = [d for d in range(1, devices.shape[1] + 1) if batch_size % (d * len(devices)) == 0]
         devices = devices[:, : max(counts, default=None)]
     return Mesh(devices.reshape(1, -1), ("model", "data"))

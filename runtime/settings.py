@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
-MOST = 2**31 - 1  # largest whole number that counts or numbers something: an int32 on the device
+MOST = 2**31 - 1  # largest count or index: an int32 on the device
 
 
 class SettingsError(ValueError):

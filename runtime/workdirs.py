@@ -31,7 +31,7 @@ _RESTORE = "restore it or use another folder"
 FINAL = {"step": int, "digest": str, "num_classes": int}
 """Shape of final.json."""
 FINAL_REMEDY = "remove it and give the command that trained this model again"
-PLACES = (  # settings of places and of files beside the results do not determine a result
+PLACES = (  # settings that name folders and files; they do not determine a result
     "dataset.data_dir",
     "dataset.placement",
     "ranges",
@@ -201,7 +201,7 @@ def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def final_of(folder: pathlib.Path) -> dict[str, Any] | None:
-    """Reads final.json as `read_final` does, in this process alone."""
+    """Reads final.json as `read_final` does, but only in this process."""
     path = folder / "final.json"
     if not path.exists():
         return None
@@ -233,7 +233,7 @@ def model_of(folder: pathlib.Path) -> dict[str, Any] | None:
 
 
 def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] | None) -> str:
-    """Says that state is of another model than expected (`model_of`); "" if not."""
+    """Says that state belongs to another model than expected (`model_of`); "" if not."""
     if found == expected:
         return ""
 
@@ -342,7 +342,7 @@ def _claim(path, config, free):
     else:
         refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
         settings.check_equal(content, config, refusal, free=free)
-    # The digests go first: a run that stops between the two writes leaves a config.json with one of them.
+    # The digests are written first, so that a run that stops between the two writes leaves a config.json with a digest.
     _record_run(path, config.get("seed"), sorted({before, asked}))
     files.write_json(stored, config, sort_keys=True)
 

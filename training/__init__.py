@@ -1,4 +1,4 @@
-"""Training: data in, trained state out. A model is a pure function of its config and seed.
+"""Trains networks. A model is a pure function of its config, its seed and the images.
 
 A training step is in three files: batches.py, augmentation.py, steps.py.
 

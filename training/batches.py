@@ -20,9 +20,9 @@ from training.sections import TrainSettings
 _AREA = (0.08, 1.0)  # area of a random box, as a fraction of the image's
 _ASPECT = (3 / 4, 4 / 3)  # width by height of a random box
 _TRIES = 10
-_CHUNK = 256  # images that are floating point at a time
+_CHUNK = 256  # images in floating point at a time
 _BLOCK_BYTES = 2**31  # images of one block on an accelerator
-_CPU_BLOCK_STEPS, _CPU_BLOCK_BYTES = 64, 2**28  # on a CPU, where making the images should end within seconds
+_CPU_BLOCK_STEPS, _CPU_BLOCK_BYTES = 64, 2**28  # on a CPU, so that making the images takes only seconds
 
 
 class Plan:
@@ -60,7 +60,7 @@ class Plan:
                 f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {train.crop}"
             )
         self.number = shape[0]
-        # In the code reading an epoch shows every image twice, clean and corrupted, in one shuffled list.
+        # With reading `code` an epoch shows every image twice, clean and corrupted, in one shuffled list.
         self.views = 2 * self.number if train.reading == "code" else self.number
         self.steps_per_epoch = self.views // train.batch_size
         if self.steps_per_epoch == 0:

@@ -34,7 +34,7 @@ _USUAL = (  # settings that --help lists; --help=all lists all
     *("eval.severity", "study.corruptions", "study.seeds", "study.parallel"),
 )
 _default = ""  # config file of the script
-_IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model` that are no options of its class
+_IMPORT = ("name", "dtype", "checkpoint", "class_stride")  # settings of `model` that are no network's options
 
 
 def define_flags(default_config: str = "configs/default.py", hosts: bool = False) -> None:

@@ -77,8 +77,8 @@ def train(
 #     a piece of the block, as many steps as take some seconds, and the host waits.
 #  4. Meanwhile the steps before are reported: their loss is checked to be finite, the progress bar moves, a whole
 #     block adds a line to metrics.jsonl.
-#  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread has said it at once,
-#     and ends the process at a second Ctrl-C.)
+#  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread prints the answer to
+#     the signal at once, and ends the process at a second Ctrl-C.)
 #  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new block is reported
 #     first, so that no state with a non-finite loss is saved; then the row's state is copied to the host and saved.
 #  7. A run after its last step leaves its row: final.json is written, its workdir released, `on_finish` called.
@@ -290,7 +290,7 @@ class Rows:
         like = next(block for block in self._blocks if block is not None)
         for row, block in enumerate(self._blocks):
             if block is None:
-                self._blocks[row] = tuple(  # zeros that nobody reads
+                self._blocks[row] = tuple(  # zeros that no step reads
                     jnp.zeros(part.shape, part.dtype, device=meshes.batch_sharding(self._meshes[row], axis=1))
                     for part in like
                 )
@@ -361,7 +361,7 @@ def _copy(array, device):
 
 
 def _host(state):
-    return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), state)  # every device has the same
+    return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), state)  # equal on every device
 
 
 def join_batches(mesh: Mesh, blocks: Sequence[jax.Array]) -> jax.Array:

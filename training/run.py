@@ -230,7 +230,7 @@ class _Report:
         self._last, self._step = now, step
         self._calls += 1
         hours = (self._plan.total_steps - step) * self._plan.batch_size / rate / 3600
-        if self._calls == 2 and hours >= 1:  # the first time contains a compile
+        if self._calls == 2 and hours >= 1:  # the first call's time contains a compile
             smaller = "" if self._network == _SMALL else f"a smaller network (--config.model.name={_SMALL}) or "
             log.warning(
                 "%.3g images/s: about %.1f hours are left for this model. Faster: an accelerator, %sfewer epochs "

@@ -34,8 +34,8 @@ OF_THE_NETWORK = ("mean", "std", "init")
 """Settings of config.model for which the architecture has a default; it holds where they are empty."""
 RELEASED = {"mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0), "init": "xavier"}
 """Their values where config.train.reading is `code`: the overlap papers' code does not normalise."""
-_WHITENED_IMAGES = 1000  # a million patches at 32 pixels, for a 12 x 12 matrix
-_EPSILON = 5e-4  # keeps directions without variance, which hold noise alone, from being blown up
+_WHITENED_IMAGES = 1000  # at 32 pixels a million patches, for a 12 x 12 matrix
+_EPSILON = 5e-4  # so that directions without variance, which contain only noise, are not amplified
 
 
 class Spec(NamedTuple):
@@ -85,7 +85,7 @@ def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.
         corners = jnp.array([0.0, warmup, end], jnp.float32)
         rates = jnp.array([start, train.learning_rate, 0.0], jnp.float32)
         schedule = functools.partial(jnp.interp, xp=corners, fp=rates)
-    return lambda step: schedule(jnp.asarray(step, jnp.float32))  # optax would mix whole and float32 steps
+    return lambda step: schedule(jnp.asarray(step, jnp.float32))  # optax would mix integer and float32 steps
 
 
 def _milestone_steps(train, steps_per_epoch):

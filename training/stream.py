@@ -23,10 +23,10 @@ from runtime.log import log
 from runtime.settings import SettingsError
 from training.batches import Plan
 
-_FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies want the rest
-_THREADS = 16  # they wait for the disk; copying itself is bound by memory
+_FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies need the rest
+_THREADS = 16  # more than cores, because threads wait for the disk; memory bounds the copying
 _PIECE_BYTES = 2**30
-_NO_ROOM = "RESOURCE_EXHAUSTED"  # a TPU's compiler says so of a program that does not fit
+_NO_ROOM = "RESOURCE_EXHAUSTED"  # in the error of a TPU's compiler for a program that does not fit
 
 
 def place_splits(
@@ -47,7 +47,7 @@ def place_splits(
         if name not in placed:
             continue
         size = split.images.nbytes
-        too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # on any of many processes
+        too_large = placement == "auto" and distributed.anyone(not fits(size, free))  # in any process
         if placement == "stream" or too_large:
             gigabytes = f"{size / 1e9:.1f} GB, {free / 1e9:.1f} GB free on the device"
             log.info("The %s images of %s are streamed from the host (%s).", name, dataset.name, gigabytes)
@@ -106,7 +106,7 @@ class Stream:
     """
 
     def __init__(self, split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh):
-        # The import takes half a second, and most runs do without.
+        # The import takes half a second, and most runs do not need it.
         import grain
         from grain.experimental import ThreadPrefetchIterDataset
 
@@ -147,7 +147,7 @@ class _Steps:
     def __init__(self, split, plan, orders):
         self._split, self._plan = split, plan
         self._cached = functools.lru_cache(maxsize=2)(lambda epoch: np.asarray(orders(epoch)))
-        self._lock = threading.Lock()  # threads that wait for an order need not all compute it
+        self._lock = threading.Lock()  # so that only one of the threads that wait for an order computes it
 
     def __len__(self):
         return self._plan.total_steps
@@ -233,11 +233,11 @@ def check_memory(
     too_large = smaller = batch
     while smaller := smaller // 2 // parts * parts:
         of_smaller = _needed(lower, images, labels, smaller)
-        if not distributed.anyone(of_smaller > free):  # all compile the same sizes
+        if not distributed.anyone(of_smaller > free):  # all processes compile the same sizes
             break
         too_large = smaller
     advice = "no batch fits"
-    if smaller:  # the largest that fits, by the needs of a smaller one
+    if smaller:  # estimates the largest that fits from a smaller batch's need
         largest = min(int(smaller * free / of_smaller), too_large - 1) // parts * parts
         advice = f"the largest that fits is about {largest} ({smaller} need {gib(of_smaller)})"
     found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"

@@ -34,7 +34,7 @@ Key = tuple[str, int]
 Model = tuple[nnx.GraphDef, TrainState]
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
-STUDY_FREE = (  # they say which results to make, not how: runs of one workdir may differ in them
+STUDY_FREE = (  # settings that choose results but do not change them: runs of one workdir may differ in them
     *(*FREE, "seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
     *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "eval.temperature"),
     *("eval.ensemble", "eval.images", "calibrate", "msd", "search", "adain", "adapt"),
@@ -62,7 +62,7 @@ def load_data(
 
 def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
     """Loads the dataset of `load_data` and leaves it on the host."""
-    optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 stand for the default
+    optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 mean the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = data.load(**given)
     if mixed and config.train.mix_in.name:

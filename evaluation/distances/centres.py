@@ -44,7 +44,7 @@ _REMEDY = "remove it to measure it again"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Measured:
-    """A network, images and the folder of the results: all that features are measured with.
+    """A network, images and the folder of results: everything that a measurement of features needs.
 
     Attributes:
       asked: settings as config.msd.
@@ -109,7 +109,7 @@ class Measured:
         return _generator(self.asked, stream, name)
 
     def key(self, name: str) -> jax.Array:
-        """Makes the key that the transforms of a name are drawn with."""
+        """Makes the key for drawing the transforms of a name."""
         return named_key(self.asked.seed, name)
 
     def centre(self, condition: Condition) -> np.ndarray:
@@ -143,7 +143,7 @@ class Measured:
         centres: Mapping[Target, np.ndarray],
         saw: Callable[[int], object] = lambda images: None,
     ) -> dict[Target, np.ndarray]:
-        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each, all images first.
+        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each; first over all images.
 
         What was measured of a scheme is saved every minute: stopped, it continues from there, to the same bits as long
         as the chunks are the same.
@@ -170,11 +170,11 @@ class Measured:
         return {target: known[_name(target)] for target in centres}
 
     def scheme_key(self, scheme: Transform) -> jax.Array:
-        """The key that the transforms of a scheme are drawn with."""
+        """Makes the key for drawing the transforms of a scheme."""
         return self.key(f"scheme {scheme.name}")
 
     def params(self, scheme: Transform, numbers: Sequence[int] | np.ndarray) -> dict[str, jax.Array]:
-        """Draws the parameters of the transforms of a scheme with these numbers, the first axis."""
+        """Draws the parameters of a scheme's transforms with these numbers, along the first axis."""
         return features.drawn(scheme, self.scheme_key(scheme), numbers, tuple(self.extractor.images.shape[1:]))
 
     def images_left(self, scheme: Transform, targets: Iterable[Target]) -> int:
@@ -199,7 +199,7 @@ class Measured:
         return known[name]
 
     def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
-        """{name: array} of a file of results; nothing of one that was made from something else, which is said once."""
+        """Reads {name: array} of a file of results; {}, with one warning, if the file was made from other inputs."""
         if not path.exists():
             return {}
         arrays, made_from = artifacts.read(path, _REMEDY)
@@ -234,7 +234,7 @@ def _extractor(
     mesh = meshes.data_mesh()
     if dataset is None:
         dataset = study.load_dataset(trained)
-    split = dataset.train  # where it is: a few images of many
+    split = dataset.train  # stays where it lies, because only a few of many images are used
     if asked.images > len(split):
         raise ValueError(
             f"expected at most {len(split)} images, as many as there are to train on, found {asked.images}"
@@ -255,7 +255,7 @@ def _extractor(
 
 
 def cut(split: Split, rows: np.ndarray, side: int) -> np.ndarray:
-    """Reads images of a split, cut to their centre of `side` pixels where they are kept larger."""
+    """Reads images of a split; larger ones are cut to their centre of `side` pixels."""
     images = split.images[rows]
     margin = (images.shape[1] - side) // 2
     return images[:, margin : margin + side, margin : margin + side]

@@ -138,7 +138,7 @@ def _corruption_halves(corruption: corruptions.Corruption, options: tuple[tuple[
     options = dict(options)
 
     def sample(key, shape, severity):
-        # Levels are traced here, and then real numbers.
+        # Levels are traced here, so they count as real numbers.
         traced = {"interpolate": True} if severity is not None and "interpolate" in corruption.options else {}
         return corruption.sample(key, shape, severity, **(options | traced))
 
@@ -154,7 +154,7 @@ def _scheme_sample(sampler: Callable[..., Any], options: tuple[tuple[str, Any], 
 
 
 FEATURE = "penultimate"
-_CPU_VALUES = 2**22  # values of the transformed images of one call, 16 MiB
+_CPU_VALUES = 2**22  # values of the transformed images in one call, 16 MiB
 _VALUES = 2**26
 
 
@@ -222,7 +222,7 @@ class Extractor:
             for start in range(0, number, self.chunk):
                 params = drawn(transform, key, first + start + jnp.arange(self.chunk), shape)
                 waiting.append((start, self(transform.apply, params)))
-                # The device works on the last chunk while the caller has the one before.
+                # The device computes a chunk while the caller has the chunk before.
                 while len(waiting) > 1 or (waiting and start + self.chunk >= number):
                     begin, features = waiting.popleft()
                     features = np.asarray(features)[: number - begin]
@@ -232,7 +232,7 @@ class Extractor:
 
 
 def fitting(values: int) -> int:
-    """Computes how many arrays of `values` values the device works on at once."""
+    """Computes how many arrays of `values` values the device processes at once."""
     return max(1, (_CPU_VALUES if jax.default_backend() == "cpu" else _VALUES) // values)
 
 
@@ -248,7 +248,7 @@ def _drawn(sample, key, index, shape, argument):
 
 @functools.partial(jax.jit, static_argnames=("apply", "mesh"))
 def _transformed(apply, mesh, params, images):
-    """Every image under every transform, float32 [K, N, H, W, 3]; apart from the network."""
+    """Applies every transform to every image, float32 [K, N, H, W, 3]; in a separate program from the network."""
 
     def local(params, images):
         images = to_float(images)

@@ -1,4 +1,4 @@
-"""Means over images that each have a draw of their own; pools of transforms; pairs measured again; a forecast of the time."""
+"""Means over images with one draw each; pools of transforms; repeated measurements of pairs; a forecast of the time."""
 
 import dataclasses
 import functools
@@ -58,7 +58,7 @@ def mean_feature(model: Model, shown: Shown) -> np.ndarray:
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))
 def _features(graphdef, params, statistics, images):
-    """Features [M, B, D] of M batches of images uint8 [M, B, H, W, 3]."""
+    """Computes features [M, B, D] of M batches of images uint8 [M, B, H, W, 3]."""
     model = nnx.merge(graphdef, params, statistics, copy=True)
     return jax.lax.map(lambda batch: model(batch, train=False)[1][features.FEATURE], images)
 
@@ -122,7 +122,7 @@ def pair_distances(
     prefixes = np.stack([(np.arange(most) < size) / np.float32(size) for size in images]).astype(np.float32)
     name = f"pair {number}"
     rng = measured.generator(IMAGES, name)
-    index = np.full(measured.extractor.mesh.shape["data"], number)  # one of them on each device
+    index = np.full(measured.extractor.mesh.shape["data"], number)  # a copy for each device
     params = measured.params(transform, index)
     distances = []
     for k in range(resamplings):

@@ -57,7 +57,7 @@ class Eta(Tent):
         return reliable & ((jnp.abs(cosine) < self.similarity) | ~state["known"])
 
     def penalty(self, theta: Tree, state: Any) -> jax.Array | float:
-        """Nothing; EATA adds its own."""
+        """Returns 0; EATA adds a penalty."""
         return 0.0
 
 

@@ -22,7 +22,7 @@ from evaluation.streams.roid import Roid
 from evaluation.streams.rotta import Rotta
 from evaluation.streams.tent import BatchStatistics, Descent, Method, MixedStatistics, MovingStatistics, Tent
 
-_LARGE = 64  # pixels from which on the settings are those for ImageNet-C
+_LARGE = 64  # images of at least this side in pixels take the settings for ImageNet-C
 
 
 def names() -> tuple[str, ...]:
@@ -71,8 +71,10 @@ def _known(batch: int, side: int, classes: int) -> dict[str, Callable[[], Method
 
 
 def _rate_factor(batch: int, large: bool) -> float:
-    """The published rates are for batches of 64 (ImageNet-C) and 200; a single image of ImageNet-C takes 2 / 64 of them,
-    of which SAR takes the double. Of CIFAR nothing is published for a single image: 1 / 200.
+    """Computes the factor on the published rates, which are for batches of 64 (ImageNet-C) and 200 (CIFAR).
+
+    A single image of ImageNet-C takes 2 / 64 of them, and SAR twice as much. For CIFAR no rate for single images is
+    published: 1 / 200.
     """
     if batch > 1:
         return 1.0

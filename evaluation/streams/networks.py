@@ -19,7 +19,7 @@ _LEFT_OUT = re.compile(r"^(stages/3|blocks/(9|10|11)|norm)(/|$)")
 
 
 class Statistics(NamedTuple):
-    """What BatchNorm normalises by: keep x stored + (1 - keep) x batch, mean and variance alike.
+    """The statistics of BatchNorm: keep x stored + (1 - keep) x batch, for mean and variance alike.
 
     Attributes:
       keep: share of the stored statistics.
@@ -38,7 +38,7 @@ BATCH = Statistics()
 
 
 class _Mixing(BatchNorm):
-    """BatchNorm by `Statistics`, which it leaves as its stored ones. Gradients flow through the batch's."""
+    """BatchNorm by `Statistics`, which become its stored statistics. Gradients flow through the batch's part."""
 
     by = BATCH
     counted = None
@@ -86,7 +86,7 @@ def _normalised(x, mean, var, layer):
 
 
 class Weights(NamedTuple):
-    """Arrays of a network that adaptation leaves as they are."""
+    """Arrays of a network that adaptation does not change."""
 
     params: Any
     statistics: Any
@@ -117,7 +117,7 @@ def moments_of(graphdef: nnx.GraphDef, weights: Weights) -> Tree:
 
 
 def without_last(theta: Tree) -> Tree:
-    """Leaves out what SAR leaves as it is: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm of a ViT.
+    """Leaves out the layers that SAR keeps: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm of a ViT.
 
     Another network's last BatchNorm that is called `norm` is left out too.
     """

@@ -1,4 +1,4 @@
-"""Streams: which test image comes when, under which corruption. Pure NumPy; pixels are drawn later.
+"""Streams: the order of test images and their corruptions. Pure NumPy; pixels are drawn later.
 
 continual         the corruptions one after the other at one severity, each over all images
 gradual           every corruption through severities 1 2 3 4 5 4 3 2 1, the first one only from 5 down
@@ -19,7 +19,7 @@ import corruptions
 
 STANDARD = corruptions.names("imagenet_c")
 """The usual order of ImageNet-C's corruptions; `ORDERS` counts in it."""
-ORDERS = (  # of the authors of CoTTA, for gradual and for ImageNet-C
+ORDERS = (  # by the authors of CoTTA, for gradual and for ImageNet-C
     (10, 13, 0, 5, 6, 4, 2, 14, 3, 12, 1, 8, 7, 9, 11),
     (14, 1, 6, 8, 11, 9, 3, 12, 0, 10, 4, 2, 13, 7, 5),
     (11, 3, 0, 1, 7, 8, 4, 6, 12, 14, 13, 10, 2, 5, 9),
@@ -190,7 +190,7 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
             shares = rng.dirichlet(np.full(chunks, delta))
             room = np.array([sum(map(len, parts)) < number / chunks for parts in held])
             shares = shares * room
-            # All shares may vanish in floating point, or lie in full chunks: then those with room share alike.
+            # All shares may vanish in floating point, or belong to full chunks: then chunks with room get equal shares.
             shares = shares / shares.sum() if shares.sum() > 0 else room / room.sum()
             ends = (np.cumsum(shares) * len(rows)).astype(int)[:-1]
             for parts, rows_of in zip(held, np.split(rows, ends), strict=True):
@@ -204,6 +204,6 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
 
 
 def neighbours(labels: np.ndarray) -> float:
-    """Measures the correlation of a stream: the share of images whose class is that of the image before."""
+    """Measures the correlation of a stream: the share of images with the same class as the image before."""
     labels = np.asarray(labels)
     return float(np.mean(labels[1:] == labels[:-1])) if len(labels) > 1 else 0.0

@@ -21,18 +21,18 @@ from evaluation.streams.tent import Method, Start
 from runtime import artifacts
 
 REMEDY = "remove it to show this stream again"
-_BYTES = 2**27  # of images in one program's argument
-_TIMED = 20  # batches behind a measured cost
+_BYTES = 2**27  # bytes of images in one program's argument
+_TIMED = 20  # batches that a measured cost averages
 _SAME = 1.05  # a cost below this counts as 1
 
 
 class Plan(NamedTuple):
-    """What happens at each batch of a stream.
+    """The actions of a method at each batch of a stream.
 
     Attributes:
       batch: images in a batch; the last one may have fewer.
-      resets: bool [batches], the method starts anew before this batch.
-      adapts: bool [batches], it adapts to it; else it only predicts.
+      resets: bool [batches], the method returns to its start before this batch.
+      adapts: bool [batches], the method adapts to this batch; else it only predicts.
     """
 
     batch: int
@@ -73,10 +73,10 @@ def plan(length: int, shifts: np.ndarray, batch: int, reset: str = "never", ever
 
 
 def skipping(cost: float, eta: float) -> int:
-    """Computes how often a method adapts where the stream does not wait: to every max(1, ceil(eta C))-th batch.
+    """Computes how often a method adapts if the stream does not wait: to every max(1, ceil(eta C))-th batch.
 
     Args:
-      cost: C, time of the method on a batch over that of the plain network; below 1.05 it counts as 1.
+      cost: C, the method's time on a batch divided by the plain network's; below 1.05 it counts as 1.
       eta: speed of the stream in [0, 1]: 1 reveals a batch in each plain forward pass, 0 waits for the method.
 
     Raises:
@@ -126,7 +126,7 @@ def predictions(
             parts.append((piece[whole * of.batch :], 1, rest, 1))
         for part, count, size, room in parts:
             part = part.reshape(count, size, *part.shape[1:])
-            # A piece that is not full takes the same program: its last steps are not taken.
+            # A piece that is not full takes the same program, which skips the missing steps.
             part = jnp.pad(part, [(0, room - count)] + [(0, 0)] * 4)
             span = slice(done, done + count)
             does = np.pad(np.where(of.adapts[span], 2, 1), (0, room - count))
@@ -171,7 +171,7 @@ def _scan(graphdef, method, only, weights, first, state, images, does, resets, r
 
 
 def cost(graphdef: nnx.GraphDef, weights: Weights, method: Method, images: jax.Array, start: Start) -> float:
-    """Measures C on this device: median time of the method's step over that of the plain network, 20 batches each."""
+    """Measures C on this device: median time of the method's step divided by the plain network's, 20 batches each."""
     plain = _seconds(graphdef, weights, Method(), images, start)
     return _seconds(graphdef, weights, method, images, start) / plain
 
@@ -191,7 +191,7 @@ def _step(graphdef, method, weights, state, images, key):
 
 
 def kept(path: pathlib.Path, made_from: dict[str, Any], show: Callable[[], np.ndarray]) -> np.ndarray:
-    """Reads the answers of a stream from a file that was made from the same, or shows it and writes them.
+    """Reads the answers of a stream from a file with the same origin, or shows the stream and writes them.
 
     Raises:
       DamagedFileError: the file cannot be read.

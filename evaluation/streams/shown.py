@@ -51,7 +51,7 @@ def _window(split, stream, start, stop, seed, mesh, options):
         places = np.flatnonzero(segment == number)
         for begin in range(0, len(places), _PIECE):
             some = places[begin : begin + _PIECE]
-            some = np.pad(some, (0, _PIECE - len(some)), mode="edge")  # the last image again, to the same place
+            some = np.pad(some, (0, _PIECE - len(some)), mode="edge")  # the last image again, in the same place
             rows = image[some]
             pixels = jnp.asarray(split.images[rows])
             index = np.asarray(split.index)[rows]

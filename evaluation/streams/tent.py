@@ -1,4 +1,4 @@
-"""Methods that change statistics, and TENT; what all methods have in common.
+"""Methods that change statistics, and TENT; the common part of all methods.
 
 A `Method` makes a state, and maps (state, batch) to (state, logits). `prediction` says whether the logits were computed
 before or after the step. Losses take nats; p is the softmax of the logits, H its entropy.
@@ -19,7 +19,7 @@ BEFORE, AFTER, NONE = "before the update", "after the update", "no update"
 
 
 class Start(NamedTuple):
-    """What a method may need before the first batch.
+    """The input of a method before the first batch.
 
     Attributes:
       classes: C, number of logits.
@@ -36,7 +36,7 @@ class Start(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """The network as it was trained; base of the others.
+    """The trained network, unchanged; base class of the other methods.
 
     Attributes:
       name: of the method.
@@ -181,7 +181,7 @@ class Tent(Method):
         return {"theta": theta, "optimizer": self.optimizer.init(theta)}
 
     def trained(self, graphdef: nnx.GraphDef, weights: Weights) -> Tree:
-        """Reads what the method trains."""
+        """Reads the arrays that the method trains."""
         return networks.theta_of(graphdef, weights)
 
     def step(self, graphdef, weights, state, images, key):

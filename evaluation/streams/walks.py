@@ -54,7 +54,7 @@ def path(accuracy: np.ndarray, target: float) -> list[tuple[int, int]]:
     if accuracy.ndim != 2 or len(set(accuracy.shape)) != 1 or len(accuracy) < 2 or not np.isfinite(accuracy).all():
         raise ValueError(f"expected finite accuracies [n, n] with n of at least 2, found {accuracy.shape}")
     size = len(accuracy)
-    best = {(0, j): (accuracy[0, j], 1, None) for j in range(size)}  # sum and number of nodes to the end, next node
+    best = {(0, j): (accuracy[0, j], 1, None) for j in range(size)}  # (sum to the end, nodes to the end, next node)
     for i in range(1, size):
         for j in reversed(range(size)):
             found = []
