@@ -1,4 +1,4 @@
-"""From answers of models to tables, scores, benchmarks and figures. Trains nothing.
+"""Computes tables, scores, benchmarks and figures from answers of models. Trains nothing.
 
 - `answers`: which test images each model answers correctly and how surely, one file per condition
 - `frames`: counts of correct answers, accuracy, robustness; tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text

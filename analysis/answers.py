@@ -8,7 +8,7 @@ A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit pe
 (`corruptions.scoring.confidence.STORED` [N]), and by `model|seed|scaled` the same after temperature scaling. Its record is
 a `Record`.
 
-A model `NAME+ensemble=0.1.2` is the mean of the probabilities of the models NAME of these seeds; its own seed is 0.
+A model `NAME+ensemble=0.1.2` averages the probabilities of the models NAME with seeds 0, 1 and 2; its own seed is 0.
 
 Counts, scores, errors, overlaps and selections follow from answers. Needs no JAX.
 """
@@ -258,7 +258,7 @@ class Answers:
 
     @property
     def stored(self) -> bool:
-        """Is true where the images are a corrupted dataset on disk."""
+        """Tells whether the images are a corrupted dataset on disk."""
         return any(self.record(cell).about.get("stored", False) for cell in self._cells)
 
     @property

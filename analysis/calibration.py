@@ -18,7 +18,7 @@ TOLERANCE = 0.005
 _GRID = 9
 _BISECTIONS = 20
 _NUMBER, _PAIR = Either(float, NULL), (float, float)
-CALIBRATED = {  # a corruption of ranges.json that tools.calibrate measured
+CALIBRATED = {  # shape of a corruption's entry in ranges.json
     "range": _PAIR,
     "unit": str,
     "robustness": _PAIR,
@@ -109,7 +109,7 @@ def ranges_frame(content: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _notes(entry, targets):
-    """Warnings about the ends of a range at which R misses its target."""
+    """Lists warnings about the ends of a range at which R misses its target."""
     notes = []
     ends = zip(("mild", "severe"), entry["robustness"], entry["robustness_se"], targets, entry["capped"])
     for end, r, se, target, capped in ends:

@@ -164,7 +164,7 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "†": r"$^\dagger$",
     "\N{MINUS SIGN}": "$-$",
 }
-_MOST, _WITHOUT_ERROR = 4, 3  # decimals: at most, and where no error is known
+_MOST, _WITHOUT_ERROR = 4, 3  # decimals: the most, and the number if no error is known
 _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
 

@@ -37,8 +37,8 @@ _SCENE = pathlib.Path(__file__).with_name("scene.png")
 
 
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_CANDIDATES = 100  # test images that the most varied one is chosen from
-_CELL, _BYTES = 96, 400_000  # side of a picture on the page; size of all of them, about
+_CANDIDATES = 100  # the most varied of this many test images is chosen
+_CELL, _BYTES = 96, 400_000  # side of a picture on the page; approximate size of all pictures
 
 
 def corrupted(name: str, image: np.ndarray, severities: Iterable[float], seed: int = 0) -> np.ndarray:
@@ -175,7 +175,7 @@ def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "
     for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False, disable=None):
         try:
             rows[name] = corrupted_in_range(name, picture, options.get(name, {}))
-        except ValueError:  # a corruption that is not known here, or whose photographs or weights are missing
+        except ValueError:  # an unknown corruption, or one whose photographs or weights are missing
             continue
     if not rows:
         raise ValueError(f"none of the corruptions {', '.join(names)} can be drawn here")

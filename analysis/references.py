@@ -1,4 +1,4 @@
-"""Benchmarks that papers use, and AlexNet's published errors, which corruption error (CE) is normalised by."""
+"""Benchmarks that papers use, and AlexNet's published errors, which normalise corruption error (CE)."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Results of a scheme study: what training with each augmentation scheme brings. Errors are in percent.
+"""Results of a scheme study: errors after training with each augmentation scheme, in percent.
 
     schemes.csv              scheme,seeds, then for each column NAME,NAME_se,NAME_std: a row for each scheme
     scheme_corruptions.csv   scheme,corruption,severities,seeds,error,error_std: mean over severities, then over seeds
@@ -24,7 +24,7 @@ from analysis.frames import CLEAN, RANDOM, Count, with_error
 from runtime import files
 
 MEAN = "mean_error"
-_FIRST, _LAST = 20, 5  # rows that are printed of a long table
+_FIRST, _LAST = 20, 5  # rows printed of a long table
 _DRAWN = 60  # most schemes that a figure names
 _STORED = re.compile(rf"stored=({'|'.join(KINDS)})_(\d+)@[0-9a-f]+")  # as tools.msd names its files
 
@@ -54,7 +54,7 @@ def write_results(
     frames.write(folder / "schemes.csv", wide(found), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
     for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd", "within_schemes"):
-        for ending in ("csv", "png", "pdf"):  # of earlier runs
+        for ending in ("csv", "png", "pdf"):  # left by earlier runs
             files.remove(folder / f"{stem}.{ending}")
     if 1 < found.scheme.nunique() <= _DRAWN:
         figures.save(scheme_panels(found, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
@@ -67,7 +67,7 @@ def write_results(
 
 
 def _correlated(folder, counts, schemes, measured, origin):
-    """Correlates error with the distances that were measured; says why not where too few schemes have both."""
+    """Correlates error with the measured distances; prints the reason if too few schemes have both."""
     if not (measured / "schemes").is_dir():
         return f"(no distances yet: tools.msd with this workdir writes {measured}, and this command again correlates)"
     found = results.read_distances(measured)
@@ -120,7 +120,7 @@ def by_corruption(counts: Iterable[Count], schemes: Collection[str]) -> pd.DataF
 
 
 def text(found: pd.DataFrame) -> str:
-    """Tabulates the schemes; of many, the ones of least and of largest error in the first benchmark."""
+    """Tabulates the schemes; of many, those with the smallest and largest errors in the first benchmark."""
     table, note = wide(found), ""
     names, number = list(found.column.unique()), len(table)
     if number > _FIRST + _LAST:

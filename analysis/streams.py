@@ -30,7 +30,7 @@ def by_segment(wrong: np.ndarray, segment: np.ndarray, number: int) -> np.ndarra
 
 
 def fewest_classes(predictions: np.ndarray, batch: int) -> int:
-    """Counts the different classes in the batch that has fewest: 1 is collapse. A rest that fills no batch is left out."""
+    """Counts the classes in the batch with the fewest: 1 is collapse. An incomplete last batch is left out."""
     whole = predictions[: len(predictions) // batch * batch].reshape(-1, batch)
     if not len(whole):
         return len(np.unique(predictions))

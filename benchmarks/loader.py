@@ -61,7 +61,7 @@ def stored(folder, number, shards=8):
 
 
 def streaming(split: Split, epochs: int = 4) -> tuple[int, timing.Spent]:
-    """Measures a `Stream` whose blocks nobody works on: (images, seconds)."""
+    """Measures a `Stream` whose blocks no program uses: (images, seconds)."""
     mesh, recipe = meshes.data_mesh(BATCH), default.get_config().train
     recipe.batch_size, recipe.epochs = BATCH, epochs + 1
     plan = Plan(recipe, split.images.shape)

@@ -109,7 +109,7 @@ def keep_programs(keep: bool) -> None:
     """Switches JAX's cache of programs on disk: a program that is read from it takes no time to compile."""
     if jax.config.jax_enable_compilation_cache != keep:
         jax.config.update("jax_enable_compilation_cache", keep)
-        compilation_cache.reset_cache()  # JAX asks for the setting once
+        compilation_cache.reset_cache()  # JAX reads the setting once
 
 
 def process_memory(work: Callable[[], Any]) -> int | None:
@@ -118,7 +118,7 @@ def process_memory(work: Callable[[], Any]) -> int | None:
         jax.block_until_ready(work())
         return None
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # memory that earlier programs left free would hide the need of this one
+    ctypes.CDLL(None).malloc_trim(0)  # memory that earlier programs freed would hide this program's need
     (_PROCESS / "clear_refs").write_text("5")  # forgets the peak so far
     before = _kibibytes("VmRSS")
     jax.block_until_ready(work())

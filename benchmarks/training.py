@@ -80,7 +80,7 @@ def cells(text, peer, dtype, given):
 def main(argv):
     given = command.given(argv)
     for text in given.networks:
-        parsed(text)  # one that is none is refused before the first row
+        parsed(text)  # a wrong name is refused before the first row
     if given.threads:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
     meshes.use_all_cores()

@@ -105,7 +105,7 @@ def stylized(folder):
 
 
 def shrink(config):
-    """Small networks on the embedded dataset, for variants that only show that a command runs."""
+    """Makes small networks on the embedded dataset, for variants that only show that a command runs."""
     config.dataset.name = "shapes"
     config.dataset.train_limit, config.dataset.test_limit = 600, 200
     config.model.name = "small_resnet"

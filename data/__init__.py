@@ -1,4 +1,4 @@
-"""Where images come from: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
+"""Sources of images: `data.load(name, ...)` gives a `Dataset` with `train` and `test`.
 
 dataset.py       `Dataset` of two `Split`s, the result of every source; images in several arrays, two datasets as one
 shapes.py        `shapes`: drawn from a seed, needs no download

@@ -19,7 +19,7 @@ import numpy as np
 
 from runtime.files import DamagedFileError
 
-_BYTES = 2**19  # at most in a block, unless one image is larger
+_BYTES = 2**19  # largest block, unless one image is larger
 _PAGE = 4096
 _DIGITS = 8  # hexadecimal digits of a checksum
 

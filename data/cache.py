@@ -31,7 +31,7 @@ from runtime import artifacts, files
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 _FORMAT = 3  # raise it when the layout of an entry or the decoded pixels change
-_KEYS = 1  # format of the keys: an entry of another _FORMAT has the same key, and is replaced
+_KEYS = 1  # version of the keys: an entry of another _FORMAT has the same key, and is replaced
 _ARRAYS = ("images", "labels", "index")
 _META = "meta.json"
 _SHAPE = {
@@ -218,7 +218,7 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Removes the parts of killed runs: a day old and held by no process (clocks may jump)."""
+    """Removes the unfinished files of killed runs: a day old and held by no process (clocks may jump)."""
     for path in _parts(folder):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
             with _hold(path) as held:

@@ -111,7 +111,7 @@ def places_of(names: list[str], source: str | os.PathLike) -> list[tuple[int, st
 
 
 def check(names: list[str], known: Known) -> None:
-    """Refuses (ValueError) names that are not those of a published list, in its order."""
+    """Refuses (ValueError) names that differ from a published list, or have another order."""
     numbers = [int(match[1]) for name in names if (match := _NUMBER.search(name))]
     if any(number >= 2**16 for number in numbers):
         raise ValueError(f"expected numbers of validation images below 65536, found {max(numbers)}")

@@ -50,8 +50,8 @@ CLASS_NAMES = tuple("-".join(part for part in parts if part != "plain") for part
 MIN_SIZE = 16
 VERSION = 1  # raise it with every change of the pixels
 
-# Pictures are always drawn so many at a time (the rest of the last batch is thrown away): the
-# compiled program is the same for any number of images, and so is the rounding of every pixel.
+# Number of pictures drawn at a time, whatever their total (surplus pictures of the last batch are
+# dropped), so that one compiled program rounds every pixel alike.
 _BATCH = 250
 _SPLITS = ("train", "test")
 

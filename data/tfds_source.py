@@ -102,7 +102,7 @@ def check_format(folder: Path, remedy: str) -> None:
 
 def records(folder: Path, split: str) -> Any:
     """Opens the records of a split for random access, images still encoded."""
-    import tensorflow_datasets as tfds  # takes a second, which cached datasets save
+    import tensorflow_datasets as tfds  # this import takes a second, which cached datasets save
 
     builder = tfds.builder_from_directory(folder)
     return builder.as_data_source(split, decoders={"image": tfds.decode.SkipDecoding()})

@@ -1,4 +1,4 @@
-"""What MkDocs is told beyond mkdocs.yml: pages that lie outside of docs/, links that follow them,
+"""The hooks of MkDocs beside mkdocs.yml: pages that lie outside of docs/, links that follow them,
 the list of corruptions, the addresses of the project.
 
 A page links to files of the checkout, as GitHub reads it. Links to other pages of the site are made
@@ -50,14 +50,14 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Takes away the dash before a returned value without a name, which mkdocstrings puts there all
-    the same.
+    """Removes the dash before a returned value without a name, which mkdocstrings writes in any
+    case.
     """
     return re.sub(r'(<li class="doc-section-item field-body">)\s*\N{EN DASH}\s*', r"\1", html)
 
 
 def rewrite_links(markdown, page):
-    """The Markdown of a page of the site with links as they are between pages of the site.
+    """Rewrites the Markdown of a page, so that its links lead to pages of the site.
 
     Args:
       markdown: text whose links are relative to the file's own place in the checkout.

@@ -69,7 +69,7 @@ class LearnedConv(nnx.Module):
 
     @property
     def inputs(self):
-        """Number of inputs that each group still reads."""
+        """Counts the inputs that each group still reads."""
         return (self.mask[...] > 0).sum(0)[0]
 
     def lasso(self):
@@ -78,7 +78,7 @@ class LearnedConv(nnx.Module):
         return jnp.where(self.inputs > self.dropped_at_once, (norms * self.mask[...]).sum(), 0)
 
     def _per_output(self):
-        """The mask as a kernel, [1, 1, C_in, C_out]."""
+        """Writes the mask as a kernel, [1, 1, C_in, C_out]."""
         return jnp.tile(self.mask[...], (1, self.conv.kernel.shape[-1] // self.mask.shape[1]))[None, None]
 
     def _by_group(self, kernel):

@@ -34,7 +34,7 @@ from jax import lax
 from models.conv_cpu import conv2d, grouped_conv2d
 from models.norms import BatchNorm, channels_last
 
-INITS = ("he", "xavier", "goyal")  # rules of a model; each family says which rules of its layers they stand for
+INITS = ("he", "xavier", "goyal")  # rules of a model; each family maps them to rules of its layers
 MEAN_STD = {  # mean and standard deviation of the training images, on the scale of [0, 1]
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "cifar": ((125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)),
@@ -217,7 +217,7 @@ def max_pool(x, size, stride, padding=0, *, ceil=False):
 
 
 def _overhang(full, size, stride, padding):
-    """Pixels by which the last window of `ceil` reaches over the padded edge."""
+    """Counts the pixels by which the last window of `ceil` reaches beyond the padded edge."""
     last = -(-(full + 2 * padding - size) // stride) * stride  # where it starts, in padded pixels
     if last >= full + padding:
         last -= stride
@@ -254,7 +254,7 @@ def _windows(full, size):
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What all layers of a network share; the methods make layers with it.
+    """The options that all layers of a network share; the methods make layers with them.
 
     Attributes:
       rng: np.random.Generator of the initial values.

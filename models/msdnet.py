@@ -40,7 +40,7 @@ class Unit(nnx.Module):
 
 
 class Grown(nnx.Module):
-    """What a layer makes of scale `s`: x with new maps, half of them from the next finer scale if there is one."""
+    """The part of a layer at scale `s`: adds new maps to x, half of them from the next finer scale, if any."""
 
     def __init__(self, n, s, has_finer, *, make):
         new = GROWTH * WIDTHS[s] // (2 if has_finer else 1)

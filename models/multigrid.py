@@ -12,7 +12,7 @@ from flax import nnx
 from models.layers import max_pool, mean_pool
 
 STEM = (64, 32, 16)
-STAGES = (  # (blocks, channels of each grid); grids are merged where there is one less
+STAGES = (  # (blocks, channels of each grid); a stage with one grid less merges two grids
     (3, (64, 32, 16)),
     (4, (128, 64, 32)),
     (6, (256, 128)),

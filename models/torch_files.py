@@ -11,8 +11,8 @@ import numpy as np
 
 _PICKLES = (".pth", ".pt", ".pth.tar")
 _ENTRIES = ("state_dict", "model_state_dict", "model")  # keys of the weights in files of training scripts
-_PREFIXES = ("module.", "model.")  # before names of a model that was wrapped in another
-_SAFE_SINCE = (2, 6)  # before it weights_only could be circumvented (CVE-2025-32434)
+_PREFIXES = ("module.", "model.")  # prefixes of the names in a model that was wrapped in another
+_SAFE_SINCE = (2, 6)  # earlier versions allowed to circumvent weights_only (CVE-2025-32434)
 _CONVERT = """python -c "import torch, safetensors.torch as s; w = torch.load('{path}', weights_only=True); \
 w = next((w[k] for k in {entries} if k in w), w); s.save_file(w, '{new}')\""""
 
@@ -61,7 +61,7 @@ def _read_pickle(path):
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - the loader raises many kinds for damaged and for unsafe files
-        # PyTorch's own text advises to load the file without the check, which would run what is in it.
+        # PyTorch's own text advises to load the file without the check, which would run the code in it.
         raise ValueError(
             f"{path} is refused by torch.load(weights_only=True) ({type(error).__name__}): expected only tensors and plain "
             "containers, found other objects or a damaged file; get the weights as a plain state_dict or .safetensors"

@@ -86,7 +86,7 @@ def _squeezenet(pools):
 
 
 def _numbered_resnext(before, head):
-    """The authors' networks, translated from Lua: all modules by number."""
+    """Names the modules of the authors' networks, which were translated from Lua: all by number."""
     inside = {"conv1": "0.0", "norm1": "0.1", "conv2": "0.3", "norm2": "0.4", "conv3": "1", "norm3": "2"}
     return (
         (r"^stem$", before + "0"),
@@ -148,7 +148,7 @@ _TORCHVISION_VIT = (
     (r"^stem$", "conv_proj"),
     (r"^blocks\.(\d+)", r"encoder.layers.encoder_layer_\1"),
     (r"\.norm(\d)$", r".ln_\1"),
-    (r"\.qkv$", ".self_attention.in_proj_"),  # its arrays have names without a dot
+    (r"\.qkv$", ".self_attention.in_proj_"),  # its arrays' names have no dot
     (r"\.proj$", ".self_attention.out_proj"),
     (r"\.fc(\d)$", lambda m: f".mlp.{3 * int(m[1]) - 3}"),
     (r"^norm$", "encoder.ln"),
@@ -184,7 +184,7 @@ LAYOUTS = {
     **dict.fromkeys(vit.FAMILY, (_TIMM_VIT, _TORCHVISION_VIT)),
 }
 """{model: its layouts, torchvision's first where it has the model}; of vision transformers timm's come first."""
-_TOKENS = ("cls_token", "pos_embed")  # arrays of a module itself
+_TOKENS = ("cls_token", "pos_embed")  # arrays that belong to the network itself
 
 
 def torch_name(layout, path):

@@ -17,7 +17,7 @@ from flax import nnx
 from models.norms import LayerNorm
 
 _HALF = (0.5, 0.5, 0.5)
-_DEVIATION = 0.02  # of the initial weights
+_DEVIATION = 0.02  # standard deviation of the initial weights
 
 
 class Block(nnx.Module):

@@ -172,7 +172,7 @@ class Robustness:
 
     def calibrated(self, targets: tuple[float, float]) -> dict[str, Any]:
         """Finds the range over which R falls from one target to the other, for ranges.json."""
-        noise = 2 * self.error(1.0)  # two standard errors of a difference hardly differ from this
+        noise = 2 * self.error(1.0)  # about two standard errors of a difference
         calibration = calibrate(self, self.domain, integer=self.integer, targets=targets, noise=noise)
         mean = self.over(calibration.range)
         return {
@@ -191,7 +191,7 @@ class Robustness:
         """(severity, options) that give every image the value v."""
         if self._leveled:
             return v, {"interpolate": True}
-        if self._name == "noc/translation":  # its severity is a quantile of a sum, not a place in the range
+        if self._name == "noc/translation":  # its severity is the quantile of a sum, not a position in the range
             return 0.5, {"range": (v, v)}
         # A fraction of the widest range: one compiled program serves the whole search.
         steps, position = abs(self.domain[1] - self.domain[0]), abs(v - self.domain[0])

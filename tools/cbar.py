@@ -67,7 +67,7 @@ def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     conditions = list_conditions(scans.BENCHMARKS.values(), "levels")[1:]  # without clean images
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:
         counts = _train_and_count(config, pairs, conditions, path)
-        # Loaded again: images that were mixed into the training images give no features.
+        # Loaded again, because images that were mixed into the training images must give no features.
         dataset = study.load_dataset(config)
         paths, code, errors_on_references = [], summary(provenance()), []
         for number, (errors, features) in enumerate(bar("run", pairs)):

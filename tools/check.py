@@ -30,7 +30,7 @@ from training import loop, ranges
 
 @dataclasses.dataclass
 class Findings:
-    """A line for each wrong file (the fault, and the command that mends it); how many are as their digests say."""
+    """A line for each wrong file (the fault, and the command that repairs it), and the number of verified files."""
 
     problems: list[str] = dataclasses.field(default_factory=list)
     verified: int = 0
@@ -60,7 +60,7 @@ def verify_workdir(workdir: pathlib.Path) -> Findings:
             _verify(findings, workdir)
     except BlockingIOError:
         findings.problems.append(f"{workdir} is in use by another run; check it when that has ended")
-    except OSError:  # the folder cannot be written, so no run writes it
+    except OSError:  # the folder is read-only, so no run writes it
         _verify(findings, workdir)
     return findings
 
@@ -150,13 +150,13 @@ def _found(problems, recorded):
         lines = problems(path)
         try:
             return Findings(lines, max(0, recorded(path) - len(lines)))
-        except (ValueError, RuntimeError):  # the record of its files is damaged, as a line says
+        except (ValueError, RuntimeError):  # the record of its files is damaged; a line already says so
             return Findings(lines)
 
     return verify
 
 
-# Kind of folder: (name, whether a folder is one, its check). The first that says yes checks it.
+# Kind of folder: (name, test for this kind, check). The first kind whose test is true checks the folder.
 KINDS = (
     ("workdir", is_workdir, verify_workdir),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
@@ -179,7 +179,7 @@ def check(path: pathlib.Path) -> Findings:
 
 
 def run(paths: list[pathlib.Path]) -> int:
-    """Prints what is wrong with each folder and how much was verified; returns how much is wrong."""
+    """Prints the faults of each folder and counts the verified files; returns the number of faults."""
     wrong = 0
     for path in paths:
         findings = check(path)

@@ -112,7 +112,7 @@ def read(workdir, models=()):
 
 
 def _differences(samples, against):
-    """Rows of differences.csv: of each model to `against`, and of each scaled set to its own plain one."""
+    """Makes the rows of differences.csv: each model against `against`, and each scaled set against its unscaled set."""
     for benchmark, by_model in samples.items():
         for (model, name), values in by_model.items():
             others = {(against, name)} | ({(model, answers.PLAIN)} if name != answers.PLAIN else set())

@@ -69,7 +69,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
 
 
 def _options(network):
-    """What of config.model the number of multiply-adds depends on."""
+    """Picks the settings of config.model that the number of multiply-adds depends on."""
     known = set(models.options(network.name)) - {"conv", "mean", "std", "init"}
     return {key: value for key, value in network.items() if key in known}
 
@@ -100,7 +100,7 @@ def _table(column, rows):
     frame = pd.DataFrame(rows, columns=(*_OF, column, *_MEASURED))
     error = standard_error(frame.correct, frame.total)
     frame = frame.assign(accuracy=frame.correct / frame.total, error=error, corrupted=frame.corruption != CLEAN)
-    # All conditions show the same images: their errors are taken to go together.
+    # All conditions show the same images, so their errors count as fully correlated.
     means = frame.groupby(["model", "seed", column, "corrupted"], sort=False)[["accuracy", "error", "multiply_adds"]]
     lines = {}
     for (model, seed, value, corrupted), row in means.mean().iterrows():

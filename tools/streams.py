@@ -55,13 +55,13 @@ COLUMNS = (
     *("severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se", "fewest_classes"),
 )
 CCC = "ccc"
-_CALIBRATION = 2000  # images behind an accuracy of a walk
-_CLEAN = 2000  # images behind EATA's penalty
+_CALIBRATION = 2000  # images for an accuracy of a walk
+_CLEAN = 2000  # images for EATA's penalty
 _SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset", "error", "fewest_classes")
 
 
 def define_flags():
-    """The flags of the tool."""
+    """Defines the flags of the tool."""
     flags.DEFINE_list("streams", ["continual"], f"Of {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
     flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order.")
@@ -115,7 +115,7 @@ def listed(asked: list[str]) -> list[str]:
 
 
 class Asked(NamedTuple):
-    """What all streams of a command share."""
+    """The common settings of all streams of a command."""
 
     given: Any  # flags
     batch: int
@@ -177,7 +177,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
 
 
 def _continuous(asked, models):
-    """The stream of walks by the accuracies of the one model; they are kept, and printed as the walks have them."""
+    """Makes the stream of walks from the accuracies of the only model; stores and prints these accuracies."""
     if len(models) != 1:
         raise ValueError(f"expected one model for {CCC}, by whose accuracies walks are found, found {len(models)}")
     ((key, (graphdef, state)),), given = models.items(), asked.given
@@ -228,7 +228,7 @@ def _clean(split, batch):
 
 
 def _answers(asked, kind, stream, key, model, name, method):
-    """(predicted classes, to how many batches one is adapted to); kept ones are read."""
+    """Gives (predicted classes, number of batches for each adaptation); reads stored ones."""
     graphdef, weights = model[0], Weights.of(model[1])
     every = _every(asked, name, method, graphdef, weights)
     plan = run.plan(len(stream), stream.shifts, asked.batch, asked.given.reset, every)
@@ -261,7 +261,7 @@ def _row(asked, kind, stream, truth, method, every):
 
 
 def _every(asked, name, method, graphdef, weights):
-    """To how many batches one is adapted to, by the kept cost of the method on this device."""
+    """Computes the number of batches for each adaptation, from the stored cost of the method on this device."""
     given, folder = asked.given, asked.folder
     if not given.eta:
         return run.skipping(1, given.eta)

@@ -55,7 +55,7 @@ from runtime.settings import SettingsError, WorkdirError, flatten
 from runtime.workdirs import final_of, read_config
 from training import cli
 
-_STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # statuses of commands that Ctrl-C or SIGTERM ended
+_STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # exit statuses after Ctrl-C or SIGTERM
 _CLEAN = (CLEAN, NONE, "mean_error")
 _OF_CLEAN = {"accuracy": float, "standard_error": float, "model": str}
 _OF_PROVENANCE = {"device": str, "git_revision": str}
@@ -226,7 +226,7 @@ def call(arguments: Sequence[str], output: IO[str]) -> int:
     try:
         with subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT) as process:
             running.append(process)
-            if came:  # while it was started, and could not be told
+            if came:  # while the command was starting, so that it could not be told
                 process.terminate()
             status = process.wait()
     finally:
@@ -307,7 +307,7 @@ def _clean_error(name, folders) -> Summary:
             )
         values.append((Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"]), None))
     mean, se = (float(np.mean([value[part] for value, _ in values])) for part in (0, 1))
-    return summarise((name, *_CLEAN), values)._replace(mean=mean, se=se)  # the seeds share their test images
+    return summarise((name, *_CLEAN), values)._replace(mean=mean, se=se)  # the seeds have the same test images
 
 
 def listed(members: Sequence[Member]) -> str:
@@ -330,7 +330,7 @@ def slurm(members: Sequence[Member], again: Sequence[str]) -> str:
 
 
 def main(argv):
-    jax.config.update("jax_platforms", "cpu")  # accelerators are for the commands
+    jax.config.update("jax_platforms", "cpu")  # leaves accelerators to the commands
     config, workdir = cli.read_flags(argv)
     asked, given = flags.FLAGS, cli.given_settings()
     if not asked.sweep:

@@ -238,7 +238,7 @@ def overlaps(folders: Sequence[pathlib.Path], given) -> dict:
 
 
 def _training_seconds(first, second):
-    """Seconds of training, in each study, of the models that both have; None when not recorded.
+    """Sums the seconds of training, in each study, of the models that both have; None when not recorded.
 
     The standard model does not count: either way of training the others needs it.
     """

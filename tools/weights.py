@@ -53,7 +53,7 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
         asked[folder / name] = own = ConfigDict(config.to_dict())
         own.model.checkpoint = file
         with trained_models.open_workdir(folder / name, own):
-            pass  # imported now: a file that does not fit is refused before hours of evaluation
+            pass  # import first: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
         commands.run(own, path)
     return Workdir(folder).on_main(_table, config, list(asked), folder / "table")

@@ -1,4 +1,4 @@
-"""How sure models are and how often they are right: likelihood, calibration, ranks.
+"""Confidence of models against their accuracy: likelihood, calibration, ranks.
 
 metrics       each metric of N answers
 temperature   temperature scaling, vector scaling, means of networks

@@ -53,7 +53,7 @@ def accuracy(found: Sequence[Mean], benchmark: Benchmark) -> Figure | None:
         base = [one for one in ones if one.benchmark == CLEAN]
         rows = [[one for one in ones if one in own and one.severity == str(place)] for place in places]
         x = [0, *places] if base else places
-        lines = [("accuracy", "-o"), ("confidence", "--")][ones[0].set != PLAIN :]  # scaling changes no answer
+        lines = [("accuracy", "-o"), ("confidence", "--")][ones[0].set != PLAIN :]  # scaling changes no prediction
         for number, (name, style) in enumerate(lines):
             y = [np.mean([one.values[name] for one in row]) for row in ([base, *rows] if base else rows)]
             about = {"color": colour, "label": None if number else label}

@@ -18,7 +18,7 @@ MEASURES = ("accuracy", "nll", "brier", "ece", "debiased", "aurc", "auroc")
 PIVOTAL = ("ece", "debiased")
 """Measures whose resamples carry their bias twice: 2 theta - quantile, in place of the quantile."""
 Condition = tuple[str, Severity]
-_CHUNK = 50  # resamples at a time: their arrays stay small
+_CHUNK = 50  # resamples at a time, so that their arrays stay small
 
 
 class Resamples:
@@ -33,7 +33,7 @@ class Resamples:
     def __init__(self, images: int, number: int = 1000, seed: int = 0):
         generator = np.random.default_rng([seed, images])
         drawn = (np.bincount(generator.integers(0, images, images), minlength=images) for _ in range(number))
-        self._weights = np.stack([np.ones(images, int), *drawn]).astype(np.uint8)  # nobody is drawn 256 times
+        self._weights = np.stack([np.ones(images, int), *drawn]).astype(np.uint8)  # no image is drawn 256 times
         self._harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, images + 1))])
 
     def of(self, found: Confidence, bins: int = metrics.BINS) -> np.ndarray:

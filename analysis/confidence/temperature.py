@@ -12,7 +12,7 @@ import numpy as np
 LOWEST, HIGHEST = 1e-3, 1e3
 """Range of 1 / T."""
 _TOLERANCE = 1e-12
-_STEPS = 200  # bisection alone needs some 70
+_STEPS = 200  # bisection alone needs about 70
 
 
 class Temperature(NamedTuple):

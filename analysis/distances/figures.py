@@ -12,7 +12,7 @@ from analysis.figures import BLUE, GREY, ORANGE
 from analysis.frames import CLEAN
 
 _COLUMNS = 5
-# Okabe and Ito's colours; further schemes differ by shape.
+# Okabe and Ito's colours; more schemes differ by shape.
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 _SHAPES = "osD^v"
 _LABELLED = len(_COLOURS) * len(_SHAPES)
@@ -36,7 +36,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     rows = math.ceil(len(points) / columns)
     figure = Figure(figsize=(max(4.0, 2.1 * columns), 2.0 * rows + 1.2), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
-    # Of hundreds of subsets (`augmix=...`) those that are whole schemes are told apart.
+    # Among hundreds of subsets (`augmix=...`), only whole schemes get separate colours.
     told = schemes if len(schemes) <= _LABELLED else [s for s in schemes if "=" not in s]
     told = told if len(told) <= _LABELLED else []
     styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(told)}

@@ -90,7 +90,7 @@ class Stream:
         return {"minimum": self._minimum.copy(), "sum": self._sum.copy(), "number": self.number.copy()}
 
     def resume(self, state: Mapping[str, np.ndarray]) -> None:
-        """Takes up where another stream to the same centres was.
+        """Continues from the state of another stream to the same centres.
 
         Raises:
           ValueError: the state is of other centres or weightings.

@@ -1,4 +1,4 @@
-"""Results of a distance study: distances of schemes to corruptions, and how they go together with error.
+"""Results of a distance study: distances of schemes to corruptions, and their correlation with error.
 
 WORKDIR/msd/schemes/*.npz    state: MSD and MMD of a scheme to each (corruption, severity), with those of halves
 WORKDIR/msd/features.npz     state: `corruption|severity` -> centre [D]; `clean|0` is the centre of clean images
@@ -22,7 +22,7 @@ from runtime import artifacts
 
 MIN_SCHEMES = 3
 """Fewest schemes, or corruptions, that a correlation across them takes."""
-_PANELS = 10  # most schemes with a panel of their own
+_PANELS = 10  # largest number of schemes with separate panels
 _AGAIN = "give the command of tools.msd again"
 _FIGURES = (  # name, position in (msd, mmd), file, title
     ("MSD", 0, "correlations", "Minimal sample distance and error"),
@@ -214,7 +214,7 @@ def correlations(
 def write_correlations(
     folder: pathlib.Path, rows: Sequence[Distance], errors: Mapping[tuple[str, str], float], origin: str
 ) -> str:
-    """Writes how distance goes together with error.
+    """Writes the correlations of distance with error.
 
     Across schemes, a panel for each corruption: correlations.csv, correlations.png (MSD) and correlations_mmd.png.
     Within a scheme, across its corruptions, where there are three: within_schemes.csv, and within_schemes.png (MMD)

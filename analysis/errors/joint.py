@@ -211,7 +211,7 @@ def _best(rows, columns, cells, shown):
 
 
 def _same_images(models, shown):
-    """Whether all rows are of one workdir, or of several that showed the same under every condition they share."""
+    """Tells whether all rows have the same images under the conditions that they share."""
     of = [shown[name] for name in shown if any(model.startswith(f"{name}:") for model in models)]
     for other in of[1:]:
         shared = of[0].keys() & other.keys()

@@ -32,7 +32,7 @@ NONE = "none"  # no reference, no severities, no difference
 _SHAPE = (224, 224, 3)
 _NAMES = {"imagenet_c/": "ImageNet-C", "noc/": "ImageNet-NOC"}
 FROST = "imagenet_c/frost"
-LISTED = "images of list"  # in the name of a dataset of which a list was shown
+LISTED = "images of list"  # marks the name of a dataset of which only listed images were shown
 PROCEDURAL, ORIGINAL = "procedural", "original_photographs"  # sources of frost
 SHAPE = {  # of `Conditions` in JSON
     "dataset": str,
@@ -42,7 +42,7 @@ SHAPE = {  # of `Conditions` in JSON
     "corruptions": {str: {}},
 }
 FIELDS = ("dataset", "classes", "image_shape", "preprocessing")
-_SAID = {  # as the settings call them, for sentences
+_SAID = {  # the settings' names, for sentences
     "image_shape": "image size",
     "table": "severity table",
     "range": "severity range",
@@ -90,7 +90,7 @@ def of_corruption(
     options: Mapping[str, Any] | None = None,
     levels: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Describes what a corruption does to images of a shape, for JSON.
+    """Describes the effect of a corruption on images of a shape, for JSON.
 
     Args:
       name: of the corruption.
@@ -102,7 +102,7 @@ def of_corruption(
       `table` of its severities, `range` in use, `levels` drawn from, source of `frost`, and the other `options`
       (`Corruption.describe`), each where it has one; nothing for a name of no corruption.
     """
-    import corruptions  # imports JAX, which a report does without
+    import corruptions  # imports JAX, which a report does not need
 
     try:
         corruption = corruptions.get(name)
@@ -340,7 +340,7 @@ class Choice:
         return ";".join(keys) or NONE
 
     def sentences(self) -> list[str]:
-        """Says in one line each which numbers are marked, and why there are others none of."""
+        """Writes a line for each reason why numbers are marked or missing."""
         marked = [
             f"errors relative to {name} hold for other conditions: {'; '.join(sentences.values())}"
             for name, sentences in self.different.items()

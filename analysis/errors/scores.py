@@ -37,7 +37,7 @@ FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 
 
 class ImageErrors:
-    """The images that each model answers wrongly: errors of the same images go together.
+    """The images that each model answers wrongly, because errors on the same images are correlated.
 
     Args:
       counts: correct answers of every cell.
@@ -104,7 +104,7 @@ def complete_benchmarks(
       own: {name: corruptions} of benchmarks that are not registered, such as a study's.
       stored: of a dataset on disk, whose severities are 1, 2, ... where a benchmark selects levels.
     """
-    import corruptions  # imports JAX, which a report does without
+    import corruptions  # imports JAX, which a report does not need
 
     there: dict[str, set[Severity]] = {}
     for corruption, severity in conditions:
@@ -262,9 +262,9 @@ def _scaled(errors, cells, clean, divisor, reference):
     number = len(cells)
     scale = math.nan if divisor is None else divisor.sum()
     drop = math.nan if divisor is None else (divisor - reference.clean).sum()
-    scale, drop = (value if value > 0 else math.nan for value in (scale, drop))  # a reference that loses nothing
+    scale, drop = (value if value > 0 else math.nan for value in (scale, drop))  # the reference loses nothing
     wrong, base = errors.sum(cells), number * errors.sum([clean])
-    same = len(wrong) == len(base)  # stored images may be others than the clean ones, which no difference is taken of
+    same = len(wrong) == len(base)  # stored images may differ from the clean images, so no difference is computed
     relative = (wrong - base) / drop if same else np.array([math.nan])
     values = [wrong / number, wrong / scale, relative]
     return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]

@@ -22,7 +22,7 @@ from analysis.errors.scores import ImageErrors, Row, Value
 from analysis.frames import CLEAN, with_error
 
 GAP = "gap"
-LEVEL = 0.05  # of corrected p-values
+LEVEL = 0.05  # level of the corrected p-values
 MEASURES = ("mean_error", "mCE", "relative_mCE")
 TITLES = {
     "mean_error": "mean error",
@@ -128,7 +128,7 @@ def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row 
 
 
 def _light(row):
-    """A row without its numbers by image, which would fill the memory for many models and corruptions."""
+    """Drops a row's numbers by image, which would fill the memory for many models and corruptions."""
     return row._replace(**{name: getattr(row, name)._replace(images=None) for name in scores.FIELDS.values()})
 
 

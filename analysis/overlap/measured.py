@@ -1,4 +1,4 @@
-"""Measured overlaps as a selection or a comparison takes them: computed from a workdir, or read from somebody's files.
+"""Measured overlaps for selections and comparisons: computed from a workdir, or read from a user's files.
 
 overlap.csv        corruption,<name>,<name>,...: the matrix, O clipped at 0, diagonal 1, `nan` where it is undefined
 overlap_long.csv   i,j,O,se,T_ij,T_ji,flags,se_holds: a row for each pair, with standard error, directed transfers, and

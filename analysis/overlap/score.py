@@ -32,7 +32,7 @@ _CLEAN_DROP = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Overlap of n corruptions with everything it was computed from. Directed arrays: [trained, tested].
+    """Overlap of n corruptions with the numbers behind it. Directed arrays: [trained, tested].
 
     Attributes:
       names: corruptions, n of them.
@@ -207,7 +207,7 @@ def _of_clean(clean, names, number):
 
 
 def above_zero(clean: np.ndarray) -> np.ndarray:
-    """Puts NaN in the place of accuracies of 0, which nothing can be divided by."""
+    """Replaces accuracies of 0 by NaN, because scores divide by them."""
     return np.where(clean > 0, clean, np.nan)
 
 

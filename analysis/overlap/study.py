@@ -25,7 +25,7 @@ from runtime import files, workdirs
 from runtime.log import log
 
 GAINS = ("raw_ce", "raw_gain", "raw_gain_se", "relative_ce", "relative_gain", "relative_gain_se")
-_LISTED_SETS = 20  # most frequent sets that stability.json holds
+_LISTED_SETS = 20  # number of most frequent sets in stability.json
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def _write_selection(path, study, threshold):
     """Writes and prints benchmark.json and stability.json; where no candidate can be selected, says so instead."""
     names, samples = study.overlap.names, study.errors.unclipped_samples
     if algorithm.undefined(study.overlap.overlap).all():
-        for name in ("benchmark.json", "stability.json"):  # of an earlier run
+        for name in ("benchmark.json", "stability.json"):  # left by an earlier run
             files.remove(path / name)
         log.warning(
             "No benchmark is selected: no overlap is defined, for no model gains on the corruption it was trained with "

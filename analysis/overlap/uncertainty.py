@@ -46,7 +46,7 @@ class Errors(NamedTuple):
 
 
 def held_noise(seeds: int) -> str:
-    """Names the noise that standard errors of so many trainings hold."""
+    """Names the noise that standard errors from so many trainings contain."""
     return "test images only" if seeds == 1 else f"test images and {seeds} trainings"
 
 
@@ -110,7 +110,7 @@ def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarra
     rng = np.random.default_rng([seed, 1])
     donors = rng.integers(models, size=(resamples, models))
     rows = deviations[rng.integers(seeds, size=donors.shape), donors]  # [B, model, condition]
-    # The standard model (0) was trained with no condition: nothing changes places with its own.
+    # The standard model (0) was trained with no condition, so no entry is exchanged.
     receivers = np.broadcast_to(np.arange(models), donors.shape)
     draw, model = np.nonzero((donors > 0) & (receivers > 0))
     ours, theirs = (draw, model, model), (draw, model, donors[draw, model])
@@ -125,7 +125,7 @@ def _logit(accuracy, number):
 
 
 def _derived(full):
-    """Everything that has an error, from accuracies [B, 1 + n, 1 + n]."""
+    """Computes every number that has a standard error, from accuracies [B, 1 + n, 1 + n]."""
     robustness, gain, transfer, unclipped = compute(full)
     n = gain.shape[-1]
     diagonal = np.eye(n, dtype=bool)

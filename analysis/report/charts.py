@@ -22,7 +22,7 @@ _ALPHABETICAL = "_alphabetical"
 
 
 class Chart(NamedTuple):
-    """A figure, and its SVG text with parts that tell their values."""
+    """A figure, and its SVG text, whose parts show their values."""
 
     figure: Figure
     svg: str
@@ -77,7 +77,7 @@ def _transfer(study: Study, _: Sequence[Selection], order: np.ndarray | None = N
 
 
 def _matrix(study, order, values, se, scale, title, text):
-    """Draws a matrix in an order, or in that of the clusters of the overlaps; the tree stands beside overlaps."""
+    """Draws a matrix in an order, or in the order of the overlaps' clusters; the tree stands beside overlaps."""
     flags, n, tree = study.overlap.flags, len(study.names), order is None
     order = figures.cluster_order(study.overlap.overlap, flags) if tree else order
     about = {"title": title, "provenance": _provenance(study), "tree": tree and scale is figures.OVERLAP}

@@ -32,8 +32,8 @@ _SECTIONS = (  # identity, entry in the contents, heading
     ("further", "Further results", "Further results and files"),
 )
 _FLAGS = {"": "", "weak": "weak gain *", "invalid": "no gain !"}
-_SETS = 10  # most frequent sets that are listed
-_RARE = 0.5  # members selected in a smaller share of the resamples are called unstable
+_SETS = 10  # number of most frequent sets listed
+_RARE = 0.5  # a member selected in a smaller share of the resamples is called unstable
 
 
 def document(
@@ -43,7 +43,7 @@ def document(
     samples: bytes | None = None,
     caption: str = "",
 ) -> str:
-    """Renders the page, one HTML file that needs nothing else.
+    """Renders the page as one self-contained HTML file.
 
     Args:
       study: of `analysis.report.inputs.read`.
@@ -109,7 +109,7 @@ def _wrapped(command):
     """Breaks a command before each flag, as a shell takes it."""
     try:
         words = shlex.split(command)
-    except ValueError:  # no command of a shell
+    except ValueError:  # not a shell command
         return command
     return "".join(f" \\\n    {_quoted(w)}" if w.startswith("--") else f" {_quoted(w)}" for w in words).strip()
 

@@ -45,7 +45,7 @@ CONFIG = {
     ),
     "study": Maybe({"threshold": Maybe(float), "mixtures": Maybe([str])}),
 }
-SHAPES = {  # file -> its smallest content
+SHAPES = {  # file -> shape of its content
     "provenance.json": {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])},
     "benchmark.json": {"threshold": float, "strict": bool, "written": Maybe(str)},
     "coverage.json": {"benchmark": [str]},
@@ -131,7 +131,7 @@ class Study(NamedTuple):
         return [name for name in names if self.overlap.flags[self.names.index(name)] == "weak"]
 
     def is_weak(self, selection: Selection) -> bool:
-        """Says if the overlaps of a selection rest on a weak gain."""
+        """Tells whether the overlaps of a selection rest on a weak gain."""
         return selection.size > 1 and bool(self.weak(selection.members))
 
     def setting(self, section: str, name: str) -> str:

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike
 
 RESOLUTION = 1e-10
 MAX_SETS = 10_000
-MAX_NODES = 1_000_000  # a few minutes; real studies need fewer than a thousand
+MAX_NODES = 1_000_000  # takes a few minutes; real studies need fewer than a thousand
 _CLAMP = 100.0
 _LISTED = 500  # sets listed in a resample, where only the winner matters
-_CHUNK = 100  # resamples that are compared at once
+_CHUNK = 100  # resamples compared at once
 _INFINITE = 1 << 54  # above the cost of all pairs of 60 vertices, each at most _CLAMP / RESOLUTION; 60 fit into int64
 
 

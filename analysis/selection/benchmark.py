@@ -34,7 +34,7 @@ from analysis.selection.algorithm import Selection, Stability
 from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
 
-ALTERNATIVES = 100  # sets as large as the winner that are listed
+ALTERNATIVES = 100  # number of sets as large as the winner that are listed
 RULE = (
     "largest set with every pair's overlap {} the threshold; then smallest mean overlap, then smallest "
     "mean unclipped overlap, then names in alphabetical order"
@@ -46,7 +46,7 @@ NOT_COVERED = "not covered"
 UNTESTED = "untested"
 UNDEFINED = "undefined"
 _INVALID = 0.05
-_LEAST_SE = 1e-12  # in place of 0: resamples that all agree
+_LEAST_SE = 1e-12  # replaces 0 if all resamples agree
 
 
 def select_benchmark(
@@ -201,7 +201,7 @@ def selection_text(
 
 
 def _overlap_text(overlap, se):
-    """An error above the whole scale of the score comes from a gain near zero and tells nothing."""
+    """Writes an overlap; `weak` for an error above the whole scale, which comes from a gain near zero."""
     return f"{overlap:.3f} +- {se:.3f}" if se <= 1 else "weak"
 
 

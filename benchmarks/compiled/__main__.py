@@ -1,4 +1,4 @@
-"""Prints what a compiler says of programs for a chip that this machine lacks, as a Markdown table.
+"""Prints a compiler's estimates for programs on a chip that this machine lacks, as a Markdown table.
 
     pip install -e '.[study,compile_tpu]'
     python -m benchmarks.compiled --target=v5e                                      # all corruptions

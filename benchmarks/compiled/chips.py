@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 
 from benchmarks.timing import PEAK
 
-LAUNCH = 3e-6  # seconds that a kernel of a GPU takes at least
+LAUNCH = 3e-6  # least seconds of a GPU's kernel
 # Without a device no kernel can be timed, and with Triton some products then find no tile.
 _GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
 # A GpuTargetConfigProto, from the maker's data sheets and CUDA's limits for compute capability 9.0.

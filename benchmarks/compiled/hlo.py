@@ -91,7 +91,7 @@ class _Operation(NamedTuple):
         return match[1] if match else default
 
     def called(self, *attributes):
-        """The name of the computation in one of these attributes."""
+        """Gives the name of the computation in the first of these attributes that the line has."""
         return self.found(rf"\b(?:{'|'.join(attributes)})=%?([\w.\-]+)")
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import corruptions
 
 CONTRACT = 1
-# In the order of the measurement: share of the time that a part may take before the others had their turn.
+# In the order of the measurement: share of the time that a part may take before the other parts ran.
 PARTS = {"corruptions": 0.4, "training": 0.2, "evaluation": 0.15, "cifar10": 0.15, "pixels": 0.1}
 LARGE_GPU = 28e9  # bytes that JAX may use of a GPU of 40 GB: by default three quarters
 _NEEDS = {"corruptions": 5, "training": 40, "evaluation": 30, "cifar10": 60, "pixels": 5}

@@ -57,10 +57,10 @@ def measure(section, names, kept):
 
 
 def record():
-    """Records what the numbers of a run come from."""
+    """Records the origin of the numbers of a run."""
     origin = artifacts.provenance()
     return {
-        # Where folders are is this machine's business.
+        # The record leaves out this machine's folders.
         "command": re.sub(_PATHS, r"\1=...", " ".join(["python -m benchmarks.parity", *sys.argv[1:]])),
         "revision": origin["git_revision"],
         "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "pillow", "scipy")}

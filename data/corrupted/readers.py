@@ -141,7 +141,7 @@ class CorruptedFolders(CorruptedDataset):
 
 
 def _spread(items, most):
-    """At most so many items, at equal distances."""
+    """Chooses at most so many items, at equal distances."""
     return [items[i] for i in np.linspace(0, len(items) - 1, min(most, len(items))).astype(int)]
 
 

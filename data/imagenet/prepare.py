@@ -147,7 +147,7 @@ def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1
     """Opens the source of dataset `name`: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
 
     Raises:
-      FileNotFoundError: neither is there, or tfds stored it in another file format.
+      FileNotFoundError: neither exists, or tfds stored it in another file format.
       ValueError: there are not 1,000 classes (or 100, for imagenet100).
     """
     root = Path(source).expanduser()
@@ -285,7 +285,7 @@ def _make_shard(job: Job) -> dict[str, Any]:
 
 
 def _end_with_parent() -> None:
-    """Ends a worker whose parent was killed; it would wait for work for ever."""
+    """Ends a worker whose parent was killed, which would otherwise wait for work for ever."""
 
     def watch():
         multiprocessing.parent_process().join()

@@ -314,7 +314,7 @@ def load_imagenet(
     as of `load_image_folder`. A store must have been made with the same sizes.
 
     Raises:
-      FileNotFoundError: nothing is there, or it was prepared for other sizes or in the other way; the message has the command.
+      FileNotFoundError: there is no store of these sizes and this way to resize; the message has the command.
       ValueError: another `resize`, a prepared file is damaged, or the tree has another number of classes.
     """
     root = tree.find_root(data_dir)

@@ -104,7 +104,7 @@ class NaturalSet:
     name: str
     classes: Callable[[], Classes]  # a function that returns its classes
     folders: tuple[str, ...]  # possible names of its folder: the name here, and those in its archive
-    tfds: str = ""  # its name in TensorFlow Datasets, with the variant; "" when it is not there
+    tfds: str = ""  # its name in TensorFlow Datasets, with the variant; "" without one
     border: int = 0  # pixels that are cut off on every side first
     side: int = 0  # side of images that are taken as they are; 0 resizes and crops to the model's size
     arrays: tuple[str, str] | None = None  # (images, labels) files of NumPy in place of class folders
@@ -136,7 +136,7 @@ _SETS = {
         NaturalSet("objectnet", objectnet, ("objectnet", "objectnet-1.0"), border=2, below="images", others=True),
         _cifar10_1("cifar10_1", "v6"),
         _cifar10_1("cifar10_1_v4", "v4"),
-        # CINIC-10 holds CIFAR-10's own images in all its splits; they are no shift.
+        # All splits of CINIC-10 contain images of CIFAR-10, which are no shift.
         NaturalSet("cinic10", cifar10, ("cinic10", "CINIC-10"), side=32, below="test", skipped="cifar"),
     )
 }

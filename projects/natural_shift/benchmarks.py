@@ -1,4 +1,4 @@
-"""Which benchmark predicts robustness to natural shifts best: does it take many corruptions, from many categories, in balance?
+"""Benchmarks as predictors of natural robustness: do size, number of categories and balance help?
 
 Benchmarks of n categories and k corruptions each, and unbalanced ones made from them (`analysis.selection.nk_benchmarks`), each
 judged by Pearson's r between the accuracy that models lose to the benchmark, averaged over its corruptions, and to a natural

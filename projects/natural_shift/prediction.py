@@ -1,4 +1,4 @@
-"""How well does robustness to a synthetic benchmark predict robustness to natural shifts?
+"""Predicts robustness to natural shifts from robustness to a synthetic benchmark, and judges the prediction.
 
 Five answers, each with an interval over resampled models:
 

@@ -41,7 +41,7 @@ _TIMM = {  # shift -> (its file, the file of clean images of the same classes)
     "imagenet_sketch": ("sketch", "imagenet"),
     "imagenet_real": ("imagenet-real", "imagenet"),
 }
-_ADAPTED = "+bn=test"  # in names of models that have seen the test's images
+_ADAPTED = "+bn=test"  # in names of models that were trained on the test's images
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Table:
     classes), and the corruptions, averaged over severities.
     """
 
-    source: str  # where they come from, for people
+    source: str  # their origin, for people
     accuracy: pd.DataFrame
     standard: np.ndarray  # bool [N], models trained on the usual images alone; lines are fitted to them
     shown: np.ndarray  # bool [N], models whose effective robustness is compared
@@ -300,14 +300,14 @@ def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
     if not rows or not set(keys) <= set(header):
         raise ValueError(f"{path}: expected lines with the columns {', '.join(keys)}, found {header}")
     _once(header, path, "column")
-    for number, row in enumerate(rows, 2):  # which pandas would fill up
+    for number, row in enumerate(rows, 2):  # pandas would fill up short rows
         if len(row) != len(header):
             raise ValueError(f"{path}, line {number}: expected {len(header)} fields, found {len(row)}")
     return pd.DataFrame(rows, columns=header, dtype=str)
 
 
 def read_types(path: pathlib.Path) -> dict[str, str]:
-    """Reads a table `model,type`: {model: type}; ValueError for a model that is there twice."""
+    """Reads a table `model,type`: {model: type}; ValueError for a model that appears twice."""
     types = read_csv(path, "model", "type").set_index("model")["type"]
     _once(types.index, path)
     return types.to_dict()

@@ -67,7 +67,7 @@ class Study(NamedTuple):
     leaders: pd.DataFrame = pd.DataFrame()  # this one to `effects`: see `benchmarks`
     bins: pd.DataFrame = pd.DataFrame()
     effects: pd.DataFrame = pd.DataFrame()
-    categories: tuple[tuple[str, ...], ...] = ()  # of the members; empty where nobody knows them
+    categories: tuple[tuple[str, ...], ...] = ()  # categories of the members; empty if unknown
 
 
 def study(
@@ -97,7 +97,7 @@ def study(
         raise ValueError(f"expected categories of the benchmark's {len(members)} corruptions, found others")
     complete = table.complete(shifts, members)
     weights = draw(len(complete), resamples, seed)
-    of_complete = draw(int(complete.sum()), resamples, seed)  # samples of the complete models alone
+    of_complete = draw(int(complete.sum()), resamples, seed)  # resamples only the complete models
     numbers = [len(complete), *(int(chosen.sum()) for chosen in (complete, table.standard, table.shown))]
     result = Study(
         *(table.source, *numbers, shifts, members, resamples),
@@ -289,7 +289,7 @@ def interval(row: Any, places: int = 2) -> str:
 
 
 def title(shift: str) -> str:
-    """Names a shift as people do."""
+    """Writes the usual name of a shift."""
     return TITLES.get(shift, shift)
 
 

@@ -6,7 +6,7 @@ anew in each frame (perturbations called `..._noise...`), with the first.
 
     flip probability   mean over sequences and frames of [f(x_j) != f(x_i)]
     top-5 distance     the same mean of sum_{k=1..5} |k - min(place of class k of x_i in x_j, 6)|
-    mFR, mT5D          means over perturbations of both, each divided by that of a reference, AlexNet
+    mFR, mT5D          means over perturbations of both, each divided by the reference's, AlexNet's
 """
 
 import pathlib

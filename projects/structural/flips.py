@@ -53,7 +53,7 @@ def run(
     """Measures every model of `workdir` on the sequences in a folder; returns the rows of the chosen perturbations."""
     trained_models.refuse_eval_only(config)
     opened, relative_to = open_sequences(sequences, perturbations), read_flips(reference) if reference else []
-    if reference:  # one that does not fit is refused before anything is measured
+    if reference:  # a reference that does not fit is refused before any measurement
         divisors(relative_to, [(as_name(found.name), *found.shape[:2]) for found in opened])
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:

@@ -51,7 +51,7 @@ def list_sequences(folder: str | os.PathLike) -> dict[str, Path]:
 
     Raises:
       FileNotFoundError: no such folder.
-      ValueError: a perturbation is there as an array and as a folder.
+      ValueError: a perturbation exists both as an array and as a folder.
     """
     folder, paths = Path(folder).expanduser(), {}
     if not folder.is_dir():

@@ -27,10 +27,10 @@ class Style(NamedTuple):
     """The content of a file."""
 
     network: Mapping[str, np.ndarray]  # as `adain.arrays_of` lists it
-    mean: np.ndarray  # of the map of each style, float32 [S, C]
-    deviation: np.ndarray  # the same
-    correction: int  # of the variance of a content
-    digest: str  # of all arrays
+    mean: np.ndarray  # means of each style's map, float32 [S, C]
+    deviation: np.ndarray  # standard deviations of each style's map, float32 [S, C]
+    correction: int  # correction in the variance of a content
+    digest: str  # digest of all arrays
 
 
 def write(
