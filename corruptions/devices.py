@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
-from jax.typing import DTypeLike
 
 Array = jax.Array | np.ndarray
 
@@ -258,12 +257,12 @@ def stage_on_tpu(*arrays: jax.Array) -> tuple[jax.Array, ...]:
     return jax.lax.platform_dependent(*arrays, tpu=lambda *x: jax.lax.optimization_barrier(x), default=lambda *x: x)
 
 
-def varying_zeros(shape: Sequence[int], like: jax.Array, dtype: DTypeLike = jnp.float32) -> jax.Array:
-    """Makes zeros that differ between devices if `like` does, for the start of a loop.
+def varying_zeros(shape: Sequence[int], like: jax.Array) -> jax.Array:
+    """Makes float32 zeros that differ between devices if `like` does, for the start of a loop.
 
     `jax.shard_map` requires a loop carry that varies over devices from the first iteration.
     """
-    return jax.lax.full_like(like, 0, dtype, tuple(shape))
+    return jax.lax.full_like(like, 0, jnp.float32, tuple(shape))
 
 
 @jax.custom_batching.custom_vmap

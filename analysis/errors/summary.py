@@ -234,12 +234,11 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def clearly_best(models: Mapping[str, Sequence[Value]], level: float = LEVEL) -> str | None:
+def clearly_best(models: Mapping[str, Sequence[Value]]) -> str | None:
     """Names the model whose mean is significantly smaller than every other mean, Holm-corrected over all pairs.
 
     Args:
       models: {name: a number for each seed}; the smaller, the better.
-      level: of the corrected p-values.
 
     Returns:
       Its name; None where there is no such model, fewer than two, or answers are not stored.
@@ -250,4 +249,4 @@ def clearly_best(models: Mapping[str, Sequence[Value]], level: float = LEVEL) ->
         return None
     adjusted = dict(zip(pairs, holm([difference.p for difference in differences]), strict=True))
     best = min(models, key=lambda name: float(np.mean([number.value for number in models[name]])))
-    return best if all(p < level for pair, p in adjusted.items() if best in pair) else None
+    return best if all(p < LEVEL for pair, p in adjusted.items() if best in pair) else None

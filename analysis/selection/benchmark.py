@@ -123,14 +123,12 @@ def select_benchmark(
         write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
         print(f"written to {beside}")
     if categories or nk is not None:
-        from analysis.selection import nk_benchmarks as clusters
+        from analysis.selection import nk_benchmarks
 
-        clustered = clusters.categories(overlap, names)
+        clustered = nk_benchmarks.categories(overlap, names)
         content["categories"] = [list(cluster) for cluster in clustered.clusters]
-        print(f"\n{clusters.text(clustered)}")
+        print(f"\n{nk_benchmarks.text(clustered)}")
         if nk is not None:
-            from analysis.selection import nk_benchmarks
-
             content["nk_file"] = nk_benchmarks.write(out, clustered.clusters, nk, nk_unbalanced, content["inputs"])
     if kept:
         print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
@@ -300,14 +298,12 @@ def measure_coverage(
     return found
 
 
-def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], above: float = 0.0) -> str:
+def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str]) -> str:
     """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones last."""
     order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
     width = max(len(name) for name in ("corruption", *rows))
     beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
-    title = (
-        f"coverage by a benchmark of {len(benchmark)} (overlap above {above:g}; p corrected for the number of members)"
-    )
+    title = f"coverage by a benchmark of {len(benchmark)} (overlap above 0; p corrected for the number of members)"
     header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
     lines = [
         f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"

@@ -16,16 +16,11 @@ from corruptions.record import Corruption, Image, Key, Parameter, Params, Severi
 
 _REACH = 15  # side of the largest kernel, pixels
 BORDERS = ("reflect", "zeros")
-_PAIRS = {"defocus_spherical": (3, 8), "astigmatism": (4, 5), "coma": (6, 7), "trefoil": (9, 10)}
-_SHAPES = {
-    3: "a disk",
-    8: "rings",
-    4: "a cross",
-    5: "a diagonal cross",
-    6: "a comet",
-    7: "a comet",
-    9: "a star",
-    10: "a star",
+_PAIRS = {  # Zernike numbers of an aberration, and the image of a point
+    "defocus_spherical": ((3, 8), "a disk or rings"),
+    "astigmatism": ((4, 5), "a cross or a diagonal cross"),
+    "coma": ((6, 7), "a comet"),
+    "trefoil": ((9, 10), "a star"),
 }
 
 # The lens of the benchmark `optics`. For each size class of ImageNet-C: q in pixels and the side of the kernel. Then the
@@ -131,6 +126,7 @@ def _filter(image: Image, params: Params) -> Image:
 
 
 _OF_ANY_TABLE = padded.Padding(reach=_REACH)
+_APART = "filters red, green and blue with kernels of their own"
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
 _member = registry.registrar(
     "optics",
@@ -146,7 +142,7 @@ _released = registry.registrar(
 
 def _register(name: str) -> tuple[Corruption, Corruption]:
     """Registers one aberration of both benchmarks."""
-    pair = _PAIRS[name]
+    pair, shapes = _PAIRS[name]
 
     def of_one_reach(shape, table):
         found = kernels(pair, table_for(shape, table))
@@ -173,7 +169,6 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
     def apply_released(image: Image, params: Params) -> Image:
         return _filter(image, params)
 
-    shapes = " or ".join(dict.fromkeys(_SHAPES[number] for number in pair))
     spread = f"Spreads each point to {shapes}: clip(k * x), k the point spread function of Zernike number {pair[0]} or {pair[1]}"
     apply.__doc__ = (
         f"{spread}, all channels alike, borders mirrored.\n\nThe coefficient grows with severity such that k halves contrast "
@@ -184,12 +179,8 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
         "OpticsBench's kernels; it has their size and colours, and is not equal to them. Images are meant to be 224x224."
     )
     own = _member("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
-    channels = "filters red, green and blue with kernels of their own"
-    released = _released(
-        "blur", sample_released, _UNITS, name=name, mixes=channels,
-        padding=_OF_ANY_TABLE,
-    )(apply_released)  # fmt: skip
-    return own, released
+    released = _released("blur", sample_released, _UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE)
+    return own, released(apply_released)
 
 
 MEMBERS, RELEASED = zip(*map(_register, _PAIRS))
@@ -232,7 +223,7 @@ def lens(
         """Looks up the kernel of the severity; draws nothing."""
         return _sample(key, table, severity, shape, 0, border)
 
-    mixes = "filters red, green and blue with kernels of their own" if lenses[0].shape else ""
+    mixes = _APART if lenses[0].shape else ""
     parameters = tuple(Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
     scale = contract.Levels(len(table))
     return Corruption(

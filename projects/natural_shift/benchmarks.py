@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from analysis.selection.nk_benchmarks import Clusters, balanced, by_spread, count_balanced, unbalanced
-from projects.natural_shift.statistics import correlation, covariances, estimate
+from projects.natural_shift.prediction import correlation, covariances, estimate
 
 COPIES = 10
+_MOST = 200  # benchmarks that are averaged in a bin
 # Made from the overlaps of ImageNet-C's corruptions in the paper on ImageNet-NOC (its Table 7); a test makes them again.
 IMAGENET_C_CATEGORIES = (
     ("gaussian_noise", "shot_noise", "impulse_noise", "jpeg_compression"),
@@ -65,7 +66,6 @@ def compare_benchmarks(
     clusters: Clusters,
     weights: np.ndarray,
     *,
-    number: int = 200,
     fewest: int = 20,
     seed: int = 0,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -76,7 +76,6 @@ def compare_benchmarks(
       natural_drops: {natural shift: the same}.
       clusters: categories of the corruptions.
       weights: [R, N], from `statistics.draw`.
-      number: benchmarks averaged in a bin at most.
       fewest: benchmarks that an unbalanced bin must have; balanced ones need one.
       seed: of the draws of benchmarks.
 
@@ -92,7 +91,7 @@ def compare_benchmarks(
     rows, points, means = [], [], []
     for n in range(1, len(clusters) + 1):
         for k in range(1, max(map(len, clusters)) + 1):
-            for spread, benchmarks in _draw(clusters, n, k, number, fewest, seed):
+            for spread, benchmarks in _draw(clusters, n, k, fewest, seed):
                 r = _mean_correlation(benchmarks, names, covariance)  # [R, shifts]
                 means.append(r.mean(axis=1))
                 points.append((1, n, n * k, spread))
@@ -106,15 +105,15 @@ def compare_benchmarks(
     return pd.DataFrame(rows), pd.DataFrame(effects)
 
 
-def _draw(clusters, n, k, number, fewest, seed):
+def _draw(clusters, n, k, fewest, seed):
     """Yields (spread, benchmarks) of every bin of n and k."""
     possible = count_balanced(clusters, n, k)
     if not possible:
         return
-    start = balanced(clusters, n, k, min(number, possible), seed=seed)
+    start = balanced(clusters, n, k, min(_MOST, possible), seed=seed)
     yield 0.0, start
     others = by_spread(unbalanced(start, clusters, copies=COPIES, seed=seed), clusters, more_than=fewest - 1)
-    yield from ((spread, benchmarks[:number]) for spread, benchmarks in others.items())
+    yield from ((spread, benchmarks[:_MOST]) for spread, benchmarks in others.items())
 
 
 def _mean_correlation(benchmarks, names, covariance):

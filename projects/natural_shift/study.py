@@ -17,8 +17,8 @@ from analysis.frames import CLEAN, NATURAL, fixed, percent
 from analysis.selection.nk_benchmarks import Clusters
 from projects.natural_shift import prediction
 from projects.natural_shift.benchmarks import compare_benchmarks, leaders
+from projects.natural_shift.prediction import draw, p_value
 from projects.natural_shift.sources import Table
-from projects.natural_shift.statistics import draw, p_value
 from runtime import files
 from runtime.files import write_atomically, write_json
 

@@ -6,7 +6,7 @@ import pytest
 from analysis.overlap import overlap_matrix
 from analysis.selection.nk_benchmarks import categories
 from projects.natural_shift import benchmarks
-from projects.natural_shift.statistics import draw
+from projects.natural_shift.prediction import draw
 from tests.analysis import published
 
 CLUSTERS = (("a", "b", "c"), ("d", "e", "f", "g"))

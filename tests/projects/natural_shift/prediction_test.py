@@ -8,7 +8,7 @@ from scipy import stats
 
 from analysis.frames import CLEAN
 from projects.natural_shift import prediction
-from projects.natural_shift.statistics import draw, p_value
+from projects.natural_shift.prediction import draw, p_value
 from tests.projects.natural_shift.tables import changed, made_up, sigmoid
 
 

@@ -7,7 +7,7 @@ from flax import nnx
 
 from projects.structural import flips
 from projects.structural.flip_rates import read_flips
-from projects.structural.sequences import Sequences
+from projects.structural.flips import Sequences
 from runtime import meshes
 from runtime.settings import SettingsError
 from tests.training import tiny

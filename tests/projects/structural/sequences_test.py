@@ -1,4 +1,4 @@
-"""projects.structural.sequences: arrays as CIFAR-10-P is published, folders of frames, the stand-in, and refusals."""
+"""projects.structural.flips: arrays as CIFAR-10-P is published, folders of frames, the stand-in, and refusals."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from projects.structural import standin
-from projects.structural.sequences import open_sequences
+from projects.structural.flips import open_sequences
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 2, 16, 17, 3)).astype(np.uint8)
 
