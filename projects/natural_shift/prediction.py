@@ -21,6 +21,10 @@ The first two are high wherever a better model is better everywhere; the others 
 where the shift has all classes. Elsewhere `partial` also counts the information of a benchmark on clean images of
 the shift's classes, and `residual` does not. Any benchmark is to be compared
 with clean accuracy alone (`from_clean`): accuracy under a shift follows it closely.
+
+A bootstrap sample of N models is a row of weights: how often each model was drawn. Every statistic takes weights [R, N] and
+gives R values, so an interval costs matrix products instead of a loop. The first row of weights is all ones: the
+statistic of the models themselves.
 """
 
 import itertools
