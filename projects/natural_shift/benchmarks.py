@@ -75,7 +75,7 @@ def compare_benchmarks(
       synthetic_drops: {corruption: accuracy lost by every model [N]}, no NaN.
       natural_drops: {natural shift: the same}.
       clusters: categories of the corruptions.
-      weights: [R, N], from `statistics.draw`.
+      weights: [R, N], from `prediction.draw`.
       fewest: benchmarks that an unbalanced bin must have; balanced ones need one.
       seed: of the draws of benchmarks.
 

@@ -157,7 +157,7 @@ def effective_robustness(
       accuracy: under the shift, percent [N].
       clean: on clean images of the same classes, percent [N].
       fitted: bool [N], the models that the line is fitted to.
-      weights: [R, N], from `statistics.draw`.
+      weights: [R, N], from `prediction.draw`.
       pivot: a clean accuracy at which one line ends and another begins; None fits one line.
 
     Returns:
@@ -218,7 +218,7 @@ def predict(
       benchmarks: {name: accuracy, percent [N]}.
       shifts: natural shifts of the table.
       complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.
-      weights: [R, N], from `statistics.draw`.
+      weights: [R, N], from `prediction.draw`.
       of_complete: [R, complete models], samples of the complete models alone.
 
     Returns:
