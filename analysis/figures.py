@@ -7,7 +7,7 @@ tell their values under the pointer and the keyboard focus.
 
 import io
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -25,6 +25,7 @@ from runtime.files import write_atomically
 
 FORMATS = ("png", "pdf")
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
+COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 _SVG = "http://www.w3.org/2000/svg"
 _WITHOUT_DATES = {  # equal figures are equal files
     "png": {"Software": None},
@@ -80,6 +81,31 @@ def _drawn(figure, name, **options):
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "overlap"}):  # text is text
         figure.savefig(buffer, format=name, metadata=_WITHOUT_DATES[name], **options)
     return buffer.getvalue()
+
+
+def panels(
+    number: int, columns: int, side: tuple[float, float], least: float, above: float
+) -> tuple[Figure, list[Axes]]:
+    """Makes a figure of `number` tidy panels in rows of at most `columns`.
+
+    Sizes in inches: `side`, width and height of a panel; `least`, width of the figure; `above`, its height beside the panels.
+    """
+    columns = min(columns, number)
+    rows = -(-number // columns)
+    figure = Figure(figsize=(max(least, side[0] * columns), side[1] * rows + above), layout="constrained")
+    made = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in made[number:]:
+        axes.set_axis_off()
+    for axes in made[:number]:
+        tidy(axes)
+    return figure, made[:number]
+
+
+def tidy(axes: Axes) -> None:
+    """Makes labels small, shows a faint grid, and leaves the upper and the right line out."""
+    axes.tick_params(labelsize=6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color=GREY, linewidth=0.3, alpha=0.5)
 
 
 class Panel(NamedTuple):
@@ -373,18 +399,3 @@ def luminance(rgba: ArrayLike) -> np.ndarray:
     """Computes the relative luminance of an sRGB colour in [0, 1] (WCAG 2)."""
     rgb = np.asarray(rgba)[:3]
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
-
-
-def side_by_side(matrices: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:
-    """Draws the overlap matrices [n, n] of several studies side by side, in one order and on one scale of colours."""
-    n, side = len(names), 1.2 + 0.17 * len(names)
-    figure = Figure(figsize=(side * len(matrices) + 1.5, side + 1), layout="constrained")
-    panels = figure.subplots(1, len(matrices), sharey=True, squeeze=False)[0]
-    for axes, (label, matrix) in zip(panels, matrices.items(), strict=True):
-        image = draw_cells(axes, matrix, OVERLAP, linewidth=0.3)
-        axes.set_xticks(np.arange(n) + 0.5, names, rotation=90, fontsize=6)
-        axes.set_yticks(np.arange(n) + 0.5, names, fontsize=6)
-        axes.set_title(label, fontsize=9)
-    bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, extend="max")
-    bar.set_label(OVERLAP.label, fontsize=8)
-    return figure

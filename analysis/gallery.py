@@ -33,9 +33,6 @@ _HEADER = 20
 _COLUMNS = 8  # of a mosaic
 _FONT = 13
 _SCENE = pathlib.Path(__file__).with_name("scene.png")
-# SAMPLES
-
-
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CANDIDATES = 100  # the most varied of this many test images is chosen
 _CELL, _BYTES = 96, 400_000  # side of a picture on the page; approximate size of all pictures

@@ -2,17 +2,17 @@
 
     python -m tools.cbar --config=configs/cbar_search.py:cifar10 --workdir=runs/cbar
 
-does the whole search, from training to the ten. Each run of the search has two networks without augmentation, M of a
-seed of config.study.seeds, for the errors, and Phi of the seed at the same place of config.search.seeds, for the
-features. Trains them, shows the test images to every M under all levels of the 30 candidates and of ImageNet-C, and
-config.search.images training images to every Phi: under config.search.draws draws, each shown to all images, or, where
-that is 0, each image under a draw of its own, as ImageNet's search has it. Writes to the workdir
+does the whole search, from training to the ten. Each run of it has two networks without augmentation: M, of a seed of
+config.study.seeds, gives errors; Phi, of the seed at the same place of config.search.seeds, gives features. Shows every M
+the test images under all levels of the 30 candidates and of ImageNet-C, and every Phi config.search.images training images:
+under config.search.draws draws, each shown to all images, or, where that is 0, each image under a draw of its own, as
+ImageNet's search has it. Writes to the workdir
 
     scans/run0.npz ...               errors and features of each run
     cbar_benchmark.json, .png        the ten with their levels, and the contribution of each candidate
 
-The target error is config.search.target; 0 is the mean error of the Ms on ImageNet-C. Stopped anywhere, the same
-command continues; with more seeds it adds runs. Source: E. Mintun, A. Kirillov, S. Xie (2021), supplement D.
+The target error is config.search.target; 0 is the mean error of the Ms on ImageNet-C. Stopped anywhere, the same command
+continues; with more seeds it adds runs. Source: E. Mintun, A. Kirillov, S. Xie (2021), supplement D.
 
     python eval.py --workdir=runs/m --config.eval.severity=levels \\
         --config.eval.corruptions="('cbar_candidates','imagenet_c')"
@@ -20,16 +20,14 @@ command continues; with more seeds it adds runs. Source: E. Mintun, A. Kirillov,
         --config.msd.corruptions="('cbar_candidates','imagenet_c')"
     python -m tools.cbar --step=join --errors=runs/m --features=runs/phi/msd/features.npz --out=runs/scan0.npz
 
-joins the errors of one network M and the features of another, Phi, into a scan, one run of the search. Candidates are
-the 30 of C-bar at their ten levels, references the 15 of ImageNet-C at five. Prints the mean error of M over the
-references, the usual --target.
+joins errors of one network M and features of another, Phi, into a scan, one run of the search: the 30 candidates at ten
+levels, ImageNet-C's 15 at five. Prints the mean error of M over these 15, the usual --target.
 
     python -m tools.cbar --step=select --scan="runs/scan*.npz" --target=26.9 [--seed=0] [--out=FILE]
 
-selects ten candidates from scans. --scan may be given several times. The target is the mean error of a standard
-network on the reference benchmark, in percent. Prints the ranking and the chosen benchmark with its levels, and writes
-them to FILE (default: cbar_benchmark.json beside the first scan), the ranking also as a figure beside it. Takes about
-one second for each run.
+selects ten candidates from scans, in about one second for each run. The target is the mean error of a standard network on
+ImageNet-C, in percent. Prints the ranking and the benchmark with its levels; writes both to FILE (default:
+cbar_benchmark.json beside the first scan), and the ranking as a figure beside it.
 """
 
 from runtime import command  # isort: skip

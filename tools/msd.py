@@ -1,47 +1,35 @@
 """Measures MSD and MMD, distances of augmentation schemes to corruptions as a network sees them.
 
     python -m tools.msd --workdir=runs/overlap_shapes --config.msd.schemes="('standard','augmix')"
-
-The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws config.msd.transforms
-transforms of every scheme and config.msd.draws of every (corruption, severity), applies each to the same
-config.msd.images training images, and writes to WORKDIR/msd: msd.csv (distances, with their spread over random halves of
-images, transforms and draws) and features.npz (centres of the corruptions and of clean images). Schemes are `standard`
-(images as they are), augmentation schemes (corruptions.augment.names; `augmix=*` is AugMix with each of the 512 subsets
-of its operations), and corruptions or benchmarks of them at random severities. Stopped anywhere, the same command
-continues, also in the middle of a scheme; more schemes and corruptions can be asked for later. After ten seconds it
-says how long it will need: `configs/msd.py:paper` shows five billion images to the network.
-
     python -m tools.msd --workdir=runs/baseline --config.msd.errors=runs/schemes
 
-also writes correlations.csv, correlations.png and correlations_mmd.png: Spearman's rho, across schemes, between each
-corruption's distance and the error of models trained with the schemes (severities averaged), or adapted to them
-(tools.adapt) when all models are adapted. config.msd.errors names evaluated workdirs, a pattern in quotes. One set of
-images serves all schemes; the original draws a new set for each scheme.
+The workdir is one of train.py or overlap.py; only the `msd` settings of the config are used. Draws config.msd.transforms
+transforms of each scheme and config.msd.draws of each (corruption, severity), applies all to the same config.msd.images
+training images, and writes to WORKDIR/msd
 
-    python -m tools.msd --experiment=toy --config=configs/msd.py --workdir=runs/baseline
+    msd.csv            distances, and their spread over random halves of images, transforms and draws
+    features.npz       centres of the corruptions and of clean images
+    correlations.csv   with config.msd.errors, evaluated workdirs (a pattern in quotes): Spearman's rho, across schemes, of
+                       each corruption's distance and the error of models trained with the schemes, or adapted to them
+                       (tools.adapt) when all are adapted; correlations.png and correlations_mmd.png
 
-measures mixtures of two corruptions against each of the two. A mixture of fraction p takes that part of its transforms
-from config.msd.toy.first and the others from second, both at config.msd.toy.severity. MSD to the second should stay low
-until p = 1, while MMD grows with p. Writes toy.csv and toy.png to WORKDIR/toy. E. Mintun, A. Kirillov, S. Xie (2021),
-section 4, with motion blur and impulse noise.
+Schemes are `standard` (images as they are), corruptions.augment.names(), `augmix=*` (AugMix with each of the 512 subsets of
+its operations), corruptions and benchmarks at random severities. Stopped anywhere, the same command continues, and takes
+more schemes and corruptions. After ten seconds it says how long it will need: `configs/msd.py:paper` shows five billion
+images to the network. One set of images serves all schemes; the original draws a new set for each.
 
-    python -m tools.msd --experiment=subsets --config=configs/msd.py --workdir=runs/baseline
-    python train.py --config=configs/scheme.py:stored=runs/baseline/subsets/closest_100.npz --workdir=runs/closest_100
+Other experiments of E. Mintun, A. Kirillov, S. Xie (2021), with --config=configs/msd.py:
 
-draws config.msd.subsets.pool transforms of config.msd.subsets.scheme, measures the distance of each to the centres of
-config.msd.corruptions, puts them in order of closeness and writes to WORKDIR/subsets, for each size K: closest_K.npz
-(the first K), farthest_K.npz (the last) and random_K.npz (uniform without replacement), which train.py takes as
-schemes: every image draws one of the K features. subsets.csv holds the MSD of each, averaged over the corruptions and
-severities. Supplement A of the same paper; `configs/msd.py:subsets` has its pool and sizes.
-
-    python -m tools.msd --experiment=resampling --config=configs/msd.py --workdir=runs/baseline
-
-measures how far the distance of a transform to a corruption varies with images and draws: of config.msd.resampling.pairs
-pairs of one transform of config.msd.resampling.scheme and one (corruption, severity), config.msd.resampling.resamplings
-times, each with other training images and other draws, for every number of images and of draws. Writes to
-WORKDIR/resampling: resampling.csv (mean distance, and the standard deviation over resamplings in percent of it, means
-over the pairs with standard errors) and resampling.png. More pairs can be asked for later. The supplement's Figure 6;
-`configs/msd.py:paper` has its 100 pairs and 100 resamplings.
+    --experiment=toy         section 4: a mixture takes a fraction p of its transforms from config.msd.toy.first, the others
+                             from second. MSD to the second should stay low until p = 1, while MMD grows with p.
+                             WORKDIR/toy/toy.csv, toy.png
+    --experiment=subsets     supplement A: orders config.msd.subsets.pool transforms of a scheme by their distance to the
+                             centres of config.msd.corruptions, and writes for each size K the first K, the last K and K
+                             uniform ones: WORKDIR/subsets/closest_K.npz, farthest_K.npz, random_K.npz, and their MSD,
+                             subsets.csv. train.py --config=configs/scheme.py:stored=FILE.npz trains with one
+    --experiment=resampling  Figure 6: how far the distance of a transform to a corruption varies with images and draws, over
+                             config.msd.resampling.resamplings of each of config.msd.resampling.pairs pairs, in percent of
+                             the mean distance. WORKDIR/resampling/resampling.csv, resampling.png
 """
 
 from runtime import command  # isort: skip

@@ -2,17 +2,16 @@
 
     python -m tools.tables runs/resnet50 runs/augmix runs/deepaugment --out=runs/table
 
-puts models and benchmarks in one table: mean error, mCE and relative mCE of each benchmark and the gap between C-bar
-and C, with standard errors and the spread between seeds. The best number of a column is bold only where it is
-significantly smaller than each other: paired on the answers to the same test images, corrected after Holm. Writes
-table.md, table.csv and table.tex into the folder --out. Workdirs of other conditions (dataset, size, ranges, frost ...)
-than the first, or than the reference, are refused, or marked with --mismatch=label.
+puts models and benchmarks in one table: mean error, mCE and relative mCE of each benchmark and the gap between C-bar and C,
+with standard errors and the spread between seeds. A number is bold where it is significantly smaller than each other one of
+its column: paired on the answers to the same test images, corrected after Holm. Writes table.md, table.csv and table.tex into
+the folder --out. Workdirs of other conditions (dataset, size, ranges, frost ...) than the first, or than the reference, are
+refused, or marked with --mismatch=label. Where two workdirs hold the same model and seed, models are called by their workdirs.
 
     python -m tools.tables runs/imagenet/* --by=corruption --measures=CE,relative_CE [--printed] [--out=runs/table]
 
-gives every corruption a column: a table for each benchmark and measure, a row for each model, with its clean error and
-the mean. --printed adds the rows that papers print of the same dataset, benchmark and measure. Writes
-by_corruption.csv, by_corruption.md and by_corruption.tex.
+gives each corruption a column: a table for each benchmark and measure, with clean error and mean. --printed adds the rows
+that papers print of the same dataset, benchmark and measure. Writes by_corruption.csv, .md and .tex.
 
     python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
 
@@ -21,31 +20,26 @@ writes a model's errors as a reference, for --config.eval.reference of eval.py a
     python -m tools.tables runs/c_noc_resnet18 --table=balance --benchmarks=imagenet_c,imagenet_noc \\
         --reference=alexnet --mismatch=label [--measure=relative_CE]
 
-takes a workdir of overlap.py with the standard model and one for each corruption of the benchmarks, evaluated on them.
-Prints the models' errors on each benchmark (Tables 7 and 8 of the paper on ImageNet-NOC) and the spread of their means
-(Table 2); writes them to --out (default: balance.json in the workdir).
+takes a workdir of overlap.py with the standard model and one for each corruption of the benchmarks. Prints the models' errors
+on each benchmark and the spread of their means (Tables 7, 8 and 2 of the paper on ImageNet-NOC); writes balance.json.
 
     python -m tools.tables runs/robust/* --table=sets --overlap=runs/in100_resnet18 --size=8 \\
         --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
 
-cuts the corruptions of a measured matrix, of a workdir of overlap.py or a CSV file, into the --size of largest mean
-overlap (Set1) and the rest (Set2), as Table 1 of the paper on the overlapping score does. Prints every model's mean
-error over each set, its gain over the standard model, and beside them relative CE of single corruptions; writes them to
---out (default: set_means.json beside the matrix). Where two workdirs hold the same model and seed, models are called by
-their workdirs.
+cuts the corruptions of a workdir of overlap.py, or of a CSV file, into the --size of largest mean overlap (Set1) and the rest
+(Set2), as Table 1 of the paper on the overlapping score does. Prints every model's mean error over each set, its gain over the
+standard model, and relative CE of single corruptions beside them; writes set_means.json beside the matrix.
 
     python -m tools.tables runs/noc runs/noc_finetuned --table=overlaps [--threshold=0.1]
     python -m tools.tables runs/resnet18 runs/densenet121 runs/wide_resnet50_2 --table=overlaps --out=runs/architectures
 
-compares the overlaps of studies of the same corruptions, and the benchmarks that Algorithm 1 selects from each. Two:
-writes comparison.json into the second workdir. More: every two of them; writes into the folder --out comparisons.json,
-and the matrices side by side as matrices.png and matrices.pdf.
+compares the overlaps of studies of the same corruptions, and the benchmarks that Algorithm 1 selects from each. Of two it
+writes comparison.json into the second workdir; of more, every two, comparisons.json and matrices.png into the folder --out.
 
     python -m tools.tables runs/wrn/msd runs/vgg/msd --table=distances [--errors=runs/schemes]
 
-compares two feature extractors by their folders of tools.msd: ranks of their distances and, with the evaluated workdir
---errors of models trained with the schemes, how well either's correlate with error. Writes comparison.json into the
-second folder.
+compares two feature extractors by their folders of tools.msd: ranks of their distances and, with the workdir --errors of models
+trained with the schemes, how well either's correlate with error. Writes comparison.json into the second folder.
 """
 
 from runtime import command  # isort: skip
@@ -62,7 +56,6 @@ from analysis.distances import results
 from analysis.errors import joint, reference, sets
 from analysis.errors.reference import LABEL, NONE, REFUSE
 from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
-from analysis.figures import side_by_side
 from analysis.frames import STANDARD
 from analysis.overlap import agreement
 from analysis.overlap.measured import read_overlap
@@ -232,7 +225,7 @@ def overlaps(folders: Sequence[pathlib.Path], given) -> dict:
         _write(content, out / "comparisons.json")
         names = next(iter(ordered.values())).names
         matrices = {label: study.overlap for label, study in ordered.items()}
-        pictures = figures.save(side_by_side(matrices, names), out / "matrices")
+        pictures = figures.save(agreement.side_by_side(matrices, names), out / "matrices")
         print(f"written to {', '.join(map(str, pictures))}")
     return content
 

@@ -11,11 +11,11 @@ from analysis.confidence import metrics
 from analysis.confidence.cells import ALL, BASE, Key, Mean, Severity
 from analysis.confidence.metrics import binned, ranked
 from analysis.errors.scores import Benchmark
+from analysis.figures import COLOURS, GREY
 from analysis.frames import CLEAN
 from corruptions.scoring.confidence import Confidence
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-"""Okabe and Ito's, so many models fit in a figure."""
+_COLOURS = (*COLOURS, GREY)  # so many models fit in a figure
 COVERAGES = np.arange(1, 101) / 100
 Condition = tuple[str, Severity]
 
@@ -72,7 +72,7 @@ def reliability(curves: Curves, benchmark: Benchmark) -> Figure:
 def _reliability(axes: Axes, cells: Sequence[np.ndarray], **line) -> None:
     number, confident, right = np.sum(cells, axis=0)
     there = number > 0
-    axes.plot([0, 1], [0, 1], color="#999999", linewidth=0.8)
+    axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     axes.plot(confident[there] / number[there], right[there] / number[there], "-o", markersize=3, **line)
 
 
@@ -106,5 +106,5 @@ def _by_model(found, of: Callable) -> Iterator[tuple[str, str, list]]:
     groups: dict[tuple[str, str], list] = {}
     for item in found:
         groups.setdefault(of(item), []).append(item)
-    for ((model, name), items), colour in zip(groups.items(), COLOURS, strict=False):
+    for ((model, name), items), colour in zip(groups.items(), _COLOURS, strict=False):
         yield model if name == PLAIN else f"{model}, {name}", colour, items

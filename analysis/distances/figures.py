@@ -1,6 +1,5 @@
 """Figures of distances and schemes: error against distance, mixtures, spread over resamplings, errors of schemes."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,14 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.distances.experiments import KINDS, Spread
-from analysis.figures import BLUE, GREY, ORANGE
+from analysis.figures import BLUE, COLOURS, GREY, ORANGE, panels
 from analysis.frames import CLEAN
 
 _COLUMNS = 5
-# Okabe and Ito's colours; more schemes differ by shape.
-_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
-_SHAPES = "osD^v"
-_LABELLED = len(_COLOURS) * len(_SHAPES)
+_SHAPES = "osD^v"  # schemes of one colour differ by shape
+_LABELLED = len(COLOURS) * len(_SHAPES)
 
 
 def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title="", provenance=""):
@@ -32,17 +29,12 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
         raise ValueError("expected at least one corruption, found none")
     points = {name: [key for key in distance if key[1] == name and key in errors] for name in correlations}
     schemes = list(dict.fromkeys(scheme for keys in points.values() for scheme, _ in keys))
-    columns = min(_COLUMNS, len(points))
-    rows = math.ceil(len(points) / columns)
-    figure = Figure(figsize=(max(4.0, 2.1 * columns), 2.0 * rows + 1.2), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False)
-    # Among hundreds of subsets (`augmix=...`), only whole schemes get separate colours.
+    figure, drawn = panels(len(points), _COLUMNS, (2.1, 2.0), 4.0, 1.2)
+    # Of hundreds of subsets (`augmix=...`) those that are whole schemes are told apart.
     told = schemes if len(schemes) <= _LABELLED else [s for s in schemes if "=" not in s]
     told = told if len(told) <= _LABELLED else []
-    styles = {s: (_COLOURS[k % len(_COLOURS)], _SHAPES[k // len(_COLOURS)]) for k, s in enumerate(told)}
-    for axes in panels.flat[len(points) :]:
-        axes.set_axis_off()
-    for number, (axes, (name, keys)) in enumerate(zip(panels.flat, points.items())):
+    styles = {s: (COLOURS[k % len(COLOURS)], _SHAPES[k // len(COLOURS)]) for k, s in enumerate(told)}
+    for number, (axes, (name, keys)) in enumerate(zip(drawn, points.items(), strict=True)):
         rest = [key for key in keys if key[0] not in styles]
         if rest:
             axes.scatter([distance[k] for k in rest], [errors[k] for k in rest], s=6, c=GREY, linewidths=0, alpha=0.6)
@@ -53,15 +45,12 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
         rho = correlations[name]
         value = "undefined" if np.isnan(rho) else f"{rho:.2f}"
         axes.set_title(f"{name.rpartition('/')[2]}   $\\rho$ = {value}", fontsize=7)
-        axes.tick_params(labelsize=6)
-        if number + columns >= len(points):  # the lowest of its column
+        if number + min(_COLUMNS, len(points)) >= len(points):  # the lowest of its column
             axes.set_xlabel(distance_name, fontsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color=GREY, linewidth=0.3, alpha=0.5)
     figure.supylabel("error (%)", fontsize=8)
     if title or provenance:
         figure.suptitle("\n".join(filter(None, (title, provenance))), fontsize=8)
-    handles = {h.get_label(): h for axes in panels.flat for h in axes.collections if h.get_label() in styles}
+    handles = {h.get_label(): h for axes in drawn for h in axes.collections if h.get_label() in styles}
     if handles:
         figure.legend(
             handles.values(), handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6, frameon=False

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from analysis import frames
+from analysis import figures, frames
 from analysis.frames import fixed, percentile_interval
 from analysis.overlap.measured import MeasuredOverlap
 from analysis.overlap.score import mean_overlap
@@ -273,3 +274,18 @@ def _ranks(values, weights):
     _, group = np.unique(values, return_inverse=True)
     counts = weights @ (group[:, None] == np.arange(group.max() + 1))
     return (counts.cumsum(axis=1) - counts / 2)[:, group]
+
+
+def side_by_side(matrices: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:
+    """Draws the overlap matrices [n, n] of several studies side by side, in one order and on one scale of colours."""
+    n, side = len(names), 1.2 + 0.17 * len(names)
+    figure = Figure(figsize=(side * len(matrices) + 1.5, side + 1), layout="constrained")
+    panels = figure.subplots(1, len(matrices), sharey=True, squeeze=False)[0]
+    for axes, (label, matrix) in zip(panels, matrices.items(), strict=True):
+        image = figures.draw_cells(axes, matrix, figures.OVERLAP, linewidth=0.3)
+        axes.set_xticks(np.arange(n) + 0.5, names, rotation=90, fontsize=6)
+        axes.set_yticks(np.arange(n) + 0.5, names, fontsize=6)
+        axes.set_title(label, fontsize=9)
+    bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, extend="max")
+    bar.set_label(figures.OVERLAP.label, fontsize=8)
+    return figure

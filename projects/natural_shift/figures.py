@@ -7,21 +7,20 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis.figures import BLUE, GREY, ORANGE
+from analysis.figures import BLUE, COLOURS, ORANGE, panels, tidy
 from analysis.frames import CLEAN, NATURAL
 from projects.natural_shift.prediction import logit, pivot_of
 from projects.natural_shift.sources import Table
 from projects.natural_shift.study import Study, title
 
-_COLUMNS = 3
+_SIZES = 3, (2.4, 2.3), 3.4, 0.6  # of `panels`
 _TICKS = (1, 5, 20, 50, 80, 95, 99)  # percent, on logit axes
-_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 
 
 def accuracy_panels(table: Table, study: Study) -> Figure:
     """Draws accuracy under each shift against clean accuracy of the same classes, on logit axes."""
-    figure, panels = _panels(len(study.shifts))
-    for axes, shift in zip(panels, study.shifts):
+    figure, drawn = panels(len(study.shifts), *_SIZES)
+    for axes, shift in zip(drawn, study.shifts):
         accuracy, clean = table.shift(shift)
         x, y = logit(clean), logit(accuracy)
         for chosen, colour, label in ((table.shown, ORANGE, "others"), (table.standard, BLUE, "standard")):
@@ -41,17 +40,17 @@ def accuracy_panels(table: Table, study: Study) -> Figure:
         axes.set_title(title(shift), fontsize=8)
     figure.supxlabel("accuracy on clean images of the same classes (%)", fontsize=8)
     figure.supylabel("accuracy under the shift (%)", fontsize=8)
-    handles = {handle.get_label(): handle for axes in panels for handle in axes.collections}
+    handles = {handle.get_label(): handle for axes in drawn for handle in axes.collections}
     figure.legend(handles.values(), handles, loc="outside upper center", ncols=2, fontsize=7, frameon=False)
     return figure
 
 
 def drop_panels(table: Table, study: Study) -> Figure:
     """Draws the accuracy that models lose to each shift against the accuracy that they lose to the benchmark."""
-    figure, panels = _panels(len(study.shifts))
+    figure, drawn = panels(len(study.shifts), *_SIZES)
     lost = table[CLEAN] - table.mean(study.members)
     drops = study.predictions[study.predictions.measure == "drop"].set_index(["benchmark", "shift"]).value
-    for axes, shift in zip(panels, study.shifts):
+    for axes, shift in zip(drawn, study.shifts):
         axes.scatter(lost, table[CLEAN] - table[NATURAL + shift], s=6, c=BLUE, alpha=0.6, linewidths=0)
         axes.set_title(f"{title(shift)}   $r$ = {drops['mean', shift]:.2f}", fontsize=8)
     figure.supxlabel(f"mean accuracy lost to {len(study.members)} corruptions (points)", fontsize=8)
@@ -66,7 +65,7 @@ def benchmark_panel(study: Study) -> Figure:
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axes = figure.subplots()
     for row in study.bins[study.bins["shift"] == "mean"].to_dict("records"):
-        colour = _COLOURS[(row["categories"] - 1) % len(_COLOURS)]
+        colour = COLOURS[(row["categories"] - 1) % len(COLOURS)]
         x = row["size"] + 0.12 * (row["categories"] - 2) + 0.06 * row["spread"]
         axes.plot([x] * 2, [row["low"], row["high"]], color=colour, linewidth=0.5, alpha=0.5)
         face = colour if row["spread"] == 0 else "none"
@@ -79,23 +78,5 @@ def benchmark_panel(study: Study) -> Figure:
     note = "filled: the same number from every category; open: unbalanced"
     style = {"loc": "outside lower center", "ncols": 4, "fontsize": 6, "frameon": False, "title_fontsize": 6}
     figure.legend(handles.values(), handles, title=note, **style)
-    _tidy(axes)
+    tidy(axes)
     return figure
-
-
-def _panels(number):
-    columns = min(_COLUMNS, number)
-    rows = math.ceil(number / columns)
-    figure = Figure(figsize=(max(3.4, 2.4 * columns), 2.3 * rows + 0.6), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axes in panels[number:]:
-        axes.set_axis_off()
-    for axes in panels[:number]:
-        _tidy(axes)
-    return figure, panels[:number]
-
-
-def _tidy(axes):
-    axes.tick_params(labelsize=6)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color=GREY, linewidth=0.3, alpha=0.5)

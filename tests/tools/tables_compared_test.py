@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.figures import side_by_side
 from analysis.frames import Count
 from analysis.overlap import overlap_matrix
+from analysis.overlap.agreement import side_by_side
 from analysis.overlap.study import read_study
 from analysis.selection import select
 from runtime import artifacts
