@@ -190,7 +190,7 @@ class Answers:
 
     Args:
       files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
-      folder: of the files, whose confidence is read when it is asked for.
+      folder: folder of the files, whose confidence is read when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
@@ -362,11 +362,11 @@ def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
     """Reads the digest of a model from its final.json; "" if the workdir holds no such model.
 
     Args:
-      workdir: of the model, or of its study.
-      name: of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
+      workdir: workdir of the model, or of its study.
+      name: name of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
         `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
         members' digests.
-      seed: of the model.
+      seed: seed of the model.
 
     Raises:
       DamagedFileError: final.json is damaged or was edited.

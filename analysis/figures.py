@@ -189,7 +189,7 @@ def threshold_sweep(
     """Draws size and mean overlap of the winner at every threshold.
 
     Args:
-      selections: of `analysis.selection.algorithm.sweep`.
+      selections: the result of `analysis.selection.algorithm.sweep`.
       mark: threshold of a dashed line, or None.
       means: mean overlaps in the place of the selections' own; NaN is not drawn.
       title, provenance: see `set_titles`.
@@ -300,7 +300,7 @@ def heatmap(
       names: n labels.
       flags: n of "", "weak", "invalid", marked on the labels; None for none.
       se: standard errors [n, n], or None.
-      order: of rows and columns, [n]; None keeps that of `names`.
+      order: order of rows and columns, [n]; None keeps that of `names`.
       tree: order by `cluster_order` and draw the tree at the right: two branches join at the mean overlap of their
         members.
       scale: `OVERLAP` or `TRANSFER`.

@@ -206,7 +206,7 @@ def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd
     Args:
       correct: bool [N], which images are answered correctly.
       labels: int [N].
-      names: of the classes.
+      names: names of the classes.
     """
     rows = []
     for label, name in enumerate(names):
@@ -242,7 +242,7 @@ def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> No
     """Writes a table as CSV, atomically: floats in their shortest exact form, `nan` where there is no number.
 
     Args:
-      path: of the file.
+      path: path of the file.
       frame: the table.
       origin: where it comes from, for provenance.json of the same folder, under `files`.
     """

@@ -157,7 +157,7 @@ def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "
 
     Args:
       names: qualified names.
-      config: of the study; `dataset`, `frost` and `train.corruption_options` (ranges in use) are read.
+      config: config of the study; `dataset`, `frost` and `train.corruption_options` (ranges in use) are read.
       image: a photograph in the place of a test image of the study.
 
     Raises:

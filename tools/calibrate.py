@@ -121,7 +121,7 @@ class Robustness:
       model: (graphdef, state).
       split: the images R is measured on.
       name: qualified name of the corruption; `options`: its options but for the range, such as `photographs` of frost.
-      seed: of the draws.
+      seed: seed of the draws.
       clean: A(clean) if it was measured before; None measures it.
 
     Attributes:

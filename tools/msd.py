@@ -113,7 +113,7 @@ def read_errors(
     """Reads the errors of schemes from evaluated workdirs: {(scheme, corruption): error in percent}.
 
     Args:
-      pattern: of the workdirs' paths; the models in them are trained with the schemes, or all of them adapted.
+      pattern: pattern of the workdirs' paths; the models in them are trained with the schemes, or all of them adapted.
       model: that tools.adapt adapted to the schemes; `MODEL+bn=SCHEME` is called SCHEME then.
       targets: (corruption, severity) pairs that count.
     """

@@ -239,7 +239,9 @@ def train_block(
     return jax.lax.fori_loop(span[0], span[1], step_of_span, (state, metrics))
 
 
-def cross_entropy(logits: jax.Array, labels: jax.Array, smoothing: float = 0.0) -> jax.Array:
+def cross_entropy(
+    logits: jax.Array, labels: jax.Array, smoothing: float = 0.0, weights: jax.Array | None = None
+) -> jax.Array:
     """Computes the mean cross-entropy of a batch, with label smoothing.
 
     -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR 2016, section 7).
@@ -248,12 +250,13 @@ def cross_entropy(logits: jax.Array, labels: jax.Array, smoothing: float = 0.0) 
       logits: float32 [B, C].
       labels: int [B].
       smoothing: a in [0, 1); 0 is the plain cross-entropy.
+      weights: float32 [B], factors of the terms of the mean; None is 1 for all.
     """
     loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
     if smoothing:
         even = jax.nn.logsumexp(logits, axis=-1) - logits.mean(-1)
         loss = (1 - smoothing) * loss + smoothing * even
-    return loss.mean()
+    return (loss if weights is None else weights * loss).mean()
 
 
 def jsd_loss(

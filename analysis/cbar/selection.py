@@ -90,7 +90,7 @@ def contributions(holds: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
     Args:
       holds: which benchmark holds which candidate, bool [b, n].
-      distance: of the benchmarks, [b].
+      distance: distance of the benchmarks, [b].
 
     Returns:
       float64 [n]; NaN for a candidate in no benchmark.
@@ -247,7 +247,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
     Args:
       paths: scans, one per run.
       target: mean error of the benchmark to be made, in percent.
-      seed: of the random half-sets and benchmarks.
+      seed: seed of the random half-sets and benchmarks.
 
     Raises:
       FileNotFoundError, ValueError: a missing or broken scan, or one without benchmarks that meet the target.

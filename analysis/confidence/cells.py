@@ -117,7 +117,7 @@ class Cells:
         """Makes the frame of cells.csv: a row for each model, set and condition.
 
         Args:
-          bins: of ECE and the like.
+          bins: bins of ECE and the like.
           visit: functions that see the answers to each condition too; what a workdir holds is read once.
         """
         rows = []

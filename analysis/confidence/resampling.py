@@ -26,8 +26,8 @@ class Resamples:
 
     Args:
       images: N.
-      number: of draws.
-      seed: of the draws.
+      number: number of draws.
+      seed: seed of the draws.
     """
 
     def __init__(self, images: int, number: int = 1000, seed: int = 0):
@@ -107,7 +107,7 @@ class Resampled:
     Args:
       conditions: whose cells are resampled.
       number, seed: see `Resamples`.
-      bins: of ECE and the squared error.
+      bins: bins of ECE and the squared error.
     """
 
     def __init__(self, conditions: Container[Condition], number: int, seed: int = 0, bins: int = metrics.BINS):

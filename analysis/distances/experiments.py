@@ -66,7 +66,7 @@ def mixture_distances(
 
     Args:
       first, second, centres: features [n, D] each, and [m, D].
-      fractions: of the first, in [0, 1].
+      fractions: shares of the first, in [0, 1].
 
     Returns:
       (msd, mmd), each [len(fractions), m].
@@ -108,7 +108,7 @@ def choose(order: np.ndarray, size: int, kind: str, rng: np.random.Generator | N
     """Chooses `size` transforms out of an order, int64 [size].
 
     Args:
-      order: of `closest_first`; size: 1 .. N.
+      order: the result of `closest_first`; size: 1 .. N.
       kind: `closest` (the first), `farthest` (the last) or `random` (uniform without replacement, drawn by `rng`).
     """
     if not 1 <= size <= len(order):
@@ -126,7 +126,7 @@ def nested_distances(transform: ArrayLike, draws: ArrayLike, numbers: Sequence[i
     Args:
       transform: its features, [G, D], one row for each set of images.
       draws: features of the corruption's draws, [M, G, D].
-      numbers: of draws, up to M.
+      numbers: numbers of draws, up to M.
 
     Returns:
       float64 [G, len(numbers)].

@@ -110,7 +110,7 @@ def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "")
     errors of the mean over seeds, with one seed over test images.
 
     Args:
-      found: of `analysis.schemes.errors`.
+      found: the result of `analysis.schemes.errors`.
       title, provenance: lines above the panels.
     """
     drawn = found[~found.column.str.startswith("gap_")]
@@ -138,7 +138,7 @@ def transform_panels(stored: pd.DataFrame, found: pd.DataFrame, *, title: str = 
 
     Args:
       stored: of `analysis.schemes.transforms`, not empty.
-      found: of `analysis.schemes.errors`, for the schemes that are not stored.
+      found: the result of `analysis.schemes.errors`, for the schemes that are not stored.
       title, provenance: lines above the panels.
     """
     names = [name for name in found.column.unique() if name in set(stored.column) and name != CLEAN] or [CLEAN]

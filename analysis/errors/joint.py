@@ -114,7 +114,7 @@ def joint(
     Args:
       evaluated: workdirs; those with other conditions than the first are refused, or labelled.
       reference, mismatch: see `reference.choose`.
-      measures: of benchmarks, out of `MEASURED`.
+      measures: measures of benchmarks, out of `MEASURED`.
       benchmarks: only these, () for all that were evaluated; clean images always stay.
       models: only these names, () for all.
 

@@ -93,7 +93,7 @@ def of_corruption(
     """Describes the effect of a corruption on images of a shape, for JSON.
 
     Args:
-      name: of the corruption.
+      name: name of the corruption.
       shape: (H, W, 3) of the images.
       options: static ones it is given.
       levels: those that random severities are drawn from, where a benchmark selects some.

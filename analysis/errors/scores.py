@@ -81,7 +81,7 @@ class Benchmark(NamedTuple):
     """Corruptions and severities; a model was evaluated under all of them.
 
     Attributes:
-      name: of a registered benchmark, or of a study's own; `others` are corruptions of no benchmark.
+      name: name of a registered benchmark, or of a study's own; `others` are corruptions of no benchmark.
       severities: `random`, or `levels` for every level that the benchmark has.
       members: {qualified name: its severities}, in published order.
     """
@@ -207,8 +207,8 @@ def rows(
     Args:
       errors: answers and counts.
       key: (model, seed).
-      benchmark: of `complete_benchmarks`.
-      choice: of the reference.
+      benchmark: one of `complete_benchmarks`.
+      choice: choice of the reference.
       conditions: that the errors were measured under.
     """
     clean = (*key, CLEAN, 0)

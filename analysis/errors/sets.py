@@ -154,7 +154,7 @@ def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iter
     """Writes a table of text for each benchmark, kind of severities and measure.
 
     Args:
-      table: of `by_corruption` or `select`.
+      table: the result of `by_corruption` or `select`.
       dataset: its name.
       printed: whether the rows that papers print of the same dataset, benchmark, severities and measure stand below.
 
@@ -256,7 +256,7 @@ def balance_table(table: pd.DataFrame, where: str | pathlib.Path, benchmark: str
     """Makes the table of a benchmark from the scores of a workdir of overlap.py.
 
     Args:
-      table: of `by_corruption`, with a standard model and one for each corruption of the benchmark.
+      table: the result of `by_corruption`, with a standard model and one for each corruption of the benchmark.
       where: the workdir, for messages.
       benchmark: registered name; evaluated at its levels, or else at random severities.
       measure: a key of `analysis.errors.scores.FIELDS`.

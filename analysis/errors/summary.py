@@ -78,7 +78,7 @@ def score(
 
     Args:
       errors: counts and answers.
-      choice: of the reference.
+      choice: choice of the reference.
       conditions: that the errors were measured under.
       own, stored: see `scores.complete_benchmarks`.
 

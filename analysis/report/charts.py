@@ -37,8 +37,8 @@ def draw(study: Study, selections: Sequence[Selection], only: Iterable[str] | No
     """Draws the figures that the study has results for: {name: Chart}.
 
     Args:
-      study: of `analysis.report.inputs.read`.
-      selections: of `sweep`.
+      study: the result of `analysis.report.inputs.read`.
+      selections: the result of `sweep`.
       only: names of figures; None draws all.
     """
     drawn = {name: _FIGURES[name](study, selections) for name in (_FIGURES if only is None else only)}

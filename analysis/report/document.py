@@ -46,8 +46,8 @@ def document(
     """Renders the page as one self-contained HTML file.
 
     Args:
-      study: of `analysis.report.inputs.read`.
-      charts: of `analysis.report.charts.draw`; a chart that is missing is left out.
+      study: the result of `analysis.report.inputs.read`.
+      charts: the result of `analysis.report.charts.draw`; a chart that is missing is left out.
       selections: benchmarks by threshold, of `analysis.report.charts.sweep`.
       samples: PNG of sample images, or None.
       caption: sentence on the sample images, or the reason for none.

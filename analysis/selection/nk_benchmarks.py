@@ -88,7 +88,7 @@ def unbalanced(
 
     Args:
       benchmarks, clusters: as of `balanced`; the categories hold all names.
-      copies: of each benchmark, >= 1: every copy takes its own way; `seed`: of the draws.
+      copies: copies of each benchmark, >= 1: every copy takes its own way; `seed`: of the draws.
 
     Returns:
       Tuples of names in alphabetical order, without those started from, in the order of the sweeps.
@@ -266,7 +266,7 @@ def categories(
       correlation: bound that the mean within clusters must exceed, in [-1, 1). If no K reaches it, each corruption is
         a category of its own.
       restarts: starts of K-means for each K, the best taken, >= 1.
-      seed: of the starts; the result for a K depends on nothing else.
+      seed: seed of the starts; the result for a K depends on nothing else.
 
     Raises:
       ValueError: a matrix that is not square and symmetric, repeated names, NaN between two valid corruptions, fewer

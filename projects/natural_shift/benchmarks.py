@@ -77,7 +77,7 @@ def compare_benchmarks(
       clusters: categories of the corruptions.
       weights: [R, N], from `prediction.draw`.
       fewest: benchmarks that an unbalanced bin must have; balanced ones need one.
-      seed: of the draws of benchmarks.
+      seed: seed of the draws of benchmarks.
 
     Returns:
       (bins, effects). Bins by n, k and spread, a row of `COLUMNS` for each shift and for their mean: spread is the standard

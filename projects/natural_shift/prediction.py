@@ -214,7 +214,7 @@ def predict(
     """Judges benchmarks as predictors of natural shifts.
 
     Args:
-      table: of N models.
+      table: table of N models.
       benchmarks: {name: accuracy, percent [N]}.
       shifts: natural shifts of the table.
       complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.

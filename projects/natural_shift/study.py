@@ -82,12 +82,12 @@ def study(
     """Compares predictors of natural robustness.
 
     Args:
-      table: of models.
+      table: table of models.
       shifts: natural shifts, see `Table.shifts`.
       benchmark: corruptions or benchmarks, see `Table.members`.
       clusters: categories of the corruptions, for (n, k) benchmarks; () compares none.
-      resamples: of the models, behind the intervals.
-      seed: of all draws.
+      resamples: resamples of the models, behind the intervals.
+      seed: seed of all draws.
 
     Raises:
       ValueError: names that the table lacks, fewer than 4 models, or categories of other corruptions.
