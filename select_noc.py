@@ -22,30 +22,6 @@ from analysis.references import BENCHMARKS
 from analysis.selection.benchmark import select_benchmark
 
 
-def define_flags():
-    flags.DEFINE_string("workdir", None, "Workdir of overlap.py.")
-    flags.DEFINE_string("overlap", None, "CSV file of overlaps, instead of a workdir.")
-    flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
-    flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
-    flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
-    flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
-    flags.DEFINE_string(
-        "coverage",
-        None,
-        "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
-        f"or one of {', '.join(BENCHMARKS)}.",
-    )
-    flags.DEFINE_string(
-        "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
-    )
-    flags.DEFINE_bool(
-        "nk_unbalanced",
-        False,
-        "With --nk: add less balanced ones of the same size, by standard deviation of the counts.",
-    )
-    flags.DEFINE_string("out", None, "Where to write; default benchmark.json in the workdir or beside the matrix.")
-
-
 def main(argv):
     given = command.given(argv)
     if bool(given.workdir) == bool(given.overlap):
@@ -71,5 +47,25 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("workdir", None, "Workdir of overlap.py.")
+    flags.DEFINE_string("overlap", None, "CSV file of overlaps, instead of a workdir.")
+    flags.DEFINE_float("threshold", 0.1, "Largest overlap allowed between two members.")
+    flags.DEFINE_bool("strict", False, "Demand an overlap below the threshold, not equal.")
+    flags.DEFINE_bool("sweep", False, "Also print the selection at thresholds 0, .05, ... 1.")
+    flags.DEFINE_bool("categories", False, "Also cluster the candidates into categories.")
+    flags.DEFINE_string(
+        "coverage",
+        None,
+        "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
+        f"or one of {', '.join(BENCHMARKS)}.",
+    )
+    flags.DEFINE_string(
+        "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
+    )
+    flags.DEFINE_bool(
+        "nk_unbalanced",
+        False,
+        "With --nk: add less balanced ones of the same size, by standard deviation of the counts.",
+    )
+    flags.DEFINE_string("out", None, "Where to write; default benchmark.json in the workdir or beside the matrix.")
     command.run(main)

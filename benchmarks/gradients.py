@@ -50,10 +50,6 @@ line. `python -m benchmarks.gradients` makes this page.
 """
 
 
-def define_flags():
-    flags.DEFINE_string("out", None, "Markdown file to write (required).")
-
-
 def images():
     """Draws an image within [.2, .8] and a direction v whose largest component is 1, both float32."""
     image, other = (photograph(_SIDE, _SIDE, seed=seed).astype(np.float32) / 255 for seed in (0, 1))
@@ -85,5 +81,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("out", None, "Markdown file to write (required).")
     command.run(main)

@@ -33,12 +33,6 @@ from training.batches import Plan
 SIZE, SHORT, BATCH = 224, 256, 64
 
 
-def define_flags():
-    flags.DEFINE_string("photographs", "", "Tree of class folders with JPEG files; empty draws photographs.")
-    flags.DEFINE_string("model", "resnet18", "Network.")
-    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
-
-
 def photographs_of(folder):
     """Lists (name, label, JPEG file) of a tree of class folders; draws 200 where there is none."""
     if folder:
@@ -109,5 +103,7 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("photographs", "", "Tree of class folders with JPEG files; empty draws photographs.")
+    flags.DEFINE_string("model", "resnet18", "Network.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

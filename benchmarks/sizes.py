@@ -31,17 +31,6 @@ from tests.reference.photographs import photograph
 SHAPES = ((151, 240), (333, 287), (470, 499))
 
 
-def define_flags():
-    flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
-    flags.DEFINE_integer("low", 150, "Smallest side.", lower_bound=32)
-    flags.DEFINE_integer("high", 499, "Largest side.", lower_bound=32)
-    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug; empty leaves the peer out.")
-    flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
-    flags.DEFINE_bool("filled", True, "Measure with a filled cache of programs on disk, too.")
-    flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
-    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
-
-
 def process(arguments, **environment):
     """Runs a process: (CPU seconds, seconds by the clock, MiB that it held at most)."""
     started = time.perf_counter()
@@ -113,5 +102,12 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_integer("number", 50, "Images.", lower_bound=1)
+    flags.DEFINE_integer("low", 150, "Smallest side.", lower_bound=32)
+    flags.DEFINE_integer("high", 499, "Largest side.", lower_bound=32)
+    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug; empty leaves the peer out.")
+    flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
+    flags.DEFINE_bool("filled", True, "Measure with a filled cache of programs on disk, too.")
+    flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

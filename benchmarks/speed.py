@@ -45,18 +45,6 @@ _PEER = ("peer ms/image", "peer CPU ms/image", "peer / ours", "CPU, peer / ours"
 _channel = jax.jit(lambda images: jax.lax.map(clahe.clahe, images[..., 1]))
 
 
-def define_flags():
-    flags.DEFINE_list("works", ["imagenet_c", "imagenet_c_extra"], "Names, benchmarks, every; see the module.")
-    flags.DEFINE_string("size", "224", "Side of the images, or HEIGHTxWIDTH.")
-    flags.DEFINE_integer("batch", 0, "Images in a call; 0 chooses by size.", lower_bound=0)
-    flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
-    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
-    flags.DEFINE_bool("numpy", False, "Compare with NumPy definitions; see the module.")
-    flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
-    flags.DEFINE_integer("tiles", 5000, "Images in the bank of laion_c/mosaic and laion_c/stickers.", lower_bound=1)
-    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
-
-
 def names_of(asked: list[str]) -> list[str]:
     """Replaces benchmarks, `cameras` and `every` by their corruptions."""
     cameras = tuple(name for name in corruptions.names() if name.startswith("camera/"))
@@ -180,5 +168,13 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_list("works", ["imagenet_c", "imagenet_c_extra"], "Names, benchmarks, every; see the module.")
+    flags.DEFINE_string("size", "224", "Side of the images, or HEIGHTxWIDTH.")
+    flags.DEFINE_integer("batch", 0, "Images in a call; 0 chooses by size.", lower_bound=0)
+    flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
+    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
+    flags.DEFINE_bool("numpy", False, "Compare with NumPy definitions; see the module.")
+    flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
+    flags.DEFINE_integer("tiles", 5000, "Images in the bank of laion_c/mosaic and laion_c/stickers.", lower_bound=1)
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

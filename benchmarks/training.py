@@ -28,18 +28,6 @@ HEADER = (
 _PEER = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / torch")
 
 
-def define_flags():
-    networks = ["small_resnet:32:128", "small_resnet:32:256", "cifar_resnet18:32:128", "wrn_40_2:32:128"]
-    flags.DEFINE_list("networks", networks, "NAME:SIDE:BATCH, separated by commas.")
-    flags.DEFINE_string("dtype", "", "float32 or bfloat16; empty follows the device.")
-    flags.DEFINE_integer("threads", 0, "Cores to use; 0 for all.", lower_bound=0)
-    flags.DEFINE_float("gigaflops", 500, "Work of a call.")
-    flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
-    flags.DEFINE_string("corruption", "imagenet_c/zoom_blur", "Corruption of half of each batch.")
-    flags.DEFINE_string("peer_python", "", "Python with torch; empty leaves the peer out.")
-    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
-
-
 def parsed(text: str) -> tuple[str, int, int]:
     """Reads NAME:SIDE:BATCH.
 
@@ -97,5 +85,13 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    networks = ["small_resnet:32:128", "small_resnet:32:256", "cifar_resnet18:32:128", "wrn_40_2:32:128"]
+    flags.DEFINE_list("networks", networks, "NAME:SIDE:BATCH, separated by commas.")
+    flags.DEFINE_string("dtype", "", "float32 or bfloat16; empty follows the device.")
+    flags.DEFINE_integer("threads", 0, "Cores to use; 0 for all.", lower_bound=0)
+    flags.DEFINE_float("gigaflops", 500, "Work of a call.")
+    flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
+    flags.DEFINE_string("corruption", "imagenet_c/zoom_blur", "Corruption of half of each batch.")
+    flags.DEFINE_string("peer_python", "", "Python with torch; empty leaves the peer out.")
+    flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

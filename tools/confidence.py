@@ -38,16 +38,6 @@ _SHOWN = ("accuracy", "over", "nll", "brier", "ece", "aurc", "auroc")
 _DIFFERENCES = ("model", "set", "against", "of_set", "benchmark", "severities", "measure", "difference", "low", "high")
 
 
-def define_flags():
-    flags.DEFINE_string("workdir", None, "Evaluated workdir, or folder of corruptions.evaluate (required).")
-    flags.DEFINE_string("out", None, "Folder of the results; default: confidence in the workdir.")
-    flags.DEFINE_list("models", [], "Only these models; default: all.")
-    flags.DEFINE_string("against", STANDARD, "Model that differences are taken against, if it is there.")
-    flags.DEFINE_integer("bins", metrics.BINS, "Bins of ECE and the like.", lower_bound=1)
-    flags.DEFINE_integer("resamples", 1000, "Draws of the images behind the intervals; 0 gives none.", lower_bound=0)
-    flags.DEFINE_integer("seed", 0, "Seed of these draws.")
-
-
 def main(argv):
     given = command.given(argv, {"workdir": "DIR"})
     text, out = run(given.workdir, given.out, given.models, given.against, given.bins, given.resamples, given.seed)
@@ -157,5 +147,11 @@ def _number(value):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("workdir", None, "Evaluated workdir, or folder of corruptions.evaluate (required).")
+    flags.DEFINE_string("out", None, "Folder of the results; default: confidence in the workdir.")
+    flags.DEFINE_list("models", [], "Only these models; default: all.")
+    flags.DEFINE_string("against", STANDARD, "Model that differences are taken against, if it is there.")
+    flags.DEFINE_integer("bins", metrics.BINS, "Bins of ECE and the like.", lower_bound=1)
+    flags.DEFINE_integer("resamples", 1000, "Draws of the images behind the intervals; 0 gives none.", lower_bound=0)
+    flags.DEFINE_integer("seed", 0, "Seed of these draws.")
     command.run(main)

@@ -22,13 +22,6 @@ from analysis.report.document import document
 from runtime.files import write_atomically
 
 
-def define_flags():
-    flags.DEFINE_string("workdir", None, "Workdir of overlap.py (required).")
-    flags.DEFINE_string("out", None, "HTML file to write; default report.html in the workdir.")
-    flags.DEFINE_bool("samples", True, "Draw sample images of the benchmark's members.")
-    flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of the study.")
-
-
 def main(argv):
     given = command.given(argv, {"workdir": "DIR"})
     out = run(given.workdir, given.out, given.samples, given.image)
@@ -75,5 +68,8 @@ def _pdf(sheet):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("workdir", None, "Workdir of overlap.py (required).")
+    flags.DEFINE_string("out", None, "HTML file to write; default report.html in the workdir.")
+    flags.DEFINE_bool("samples", True, "Draw sample images of the benchmark's members.")
+    flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of the study.")
     command.run(main)

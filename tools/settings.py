@@ -22,10 +22,6 @@ before anything is written. Files in `configs/` change some of the defaults. Mad
 """
 
 
-def define_flags():
-    flags.DEFINE_string("out", None, "Markdown file to write (required).")
-
-
 def page():
     """Formats all settings as Markdown."""
     return _INTRODUCTION + settings.markdown(SETTINGS)
@@ -38,5 +34,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("out", None, "Markdown file to write (required).")
     command.run(main)

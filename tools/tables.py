@@ -65,40 +65,6 @@ from runtime.artifacts import record_inputs
 from runtime.files import read_json, without_nan, write_json
 
 
-def define_flags():
-    flags.DEFINE_enum("table", "errors", list(TABLES), "Which table.")
-    flags.DEFINE_string(
-        "out", None, "errors, and overlaps of three workdirs or more: a folder for results. Others: a JSON file."
-    )
-    flags.DEFINE_string(
-        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
-    )
-    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
-    flags.DEFINE_enum(
-        "by", "benchmark", ["benchmark", "corruption"], "errors: a column for each benchmark or for each corruption."
-    )
-    flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
-    measured = ", ".join(joint.MEASURED)
-    flags.DEFINE_list(
-        "measures", list(joint.MEASURED), f"errors: of {measured}; by corruption CE is mCE, relative_CE relative_mCE."
-    )
-    flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
-    flags.DEFINE_list("models", [], "errors: only these models, by name.")
-    flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
-    flags.DEFINE_enum(
-        "measure",
-        None,
-        list(FIELDS),
-        f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): the measure that is averaged.",
-    )
-    flags.DEFINE_string("overlap", None, "sets: workdir of overlap.py, or CSV file, that cuts the sets (required).")
-    flags.DEFINE_integer("size", 8, "sets: how many corruptions are in the first set.")
-    flags.DEFINE_string("standard", STANDARD, "sets: the model that gains are counted from, as the table calls it.")
-    flags.DEFINE_list("beside", [], "sets: corruptions with columns of their own: relative CE, or the error.")
-    flags.DEFINE_float("threshold", 0.1, "overlaps: largest overlap allowed between two members of a benchmark.")
-    flags.DEFINE_string("errors", None, "distances: evaluated workdir whose models are trained with the schemes.")
-
-
 def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | pd.DataFrame | None:
     """Prints and writes the table of models and benchmarks, or of models and corruptions; returns it, or None where a
     reference was written.
@@ -290,5 +256,35 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_enum("table", "errors", list(TABLES), "Which table.")
+    flags.DEFINE_string(
+        "out", None, "errors, and overlaps of three workdirs or more: a folder for results. Others: a JSON file."
+    )
+    flags.DEFINE_string(
+        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
+    )
+    flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
+    flags.DEFINE_enum(
+        "by", "benchmark", ["benchmark", "corruption"], "errors: a column for each benchmark or for each corruption."
+    )
+    flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
+    measured = ", ".join(joint.MEASURED)
+    flags.DEFINE_list(
+        "measures", list(joint.MEASURED), f"errors: of {measured}; by corruption CE is mCE, relative_CE relative_mCE."
+    )
+    flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
+    flags.DEFINE_list("models", [], "errors: only these models, by name.")
+    flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
+    flags.DEFINE_enum(
+        "measure",
+        None,
+        list(FIELDS),
+        f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): the measure that is averaged.",
+    )
+    flags.DEFINE_string("overlap", None, "sets: workdir of overlap.py, or CSV file, that cuts the sets (required).")
+    flags.DEFINE_integer("size", 8, "sets: how many corruptions are in the first set.")
+    flags.DEFINE_string("standard", STANDARD, "sets: the model that gains are counted from, as the table calls it.")
+    flags.DEFINE_list("beside", [], "sets: corruptions with columns of their own: relative CE, or the error.")
+    flags.DEFINE_float("threshold", 0.1, "overlaps: largest overlap allowed between two members of a benchmark.")
+    flags.DEFINE_string("errors", None, "distances: evaluated workdir whose models are trained with the schemes.")
     command.run(main)

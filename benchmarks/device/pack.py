@@ -54,11 +54,6 @@ runpy.run_module("benchmarks.device", run_name="__main__", alter_sys=True)' "$to
 """
 
 
-def define_flags():
-    flags.DEFINE_string("tfds", None, "Folder of tfds datasets with cifar10 (required).")
-    flags.DEFINE_string("out", "build/device", "Folder to pack into.")
-
-
 def checkout(folder: pathlib.Path, revision: str) -> None:
     """Packs the committed files but docs/, with their revision in a file REVISION."""
     path = folder / f"checkout-{revision[:12]}.tar.gz"
@@ -131,5 +126,6 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    define_flags()
+    flags.DEFINE_string("tfds", None, "Folder of tfds datasets with cifar10 (required).")
+    flags.DEFINE_string("out", "build/device", "Folder to pack into.")
     command.run(main)
