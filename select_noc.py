@@ -59,13 +59,7 @@ if __name__ == "__main__":
         "Also test which candidates a benchmark covers: a benchmark.json, names with commas between them, "
         f"or one of {', '.join(BENCHMARKS)}.",
     )
-    flags.DEFINE_string(
-        "nk", None, "n,k,N: also write N random benchmarks of n categories with k members each, beside FILE."
-    )
-    flags.DEFINE_bool(
-        "nk_unbalanced",
-        False,
-        "With --nk: add less balanced ones of the same size, by standard deviation of the counts.",
-    )
+    flags.DEFINE_string("nk", None, "n,k,N: also write N random benchmarks of n categories of k, beside FILE.")
+    flags.DEFINE_bool("nk_unbalanced", False, "With --nk: add less balanced ones of the same size.")
     flags.DEFINE_string("out", None, "Where to write; default benchmark.json in the workdir or beside the matrix.")
     command.run(main)

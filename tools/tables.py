@@ -257,30 +257,16 @@ def main(argv):
 
 if __name__ == "__main__":
     flags.DEFINE_enum("table", "errors", list(TABLES), "Which table.")
-    flags.DEFINE_string(
-        "out", None, "errors, and overlaps of three workdirs or more: a folder for results. Others: a JSON file."
-    )
-    flags.DEFINE_string(
-        "reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet's errors where they hold."
-    )
+    flags.DEFINE_string("out", None, "errors, overlaps of three workdirs or more: a folder. Others: a JSON file.")
+    flags.DEFINE_string("reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet where it holds.")
     flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
-    flags.DEFINE_enum(
-        "by", "benchmark", ["benchmark", "corruption"], "errors: a column for each benchmark or for each corruption."
-    )
+    flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: what has a column.")
     flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
-    measured = ", ".join(joint.MEASURED)
-    flags.DEFINE_list(
-        "measures", list(joint.MEASURED), f"errors: of {measured}; by corruption CE is mCE, relative_CE relative_mCE."
-    )
+    flags.DEFINE_list("measures", list(joint.MEASURED), "errors: these; by corruption also CE and relative_CE.")
     flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
     flags.DEFINE_list("models", [], "errors: only these models, by name.")
     flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
-    flags.DEFINE_enum(
-        "measure",
-        None,
-        list(FIELDS),
-        f"balance (default {RELATIVE}), sets (default {MEAN_ERROR}): the measure that is averaged.",
-    )
+    flags.DEFINE_enum("measure", None, list(FIELDS), f"What balance ({RELATIVE}) and sets ({MEAN_ERROR}) average.")
     flags.DEFINE_string("overlap", None, "sets: workdir of overlap.py, or CSV file, that cuts the sets (required).")
     flags.DEFINE_integer("size", 8, "sets: how many corruptions are in the first set.")
     flags.DEFINE_string("standard", STANDARD, "sets: the model that gains are counted from, as the table calls it.")

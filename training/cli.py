@@ -50,9 +50,7 @@ def define_flags(default_config: str = "configs/default.py", hosts: bool = False
     if hosts:
         started, silence = "that SLURM, Open MPI or Cloud TPU started", distributed.HEARTBEAT_SECONDS
         flags.DEFINE_bool("distributed", False, f"This is one of many processes {started}.")
-        flags.DEFINE_string(
-            "coordinator", None, "HOST:PORT of process 0, where no cluster manager starts the processes."
-        )
+        flags.DEFINE_string("coordinator", None, "HOST:PORT of process 0, where no cluster manager starts them.")
         flags.DEFINE_integer("num_processes", None, "Number of processes, with --coordinator.")
         flags.DEFINE_integer("process_id", None, "Number of this process, from 0, with --coordinator.")
         flags.DEFINE_integer("heartbeat_seconds", silence, "Seconds of silence after which a process counts as dead.")

@@ -145,8 +145,6 @@ def main(argv):
 if __name__ == "__main__":
     flags.DEFINE_float("minutes", 8.0, "Time of this call; pieces that are left over wait for the next.", lower_bound=0)
     flags.DEFINE_string("out", None, "Folder of the JSON (required).")
-    flags.DEFINE_string(
-        "data_dir", "", "Folder of the tfds datasets, with cifar10; empty: TFDS_DATA_DIR or the default."
-    )
+    flags.DEFINE_string("data_dir", "", "Folder of tfds datasets with cifar10; empty: TFDS_DATA_DIR or the default.")
     flags.DEFINE_enum("scale", "auto", ["auto", "accelerator", "cpu", "smoke"], "Sizes; auto follows the device.")
     command.run(main)
