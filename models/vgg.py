@@ -69,12 +69,11 @@ class VGG(nnx.Module):
     def __init__(self, num_classes, options, *, stage_sizes, batch_norm, dropout=0.5):
         self.normalize = options.normalize("imagenet")
         self.stages = make_stages(stage_sizes, options, batch_norm)
-        linear = options.linears("small" if options.init == "he" else None)
-        self.hidden = nnx.List(
-            [linear(512 * 49, HIDDEN, dtype=options.dtype), linear(HIDDEN, HIDDEN, dtype=options.dtype)]
-        )
+        rule = "small" if options.init == "he" else None
+        hidden = options.linears(rule, dtype=options.dtype)
+        self.hidden = nnx.List([hidden(512 * 49, HIDDEN), hidden(HIDDEN, HIDDEN)])
         self.dropouts = nnx.List([Dropout(dropout, i) for i in range(2)])
-        self.head = linear(HIDDEN, num_classes)
+        self.head = options.linears(rule)(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage5` [N, h, w, C] and
@@ -132,22 +131,13 @@ class AlexNet(nnx.Module):
 
     def __init__(self, num_classes, options, *, dropout=0.5):
         rule = "pytorch" if options.init == "he" else None
-        make_conv, linear = options.convs(rule, bias=True), options.linears(rule)
+        make_conv, hidden = options.convs(rule, bias=True), options.linears(rule, dtype=options.dtype)
         self.normalize = options.normalize("imagenet")
-        self.convs = nnx.List(
-            [
-                make_conv(3, 64, 11, stride=4, padding=2),
-                make_conv(64, 192, 5),
-                make_conv(192, 384, 3),
-                make_conv(384, 256, 3),
-                make_conv(256, 256, 3),
-            ]
-        )
-        self.hidden = nnx.List(
-            [linear(256 * 36, HIDDEN, dtype=options.dtype), linear(HIDDEN, HIDDEN, dtype=options.dtype)]
-        )
+        later = ((64, 192, 5), (192, 384, 3), (384, 256, 3), (256, 256, 3))
+        self.convs = nnx.List([make_conv(3, 64, 11, stride=4, padding=2), *(make_conv(*sizes) for sizes in later)])
+        self.hidden = nnx.List([hidden(256 * 36, HIDDEN), hidden(HIDDEN, HIDDEN)])
         self.dropouts = nnx.List([Dropout(dropout, i) for i in range(2)])
-        self.head = linear(HIDDEN, num_classes)
+        self.head = options.linears(rule)(HIDDEN, num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage3` [N, h, w, C] after the
