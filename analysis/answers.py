@@ -42,29 +42,20 @@ _AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
 
 
 class Record(NamedTuple):
-    """The origin of the answers in a file.
+    """The origin of the answers in a file."""
 
-    Attributes:
-      corruption: qualified name, or `clean`.
-      severity: a level, a fraction or `random`; 0 for `clean`.
-      levels: levels that random severities are drawn from, where a benchmark selects some.
-      number: N, test images.
-      shown: what the pixels depend on: digests of the test images and, if they are corrupted, the seed and the options
-        of this corruption.
-      about: names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
-        `analysis.errors.reference`), `stored`, `imports`.
-      models: {(model, seed): digest of its state}.
-      temperatures: {(model, seed): temperature of the set `scaled`}.
-    """
-
-    corruption: str
-    severity: int | float | str
-    levels: tuple[int, ...] | None
-    number: int
+    corruption: str  # qualified name, or `clean`
+    severity: int | float | str  # a level, a fraction or `random`; 0 for `clean`
+    levels: tuple[int, ...] | None  # levels that random severities are drawn from, where a benchmark selects some
+    number: int  # N, test images
+    # What the pixels depend on: digests of the test images and, if they are corrupted, the seed and the options
+    # of this corruption.
     shown: Mapping[str, Any]
+    # Names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
+    # `analysis.errors.reference`), `stored`, `imports`.
     about: Mapping[str, Any] = {}
-    models: Mapping[Key, str] = {}
-    temperatures: Mapping[Key, float] = {}
+    models: Mapping[Key, str] = {}  # {(model, seed): digest of its state}
+    temperatures: Mapping[Key, float] = {}  # {(model, seed): temperature of the set `scaled`}
 
     @property
     def stem(self) -> str:
@@ -85,14 +76,10 @@ _SHAPE = {
 
 
 class Answered(NamedTuple):
-    """The answers of a model to N images.
+    """The answers of a model to N images."""
 
-    Attributes:
-      correct: bool [N], which are right.
-      confidence: {set: `STORED` [N]}, see `SETS`; empty of answers from before confidence was kept.
-    """
-
-    correct: np.ndarray
+    correct: np.ndarray  # bool [N], which are right
+    # {set: `STORED` [N]}, see `SETS`; empty of answers from before confidence was kept.
     confidence: Mapping[str, np.ndarray] = {}
 
 

@@ -31,22 +31,15 @@ CALIBRATED = {  # shape of a corruption's entry in ranges.json
 
 
 class Calibration(NamedTuple):
-    """The range found for one corruption.
+    """The range found for one corruption."""
 
-    Attributes:
-      range: (mild, severe).
-      robustness: R at both ends.
-      capped: for both ends, whether no value of the domain reaches the target: R of the mildest value is below it, or
-        R of the most severe value above it.
-      monotone: whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest crossing.
-      evaluations: (v, R) of every evaluation, from mild to severe.
-    """
-
-    range: tuple[float, float]
-    robustness: tuple[float, float]
+    range: tuple[float, float]  # (mild, severe)
+    robustness: tuple[float, float]  # R at both ends
+    # For both ends, whether no value of the domain reaches the target: R of the mildest value is below it, or R
+    # of the most severe value above it.
     capped: tuple[bool, bool]
-    monotone: bool
-    evaluations: tuple[tuple[float, float], ...]
+    monotone: bool  # whether R fell along the coarse grid, up to `noise`. If not, each end is the mildest crossing.
+    evaluations: tuple[tuple[float, float], ...]  # (v, R) of every evaluation, from mild to severe
 
 
 def calibrate(

@@ -12,17 +12,11 @@ import numpy as np
 
 
 class Stopped(NamedTuple):
-    """The result of thresholds on a set of images.
+    """The result of thresholds on a set of images."""
 
-    Attributes:
-      correct: number of images that are classified correctly at the exit where they stop.
-      total: number of images.
-      multiply_adds: mean over the images.
-    """
-
-    correct: int
-    total: int
-    multiply_adds: float
+    correct: int  # number of images that are classified correctly at the exit where they stop
+    total: int  # number of images
+    multiply_adds: float  # mean over the images
 
 
 def shares(q: float, exits: int) -> np.ndarray:

@@ -109,21 +109,13 @@ def tidy(axes: Axes) -> None:
 
 
 class Panel(NamedTuple):
-    """Values of n corruptions, drawn as bars.
+    """Values of n corruptions, drawn as bars."""
 
-    Attributes:
-      label: of the axis.
-      values: [n]; NaN has no bar.
-      texts: n texts beside the bars, or ().
-      se: standard errors [n], or None.
-      limit: end of the axis, or None.
-    """
-
-    label: str
-    values: ArrayLike
-    texts: Sequence[str] = ()
-    se: ArrayLike | None = None
-    limit: float | None = None
+    label: str  # of the axis
+    values: ArrayLike  # [n]; NaN has no bar
+    texts: Sequence[str] = ()  # n texts beside the bars, or ()
+    se: ArrayLike | None = None  # standard errors [n], or None
+    limit: float | None = None  # end of the axis, or None
 
 
 def bars(

@@ -13,15 +13,10 @@ import models
 
 
 class Product(NamedTuple):
-    """A convolution or a linear layer of a network.
+    """A convolution or a linear layer of a network."""
 
-    Attributes:
-      linear: True for a matrix product.
-      multiply_adds: for one image.
-    """
-
-    linear: bool
-    multiply_adds: int
+    linear: bool  # True for a matrix product
+    multiply_adds: int  # for one image
 
 
 def products(name, image_size=224, num_classes=1000, **options):

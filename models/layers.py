@@ -254,22 +254,15 @@ def _windows(full, size):
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """The options that all layers of a network share; the methods make layers with them.
+    """The options that all layers of a network share; the methods make layers with them."""
 
-    Attributes:
-      rng: np.random.Generator of the initial values.
-      dtype: type of the computation.
-      mean, std: normalisation of the input; None takes the default of the network.
-      init: `he`, `xavier` or `goyal`.
-      conv: path of the convolutions, see `path_of`.
-    """
-
-    rng: Any
-    dtype: Any
+    rng: Any  # np.random.Generator of the initial values
+    dtype: Any  # type of the computation
+    # mean, std: normalisation of the input; None takes the default of the network.
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
-    init: str = "he"
-    conv: str = "auto"
+    init: str = "he"  # `he`, `xavier` or `goyal`
+    conv: str = "auto"  # path of the convolutions, see `path_of`
 
     def normalize(self, default):
         return Normalize(self.mean, self.std, default)

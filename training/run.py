@@ -36,20 +36,14 @@ class NonFiniteLossError(RuntimeError):
 
 
 class Job(NamedTuple):
-    """A model to train.
+    """A model to train."""
 
-    Attributes:
-      spec: the settings that determine the model.
-      open: makes a context manager that yields the directory of its run and holds it meanwhile.
-      description: text beside the progress bar.
-      title: message when it begins.
-      initial: state whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
-    """
-
-    spec: states.Spec
+    spec: states.Spec  # the settings that determine the model
+    # Makes a context manager that yields the directory of its run and holds it meanwhile.
     open: Callable[[], contextlib.AbstractContextManager]
-    description: str = ""
-    title: str = ""
+    description: str = ""  # text beside the progress bar
+    title: str = ""  # message when it begins
+    # State whose parameters and statistics a fresh run starts from (fine-tuning); None draws them.
     initial: states.TrainState | None = None
 
 

@@ -39,17 +39,11 @@ _EPSILON = 5e-4  # so that directions without variance, which contain only noise
 
 
 class Spec(NamedTuple):
-    """The settings that determine a model, besides its images.
+    """The settings that determine a model, besides its images."""
 
-    Attributes:
-      model: name and options of the network (config.model).
-      train: how it is trained.
-      seed: seed of its initial parameters and of all draws of its training.
-    """
-
-    model: Mapping[str, Any]
-    train: TrainSettings
-    seed: int
+    model: Mapping[str, Any]  # name and options of the network (config.model)
+    train: TrainSettings  # how it is trained
+    seed: int  # seed of its initial parameters and of all draws of its training
 
     @classmethod
     def of(cls, config: ConfigDict) -> Self:

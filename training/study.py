@@ -204,26 +204,18 @@ def refuse_unnamed(config: ConfigDict) -> None:
 class Trainings:
     """The models of a study, one for each training and seed, and their training images.
 
-    Attributes:
-      config: config of the study.
-      trainings: augmentations (`augmentation.members`) or schemes, `standard` among them where others start from it.
-      seeds: seeds of the models of each training.
-      workdir: folder of the study.
-      dataset: gives the number of classes.
-      split: training images, replicated over `mesh`.
-      mesh: with one row, see `meshes.study_mesh`.
-
     Raises:
       ValueError: settings of a single training run.
     """
 
-    config: ConfigDict
+    config: ConfigDict  # config of the study
+    # Augmentations (`augmentation.members`) or schemes, `standard` among them where others start from it.
     trainings: Sequence[str]
-    seeds: Sequence[int]
-    workdir: str | os.PathLike
-    dataset: Dataset
-    split: Split
-    mesh: Mesh
+    seeds: Sequence[int]  # seeds of the models of each training
+    workdir: str | os.PathLike  # folder of the study
+    dataset: Dataset  # gives the number of classes
+    split: Split  # training images, replicated over `mesh`
+    mesh: Mesh  # with one row, see `meshes.study_mesh`
 
     def __post_init__(self):
         """Refuses settings of a single training run."""

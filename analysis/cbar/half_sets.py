@@ -22,23 +22,15 @@ _MAX_CANDIDATES = 63  # bits of a mask
 
 
 class GroupTable(NamedTuple):
-    """Six groups of each of n candidates, one for each centre 3..8.
+    """Six groups of each of n candidates, one for each centre 3..8."""
 
-    Attributes:
-      names: the candidates.
-      levels: the five levels, 1..10, of each group, int [n, 6, 5], increasing; the third is the centre.
-      error: mean error of a group in percent, [n, 6].
-      distance: mean over a group's levels of the distance to the nearest reference (corruption, level), [n, 6].
-      spread: mean relative spread of the references' errors over their severities.
-      references: the references that were used.
-    """
-
-    names: tuple[str, ...]
-    levels: np.ndarray
-    error: np.ndarray
+    names: tuple[str, ...]  # the candidates
+    levels: np.ndarray  # the five levels, 1..10, of each group, int [n, 6, 5], increasing; the third is the centre
+    error: np.ndarray  # mean error of a group in percent, [n, 6]
+    # Mean over a group's levels of the distance to the nearest reference (corruption, level), [n, 6].
     distance: np.ndarray
-    spread: float
-    references: tuple[str, ...]
+    spread: float  # mean relative spread of the references' errors over their severities
+    references: tuple[str, ...]  # the references that were used
 
 
 def severity_spread(errors: ArrayLike) -> float:
@@ -120,19 +112,12 @@ def nearest_distance(features: ArrayLike, references: ArrayLike) -> np.ndarray:
 
 
 class HalfSets(NamedTuple):
-    """K half-sets, in lexicographic order of their members.
+    """K half-sets, in lexicographic order of their members."""
 
-    Attributes:
-      members: positions of the five candidates, increasing, int8 [K, 5].
-      groups: which of the six groups each has, int8 [K, 5].
-      error: mean error in percent, [K].
-      distance: mean distance to the reference, [K].
-    """
-
-    members: np.ndarray
-    groups: np.ndarray
-    error: np.ndarray
-    distance: np.ndarray
+    members: np.ndarray  # positions of the five candidates, increasing, int8 [K, 5]
+    groups: np.ndarray  # which of the six groups each has, int8 [K, 5]
+    error: np.ndarray  # mean error in percent, [K]
+    distance: np.ndarray  # mean distance to the reference, [K]
 
     @property
     def masks(self):

@@ -29,38 +29,25 @@ _ATTEMPTS = 1000  # draws per benchmark after which disjoint half-sets are taken
 
 
 class Run(NamedTuple):
-    """The result of one run.
+    """The result of one run."""
 
-    Attributes:
-      table: its `analysis.cbar.half_sets.GroupTable`.
-      halves: its `HalfSets`.
-      contribution: name -> contribution in standard deviations; NaN when no benchmark holds the candidate.
-      distances: distances of its random benchmarks, [100,000].
-    """
-
-    table: GroupTable
-    halves: HalfSets
+    table: GroupTable  # its `analysis.cbar.half_sets.GroupTable`
+    halves: HalfSets  # its `HalfSets`
+    # Name -> contribution in standard deviations; NaN when no benchmark holds the candidate.
     contribution: dict[str, float]
-    distances: np.ndarray
+    distances: np.ndarray  # distances of its random benchmarks, [100,000]
 
 
 class Choice(NamedTuple):
-    """A benchmark of ten.
+    """A benchmark of ten."""
 
-    Attributes:
-      members: names, largest contribution first.
-      levels: name -> its five levels.
-      run: position of the run whose half-sets it is made of.
-      error, distance: averages of the two half-sets.
-      pairs: how many pairs of half-sets of all runs it was chosen from.
-    """
-
-    members: tuple[str, ...]
-    levels: dict[str, tuple[int, ...]]
-    run: int
+    members: tuple[str, ...]  # names, largest contribution first
+    levels: dict[str, tuple[int, ...]]  # name -> its five levels
+    run: int  # position of the run whose half-sets it is made of
+    # error, distance: averages of the two half-sets.
     error: float
     distance: float
-    pairs: int
+    pairs: int  # how many pairs of half-sets of all runs it was chosen from
 
 
 def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = CANDIDATES) -> np.ndarray:

@@ -37,23 +37,17 @@ class SubsetDistance(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """A row of resampling.csv: means over the pairs, at a number of images and of draws.
+    """A row of resampling.csv: means over the pairs, at a number of images and of draws."""
 
-    Attributes:
-      images, draws: numbers behind each distance.
-      pairs, resamplings: their numbers.
-      distance: mean distance.
-      spread: standard deviation over resamplings, in percent of the pair's mean distance.
-      spread_error: standard error of `spread` over the pairs (NaN for one pair).
-    """
-
+    # images, draws: numbers behind each distance.
     images: int
     draws: int
+    # pairs, resamplings: their numbers.
     pairs: int
     resamplings: int
-    distance: float
-    spread: float
-    spread_error: float
+    distance: float  # mean distance
+    spread: float  # standard deviation over resamplings, in percent of the pair's mean distance
+    spread_error: float  # standard error of `spread` over the pairs (NaN for one pair)
 
 
 def mixture_distances(

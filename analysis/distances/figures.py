@@ -30,7 +30,7 @@ def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title
     points = {name: [key for key in distance if key[1] == name and key in errors] for name in correlations}
     schemes = list(dict.fromkeys(scheme for keys in points.values() for scheme, _ in keys))
     figure, drawn = panels(len(points), _COLUMNS, (2.1, 2.0), 4.0, 1.2)
-    # Of hundreds of subsets (`augmix=...`) those that are whole schemes are told apart.
+    # Among hundreds of subsets (`augmix=...`), only whole schemes get separate colours.
     told = schemes if len(schemes) <= _LABELLED else [s for s in schemes if "=" not in s]
     told = told if len(told) <= _LABELLED else []
     styles = {s: (COLOURS[k % len(COLOURS)], _SHAPES[k // len(COLOURS)]) for k, s in enumerate(told)}

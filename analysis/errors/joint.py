@@ -47,21 +47,13 @@ class Evaluated(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """A table of models and benchmarks.
+    """A table of models and benchmarks."""
 
-    Attributes:
-      models: labels of the rows.
-      columns: (benchmark, severities, measure) of each.
-      cells: {(model, column): its `Summary`}.
-      best: {column: the model that is clearly better than all others}.
-      caption: sentences that say what the numbers are and where they come from.
-    """
-
-    models: tuple[str, ...]
-    columns: tuple[Column, ...]
-    cells: Mapping[tuple[str, Column], Summary]
-    best: Mapping[Column, str]
-    caption: tuple[str, ...]
+    models: tuple[str, ...]  # labels of the rows
+    columns: tuple[Column, ...]  # (benchmark, severities, measure) of each
+    cells: Mapping[tuple[str, Column], Summary]  # {(model, column): its `Summary`}
+    best: Mapping[Column, str]  # {column: the model that is clearly better than all others}
+    caption: tuple[str, ...]  # sentences that say what the numbers are and where they come from
 
 
 def read(folder: pathlib.Path, name: str) -> Evaluated:

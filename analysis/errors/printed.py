@@ -7,22 +7,15 @@ from analysis.references import IMAGENET_C, IMAGENET_NOC
 
 
 class Printed(NamedTuple):
-    """A table that a paper prints, with a column for each corruption.
+    """A table that a paper prints, with a column for each corruption."""
 
-    Attributes:
-      source: paper and table.
-      dataset: that the models were evaluated on.
-      benchmark: its name; severities: `levels` or `random`; measure: of `analysis.errors.scores.FIELDS`.
-      columns: plain names of the corruptions.
-      rows: {model: (clean error, the value of each corruption, the mean)} in percent, as printed; "" where none is.
-    """
-
-    source: str
-    dataset: str
+    source: str  # paper and table
+    dataset: str  # that the models were evaluated on
     benchmark: str
-    severities: str
-    measure: str
-    columns: tuple[str, ...]
+    severities: str  # `levels` or `random`
+    measure: str  # one of `analysis.errors.scores.FIELDS`
+    columns: tuple[str, ...]  # plain names of the corruptions
+    # {model: (clean error, the value of each corruption, the mean)} in percent, as printed; "" where none is.
     rows: Mapping[str, tuple[str, ...]]
 
 

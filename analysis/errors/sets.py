@@ -35,24 +35,17 @@ _UNIT = ["benchmark", "severities", "measure"]  # of one table
 
 
 class BalanceTable(NamedTuple):
-    """The models of a benchmark on the benchmark.
-
-    Attributes:
-      benchmark: its name; severities: `levels` or `random`; measure: a key of `analysis.errors.scores.FIELDS`.
-      reference: the reference that errors are divided by, or `none`; mismatch: differences from its conditions.
-      values: percent, a row for each model, the standard one first; columns `clean`, the corruptions, `mean`.
-      se: standard errors of the means over test images.
-      spread: of the means, without the standard model's.
-    """
+    """The models of a benchmark on the benchmark."""
 
     benchmark: str
-    severities: str
-    measure: str
-    reference: str
-    mismatch: str
+    severities: str  # `levels` or `random`
+    measure: str  # a key of `analysis.errors.scores.FIELDS`
+    reference: str  # errors are divided by it; or `none`
+    mismatch: str  # differences from its conditions
+    # Percent, a row for each model, the standard one first; columns `clean`, the corruptions, `mean`.
     values: pd.DataFrame
-    se: pd.Series
-    spread: Balance
+    se: pd.Series  # standard errors of the means over test images
+    spread: Balance  # of the means, without the standard model's
 
 
 def labelled(evaluated: Sequence[Evaluated]) -> dict[str, dict[str, str]]:

@@ -33,34 +33,20 @@ TITLES = {
 
 
 class Summary(NamedTuple):
-    """A number of one model, over its seeds, in percent.
-
-    Attributes:
-      model: name.
-      benchmark: its name, `clean`, or C-bar's of a gap; severities: `levels` or `random`.
-      measure: `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on ImageNet-C).
-      mean: over seeds.
-      se: standard error of the mean, over test images.
-      std: between seeds (n - 1), NaN of one seed.
-      seeds: their number.
-      reference: name of the reference that it is relative to, or `none`.
-      mismatch: differences from the reference's conditions, or `none`.
-      frost: source of frost, where frost is among the corruptions, else `none`.
-      by_seed: the `Value`s that were averaged.
-    """
+    """A number of one model, over its seeds, in percent."""
 
     model: str
-    benchmark: str
-    severities: str
-    measure: str
-    mean: float
-    se: float
-    std: float
-    seeds: int
-    reference: str
-    mismatch: str
-    frost: str
-    by_seed: tuple[Value, ...] = ()
+    benchmark: str  # also `clean`; C-bar's of a gap
+    severities: str  # `levels` or `random`
+    measure: str  # `mean_error`, `mCE`, `relative_mCE`, or `gap` (mean error on C-bar minus that on ImageNet-C)
+    mean: float  # over seeds
+    se: float  # standard error of the mean, over test images
+    std: float  # between seeds (n - 1), NaN of one seed
+    seeds: int  # number of seeds
+    reference: str  # name of the reference that it is relative to, or `none`
+    mismatch: str  # differences from the reference's conditions, or `none`
+    frost: str  # source of frost, where frost is among the corruptions, else `none`
+    by_seed: tuple[Value, ...] = ()  # the `Value`s that were averaged
 
 
 COLUMNS = Summary._fields[:-1]

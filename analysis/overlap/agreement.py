@@ -51,22 +51,17 @@ class Agreement(NamedTuple):
 
 
 class BenchmarkAgreement(NamedTuple):
-    """Benchmarks selected at one threshold from two matrices.
+    """Benchmarks selected at one threshold from two matrices."""
 
-    Attributes:
-      threshold: largest overlap allowed between two members.
-      first, second: the selected members.
-      shared: members of both.
-      jaccard: shared members over members of either.
-      first_in_second, second_in_first: whether a benchmark is, in the other matrix, the `winner`, a `tie` (as large and
-        of the same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum set`.
-    """
-
-    threshold: float
+    threshold: float  # largest overlap allowed between two members
+    # first, second: the selected members.
     first: tuple[str, ...]
     second: tuple[str, ...]
-    shared: tuple[str, ...]
-    jaccard: float
+    shared: tuple[str, ...]  # members of both
+    jaccard: float  # shared members over members of either
+    # first_in_second, second_in_first: whether a benchmark is, in the other matrix, the `winner`, a `tie` (as
+    # large and of the same mean overlap), a `maximum set` (as large, with every pair allowed) or `not a maximum
+    # set`.
     first_in_second: str
     second_in_first: str
 

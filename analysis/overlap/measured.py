@@ -22,21 +22,14 @@ _SYMMETRY = 1e-9
 
 
 class MeasuredOverlap(NamedTuple):
-    """The overlaps of n corruptions.
+    """The overlaps of n corruptions."""
 
-    Attributes:
-      names: of the corruptions.
-      overlap: O, [n, n].
-      unclipped: overlap before it is clipped at 0, [n, n], diagonal 1; None where it is not known.
-      se: standard errors of `unclipped`, [n, n]; None where they are not known.
-      files: files that were read; () where it was computed from answers.
-    """
-
-    names: tuple[str, ...]
-    overlap: np.ndarray
+    names: tuple[str, ...]  # of the corruptions
+    overlap: np.ndarray  # O, [n, n]
+    # Overlap before it is clipped at 0, [n, n], diagonal 1; None where it is not known.
     unclipped: np.ndarray | None = None
-    se: np.ndarray | None = None
-    files: tuple[pathlib.Path, ...] = ()
+    se: np.ndarray | None = None  # standard errors of `unclipped`, [n, n]; None where they are not known
+    files: tuple[pathlib.Path, ...] = ()  # files that were read; () where it was computed from answers
 
     def ordered(self, names: Sequence[str]) -> "MeasuredOverlap":
         """Takes the corruptions `names`, in their order."""

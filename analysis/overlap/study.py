@@ -30,17 +30,11 @@ _LISTED_SETS = 20  # number of most frequent sets in stability.json
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Study:
-    """Overlaps of a study.
+    """Overlaps of a study."""
 
-    Attributes:
-      overlap: of n corruptions.
-      errors: standard errors, and the overlap in each resample of the test images.
-      seeds: of the trainings that are complete.
-    """
-
-    overlap: Overlap
-    errors: Errors
-    seeds: tuple[int, ...]
+    overlap: Overlap  # of n corruptions
+    errors: Errors  # standard errors, and the overlap in each resample of the test images
+    seeds: tuple[int, ...]  # of the trainings that are complete
 
     @classmethod
     def of(

@@ -19,30 +19,23 @@ _CHUNK_BYTES = 256 << 20
 
 
 class Errors(NamedTuple):
-    """Standard errors; arrays as in `analysis.overlap.Overlap`.
+    """Standard errors; arrays as in `analysis.overlap.Overlap`."""
 
-    Attributes:
-      clean: of clean accuracies, [1 + n].
-      standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one trained with j, [n].
-      gain: of G[j], [n].
-      overlap: of the unclipped overlap, the standard deviation over resamples, [n, n].
-      transfer: of T, [n, n].
-      mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
-      unclipped_samples: the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
-      seeds: number of trainings.
-    """
-
-    clean: np.ndarray
+    clean: np.ndarray  # of clean accuracies, [1 + n]
+    # standard, trained: of R[0,j] and R[j,j], the robustness of the standard model and of the one trained with
+    # j, [n].
     standard: np.ndarray
     trained: np.ndarray
-    gain: np.ndarray
-    overlap: np.ndarray
-    transfer: np.ndarray
+    gain: np.ndarray  # of G[j], [n]
+    overlap: np.ndarray  # of the unclipped overlap, the standard deviation over resamples, [n, n]
+    transfer: np.ndarray  # of T, [n, n]
+    # mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
     mean_overlap: np.ndarray
     outgoing: np.ndarray
     incoming: np.ndarray
+    # The unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
     unclipped_samples: np.ndarray
-    seeds: int
+    seeds: int  # number of trainings
 
 
 def held_noise(seeds: int) -> str:

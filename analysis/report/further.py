@@ -15,22 +15,15 @@ from analysis.report.inputs import Study
 
 
 class Part(NamedTuple):
-    """A result.
+    """A result."""
 
-    Attributes:
-      title: heading.
-      text: paragraph, or "".
-      header, rows: cells of a table; the first one of a row is its heading.
-      numbers: columns of the table that hold numbers.
-      pictures: (name, PNG).
-    """
-
-    title: str
-    text: str = ""
+    title: str  # heading
+    text: str = ""  # paragraph, or ""
+    # header, rows: cells of a table; the first one of a row is its heading.
     header: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()
-    numbers: Sequence[int] = ()
-    pictures: Sequence[tuple[str, bytes]] = ()
+    numbers: Sequence[int] = ()  # columns of the table that hold numbers
+    pictures: Sequence[tuple[str, bytes]] = ()  # (name, PNG)
 
 
 def parts(study: Study) -> tuple[list[Part], list[tuple[str, str]]]:

@@ -64,51 +64,39 @@ _FILES = (*REQUIRED, *SHAPES, "answers/*.npz", "msd/schemes/*.npz", "*/section.j
 
 
 class Study(NamedTuple):
-    """Everything that a report shows.
-
-    Attributes:
-      workdir: folder.
-      config, provenance: as stored.
-      labels: names of the corruptions, as short as they stay distinct.
-      whole: the study of all corruptions.
-      clear: the study of the corruptions without a flag; None of fewer than two. Means over pairs come from it.
-      threshold: largest overlap between two members; chosen_at: the time of that choice, or "".
-      selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is defined.
-      covering, coverage: members of a benchmark, and how it covers the others.
-      categories: clusters of corruptions, or ().
-      mixtures: {mixture: (`study.mixture_gains`, its corruptions)}.
-      summaries: errors of models on benchmarks.
-      compared: (name of another study, agreement of the matrices, of the benchmarks, seconds of training), or None.
-      ranges, timing: content of ranges.json and timing.json, or None.
-      distances: of schemes, measured in a present model of the workdir.
-      sections: (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
-      omitted: {result: why it is not shown, and the command that mends it}.
-      files: (name, bytes, SHA-256) of every file that was read.
-      models: (model/seed, revision, device) from the provenance of each trained model.
-    """
+    """Everything that a report shows."""
 
     workdir: pathlib.Path
+    # config, provenance: as stored.
     config: dict
     provenance: dict
-    labels: tuple[str, ...]
-    whole: study.Study
+    labels: tuple[str, ...]  # names of the corruptions, as short as they stay distinct
+    whole: study.Study  # the study of all corruptions
+    # The study of the corruptions without a flag; None of fewer than two. Means over pairs come from it.
     clear: study.Study | None
-    threshold: float
-    chosen_at: str
+    threshold: float  # largest overlap between two members
+    chosen_at: str  # time of that choice, or ""
+    # selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is
+    # defined.
     selection: Selection | None
     stability: Stability | None
+    # covering, coverage: members of a benchmark, and how it covers the others.
     covering: tuple[str, ...]
     coverage: Mapping[str, Coverage]
-    categories: tuple[tuple[str, ...], ...]
-    mixtures: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]]
-    summaries: Sequence[Summary]
+    categories: tuple[tuple[str, ...], ...]  # clusters of corruptions, or ()
+    mixtures: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]]  # {mixture: (`study.mixture_gains`, its corruptions)}
+    summaries: Sequence[Summary]  # errors of models on benchmarks
+    # (name of another study, agreement of the matrices, of the benchmarks, seconds of training), or None.
     compared: tuple[str, agreement.Agreement, agreement.BenchmarkAgreement, list[float] | None] | None
+    # ranges, timing: content of ranges.json and timing.json, or None.
     ranges: dict | None
     timing: dict | None
-    distances: Sequence[Distance]
+    distances: Sequence[Distance]  # of schemes, measured in a present model of the workdir
+    # (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
     sections: tuple[tuple[dict, dict[str, bytes]], ...]
-    omitted: Mapping[str, str]
-    files: tuple[tuple[str, int, str], ...]
+    omitted: Mapping[str, str]  # {result: why it is not shown, and the command that mends it}
+    files: tuple[tuple[str, int, str], ...]  # (name, bytes, SHA-256) of every file that was read
+    # (model/seed, revision, device) from the provenance of each trained model.
     models: tuple[tuple[str, str, str], ...]
 
     @property

@@ -219,26 +219,20 @@ def stability_text(stability: Stability, names: Sequence[str], members: Collecti
 
 
 class Coverage(NamedTuple):
-    """How a benchmark covers one corruption.
+    """How a benchmark covers one corruption."""
 
-    Attributes:
-      overlap, member: largest overlap with a member, clipped at 0, and that member; NaN and "" if undefined.
-      se: standard error of this overlap before clipping, or NaN.
-      p: p value of "no overlap above the margin with any member", corrected for their number; small means covered. It
-        rests on the largest z, which another member may have where the largest overlap is poorly measured.
-      p_uncovered: p value of "an overlap above the margin with some member"; small means not covered.
-      verdict: COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard errors; UNDEFINED
-        where the corruption or all members have no overlap.
-      members: number of members that were compared.
-    """
-
+    # overlap, member: largest overlap with a member, clipped at 0, and that member; NaN and "" if undefined.
     overlap: float
     member: str
-    se: float
+    se: float  # standard error of this overlap before clipping, or NaN
+    # P value of "no overlap above the margin with any member", corrected for their number; small means covered.
+    # It rests on the largest z, which another member may have where the largest overlap is poorly measured.
     p: float
-    p_uncovered: float
+    p_uncovered: float  # p value of "an overlap above the margin with some member"; small means not covered
+    # COVERED, NOT_COVERED, or NOT_SHOWN where neither is shown; UNTESTED without standard errors; UNDEFINED
+    # where the corruption or all members have no overlap.
     verdict: str
-    members: int
+    members: int  # number of members that were compared
 
 
 def measure_coverage(

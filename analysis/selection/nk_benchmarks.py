@@ -241,19 +241,13 @@ _SAME = 1e-9  # inertias closer than this are equal
 
 @dataclass(frozen=True)
 class Categories:
-    """Clusters of corruptions.
+    """Clusters of corruptions."""
 
-    Attributes:
-      clusters: tuples of names in the order of the input, by first member.
-      correlation: mean Pearson correlation within clusters; NaN if every cluster has one member.
-      correlations: (K, that correlation) for every K that was tried, the last one chosen.
-      dropped: names without a defined overlap, left out.
-    """
-
-    clusters: tuple[tuple[str, ...], ...]
-    correlation: float
+    clusters: tuple[tuple[str, ...], ...]  # tuples of names in the order of the input, by first member
+    correlation: float  # mean Pearson correlation within clusters; NaN if every cluster has one member
+    # (K, that correlation) for every K that was tried, the last one chosen.
     correlations: tuple[tuple[int, float], ...]
-    dropped: tuple[str, ...]
+    dropped: tuple[str, ...]  # names without a defined overlap, left out
 
 
 def categories(

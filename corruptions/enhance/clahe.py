@@ -128,17 +128,11 @@ def with_value(image: jax.Array, value: jax.Array) -> jax.Array:
 
 
 class Neighbours(NamedTuple):
-    """The two tiles around each pixel along an axis.
+    """The two tiles around each pixel along an axis."""
 
-    Attributes:
-      pairs: int [number + 1, 2], each tile and the one before; at the ends one tile twice.
-      pair: int [size], index of the pair around each pixel.
-      weight: float32 [size], weight of the further tile.
-    """
-
-    pairs: np.ndarray
-    pair: np.ndarray
-    weight: np.ndarray
+    pairs: np.ndarray  # int [number + 1, 2], each tile and the one before; at the ends one tile twice
+    pair: np.ndarray  # int [size], index of the pair around each pixel
+    weight: np.ndarray  # float32 [size], weight of the further tile
 
 
 def neighbours(further: np.ndarray, weight: np.ndarray, number: int) -> Neighbours:

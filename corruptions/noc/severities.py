@@ -63,23 +63,14 @@ _upright_marks = _counted(lambda shape: stamps.mean_mark_area((shape[1], shape[0
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """A published severity range.
+    """A published severity range."""
 
-    Attributes:
-      mild: the end at fraction 0, for 224x224 images.
-      severe: the end at fraction 1.
-      unit: of the parameter.
-      domain: shape -> (least, greatest) meaningful value.
-      scale: (value, shape) -> the value for images of that shape.
-      integer: whether the parameter is whole.
-    """
-
-    mild: float
-    severe: float
-    unit: str
-    domain: Callable[[Sequence[int]], tuple[float, float]]
-    scale: Callable[[float, Sequence[int]], float] = _unchanged
-    integer: bool = False
+    mild: float  # the end at fraction 0, for 224x224 images
+    severe: float  # the end at fraction 1
+    unit: str  # of the parameter
+    domain: Callable[[Sequence[int]], tuple[float, float]]  # shape -> (least, greatest) meaningful value
+    scale: Callable[[float, Sequence[int]], float] = _unchanged  # (value, shape) -> the value for images of that shape
+    integer: bool = False  # whether the parameter is whole
 
     @property
     def descends(self) -> bool:

@@ -60,19 +60,13 @@ def margin(runs: Runs) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """A dash with dotted tails, repeated on neighbouring rows; offsets are columns from the centre.
+    """A dash with dotted tails, repeated on neighbouring rows; offsets are columns from the centre."""
 
-    Attributes:
-      half_length: the dash covers -half_length..half_length (2 at 224).
-      half_height: repeated on rows -half_height..half_height (1 at 224).
-      right: tail offsets to the right: 6, 8, 10, 12, 14 at 224; empty at 64 and below.
-      left: tail offsets to the left: -10, -8, -6, -4, -2 at 224 (the last lies in the dash, as published); empty at
-        64 and below.
-    """
-
-    half_length: int
-    half_height: int
-    right: tuple[int, ...]
+    half_length: int  # the dash covers -half_length..half_length (2 at 224)
+    half_height: int  # repeated on rows -half_height..half_height (1 at 224)
+    right: tuple[int, ...]  # tail offsets to the right: 6, 8, 10, 12, 14 at 224; empty at 64 and below
+    # Tail offsets to the left: -10, -8, -6, -4, -2 at 224 (the last lies in the dash, as published); empty at
+    # 64 and below.
     left: tuple[int, ...]
 
 

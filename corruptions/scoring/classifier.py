@@ -105,15 +105,10 @@ def _parts(
 
 
 class Answer(NamedTuple):
-    """The answers to N images.
+    """The answers to N images."""
 
-    Attributes:
-      correct: bool [N], which are right.
-      confidence: `confidence.STORED` [N].
-    """
-
-    correct: np.ndarray
-    confidence: np.ndarray
+    correct: np.ndarray  # bool [N], which are right
+    confidence: np.ndarray  # `confidence.STORED` [N]
 
 
 def answer(

@@ -19,17 +19,12 @@ RANDOM = "random"
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """A corruption at a severity; as text `imagenet_c/fog 3`.
+    """A corruption at a severity; as text `imagenet_c/fog 3`."""
 
-    Attributes:
-      corruption: qualified name, or `clean`.
-      severity: a level, a fraction, or `random`, as text ("0" for clean).
-      levels: those that random severities are drawn from, where a benchmark selects some; None is
-        the corruption's own distribution.
-    """
-
-    corruption: str
-    severity: str
+    corruption: str  # qualified name, or `clean`
+    severity: str  # a level, a fraction, or `random`, as text ("0" for clean)
+    # Those that random severities are drawn from, where a benchmark selects some; None is the corruption's own
+    # distribution.
     levels: tuple[int, ...] | None = None
 
     def __str__(self) -> str:

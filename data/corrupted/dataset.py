@@ -32,20 +32,13 @@ class CorruptedDataset(abc.ABC):
     """One set of test images under several conditions (corruption, severity).
 
     A severity is a level, a fraction of a range, or `random`, drawn for each image.
-
-    Attributes:
-      path: the folder.
-      number: images in each condition.
-      image_shape: (H, W, 3).
-      class_names: names in the order of the labels, or None where the files do not tell.
-      provenance: JSON-ready description of the source of the pixels.
     """
 
-    path: Path
-    number: int
-    image_shape: tuple[int, int, int]
-    class_names: tuple[str, ...] | None
-    provenance: Mapping[str, Any]
+    path: Path  # the folder
+    number: int  # images in each condition
+    image_shape: tuple[int, int, int]  # (H, W, 3)
+    class_names: tuple[str, ...] | None  # names in the order of the labels, or None where the files do not tell
+    provenance: Mapping[str, Any]  # JSON-ready description of the source of the pixels
 
     def __init__(self, path: Path, places: Mapping[tuple[str, Severity], Any]):
         """Takes the place of each condition, in order."""
