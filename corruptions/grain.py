@@ -4,10 +4,11 @@ its device.
 `import corruptions` leaves this module out: it needs the package grain.
 """
 
+import dataclasses
 import os
 import secrets
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -25,12 +26,41 @@ except ImportError as error:
     ) from error
 
 
-class CorruptRecord(transforms.RandomMap):
-    """Corrupts the image of each record on the CPU; for `random_map`, in workers or threads.
+@dataclasses.dataclass(frozen=True)
+class _Transform:
+    """What both transforms are told; the fields are those of their docstrings."""
+
+    name: str | Corruption
+    severity: ArrayLike | None = None
+    _: dataclasses.KW_ONLY
+    image: str | tuple[str, ...] = "image"
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    _made_in: int = dataclasses.field(default_factory=lambda: os.getpid(), init=False, repr=False, compare=False)
+    _corruption: Corruption = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Finds the corruption and checks its severity and options, without starting JAX."""
+        corruption = registry.get(self.name)
+        contract.options(corruption.qualified_name, corruption.options, self.options)
+        if self.severity is not None:
+            corruption.scale.check(self.severity, self.options)
+        object.__setattr__(self, "_corruption", corruption)
+
+    def _each(self, element: Any, corrupt: Callable[[Any], Any]) -> dict[str, Any]:
+        """Copies an element with every image corrupted."""
+        for path in (self.image,) if isinstance(self.image, str) else self.image:
+            element = _changed(element, path, corrupt)
+        return element
+
+
+@dataclasses.dataclass(frozen=True)
+class CorruptRecord(_Transform, transforms.RandomMap):
+    """Corrupts the images of each record on the CPU; for `random_map`, in workers or threads.
 
     The key comes from Grain's seed and the record's index, its position in the dataset that `random_map` is called on:
     the draws do not depend on workers, on what was read before or on a restart. Behind `shuffle` and `repeat` each
-    epoch has draws of its own; straight behind the source a record keeps its draws.
+    epoch has draws of its own; straight behind the source a record keeps its draws. All images of a record have one
+    draw, that of `corrupt_image` with one seed: the same severity, and in images of one size the same noise.
 
     Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each compiles for itself, once
     for a size of image; with `jax_compilation_cache_dir` they share. Workers lack the photographs that this process
@@ -39,45 +69,47 @@ class CorruptRecord(transforms.RandomMap):
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: a level, a fraction, or `None` to draw one for each record.
-      image: key of the image in a record, a dictionary. The image is as `corrupt_image` takes it, and comes back as
-        NumPy.
-      **options: static options of the corruption (`get(name).options`).
+      image: key of the image in a record, a dictionary, or keys of several; `"camera/left"` is the key "left" of the
+        dictionary "camera", unless a key has that name itself. An image is as `corrupt_image` takes it, or has leading
+        axes [..., H, W, C] for frames or cameras, and comes back as NumPy.
+      options: static options of the corruption (`get(name).options`).
 
     Raises:
       ValueError, TypeError: at once a wrong name, severity or option; with the record a wrong image, or a record
         without one.
     """
 
-    def __init__(
-        self, name: str | Corruption, severity: ArrayLike | None = None, *, image: str = "image", **options: Any
-    ):
-        self._corruption, self._severity = _checked(name, severity, options)
-        self._image, self._options, self._made_in = image, options, os.getpid()
-
     def random_map(self, element: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-        """Corrupts the image of one record; its other fields stay as they are."""
-        image = one_image.as_array(_field(element, self._image))
+        """Corrupts the images of one record; its other fields stay as they are."""
         seed = int(rng.integers(2**64, dtype=np.uint64))
+
+        def corrupted(image: Any) -> np.ndarray:
+            if getattr(image, "ndim", 0) > 3 and len(image):
+                return np.stack([corrupted(frame) for frame in image])
+            array = one_image.as_array(image)
+            return one_image.corrupt_image(array, self._corruption, self.severity, seed, **self.options)
+
         with jax.default_device(_cpu(self._made_in)):
-            corrupted = one_image.corrupt_image(image, self._corruption, self._severity, seed, **self._options)
-        return {**element, self._image: corrupted}
+            return self._each(element, corrupted)
 
 
-class CorruptBatch(transforms.Map):
+@dataclasses.dataclass(frozen=True)
+class CorruptBatch(_Transform, transforms.Map):
     """Corrupts the images of each batch on the default device; for `map` behind `batch`, in the process that trains.
 
     Image i of a batch has the key `fold_in(key(seed), index[i])`, whatever batch it is in. Give records their index
     with `map_with_index`: behind the source it is the record's identity, and with a seed its corruption is the same in
-    each epoch; behind `shuffle` and `repeat` each epoch has its own.
+    each epoch; behind `shuffle` and `repeat` each epoch has its own. All images of a record have one draw.
 
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
-      severity: a level, a fraction, or `None` to draw one for each image.
+      severity: a level, a fraction, or `None` to draw one for each record.
       seed: of all draws, from 0 to 2^64 - 1, for a test set that stays the same; None draws each batch anew, so that no
         two epochs have the same noise.
-      image: key of the images in a batch, a dictionary: [N, H, W, C] as `corrupt` takes them.
-      index: key of the images' indices, integers [N].
-      **options: static options of the corruption (`get(name).options`).
+      image: key of the images in a batch, a dictionary, or keys of several, as `CorruptRecord` has it. Images are
+        [N, H, W, C] as `corrupt` takes them, or [N, ..., H, W, C] for frames or cameras.
+      index: key of the records' indices, integers [N].
+      options: static options of the corruption (`get(name).options`).
 
     Raises:
       ValueError, TypeError: at once a wrong name, severity or option; with the batch wrong images, or a batch without
@@ -85,19 +117,9 @@ class CorruptBatch(transforms.Map):
       RuntimeError: in a worker, which would take the accelerator.
     """
 
-    def __init__(
-        self,
-        name: str | Corruption,
-        severity: ArrayLike | None = None,
-        *,
-        seed: int | None,
-        image: str = "image",
-        index: str = "index",
-        **options: Any,
-    ):
-        self._corruption, self._severity = _checked(name, severity, options)
-        self._image, self._index, self._options = image, index, options
-        self._seed, self._made_in = seed, os.getpid()
+    _: dataclasses.KW_ONLY
+    seed: int | None
+    index: str = "index"
 
     def map(self, element: Mapping[str, Any]) -> dict[str, Any]:
         """Corrupts the images of one batch; its other fields stay as they are."""
@@ -107,21 +129,20 @@ class CorruptBatch(transforms.Map):
                 "take the accelerator; workers corrupt single records with random_map and CorruptRecord"
             )
         remedy = (
-            f".map_with_index(lambda i, record: {{**record, {self._index!r}: i}}) before .batch(...) gives records one"
+            f".map_with_index(lambda i, record: {{**record, {self.index!r}: i}}) before .batch(...) gives records one"
         )
-        images, index = _field(element, self._image), _field(element, self._index, remedy)
-        key = keys.seed_key(secrets.randbits(64) if self._seed is None else self._seed)
-        corrupted = batch.corrupt(key, images, self._corruption, self._severity, index=index, **self._options)
-        return {**element, self._image: corrupted}
+        index = _field(element, self.index, remedy)
+        key = keys.seed_key(secrets.randbits(64) if self.seed is None else self.seed)
 
+        def corrupted(images: Any) -> jax.Array:
+            axes = getattr(images, "ndim", 4)
+            if axes > 5:
+                frames = images.reshape(len(images), -1, *images.shape[-3:])
+                return corrupted(frames).reshape(images.shape)
+            axis: Literal["time"] | None = "time" if axes == 5 else None  # frames have the draw of their record
+            return batch.corrupt(key, images, self._corruption, self.severity, index=index, axis=axis, **self.options)
 
-def _checked(
-    name: str | Corruption, severity: ArrayLike | None, options: Mapping[str, Any]
-) -> tuple[Corruption, ArrayLike | None]:
-    """Finds a corruption and checks its severity and options, without starting JAX."""
-    corruption = registry.get(name)
-    contract.options(corruption.qualified_name, corruption.options, options)
-    return corruption, None if severity is None else corruption.scale.check(severity, options)
+        return self._each(element, corrupted)
 
 
 def _cpu(made_in: int) -> jax.Device:
@@ -129,6 +150,15 @@ def _cpu(made_in: int) -> jax.Device:
     if os.getpid() != made_in and not devices.jax_started():
         jax.config.update("jax_platforms", "cpu")
     return jax.local_devices(backend="cpu")[0]
+
+
+def _changed(element: Any, path: str, change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Copies an element with the value at a path changed: at the key of that name, else at a key for each part."""
+    first, slash, rest = path.partition("/")
+    if slash and isinstance(element, Mapping) and first in element and path not in element:
+        return {**element, first: _changed(element[first], rest, change)}
+    changed = change(_field(element, path))
+    return {**element, path: changed}
 
 
 def _field(element: Any, name: str, remedy: str = "") -> Any:

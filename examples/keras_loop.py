@@ -1,4 +1,4 @@
-"""Corruptions in Keras on its JAX backend: a layer that corrupts while training and does nothing at test time.
+"""Corruptions in Keras on its JAX backend: the layer corrupts while training and does nothing at test time.
 
     KERAS_BACKEND=jax python -m examples.keras_loop       # needs Keras 3
 
@@ -9,34 +9,18 @@ import os
 
 os.environ["KERAS_BACKEND"] = "jax"
 
-import jax
 import keras
 import numpy as np
 
-import corruptions
 import data
-
-
-class Corrupt(keras.layers.Layer):
-    """Corrupts images in [0, 1], float32 [N, H, W, 3], with severities drawn from the benchmark's distribution."""
-
-    def __init__(self, name, seed=0, **kwargs):
-        super().__init__(**kwargs)
-        self.corruption = name
-        self.seeds = keras.random.SeedGenerator(seed)
-
-    def call(self, images, training=False):
-        if not training:
-            return images
-        key = jax.random.wrap_key_data(self.seeds.next())  # a new key in every step
-        return corruptions.corrupt(key, images, self.corruption)
+from corruptions.keras import Corrupt
 
 
 def main():
     dataset = data.load("shapes", train_limit=500, test_limit=100)
     images, tests = (split.images / np.float32(255) for split in (dataset.train, dataset.test))
     keras.utils.set_random_seed(0)
-    corrupt = Corrupt("noc/border")
+    corrupt = Corrupt("noc/border", value_range=(0, 1), seed=0)
     layers = [
         keras.layers.Input(images.shape[1:]),
         corrupt,
@@ -48,7 +32,7 @@ def main():
     model = keras.Sequential(layers)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(3e-3), loss, metrics=["accuracy"])
-    history = model.fit(images, dataset.train.labels, batch_size=50, epochs=4, verbose=0).history["loss"]
+    history = model.fit(images, dataset.train.labels, batch_size=50, epochs=8, verbose=0).history["loss"]
     changed = np.mean(np.any(np.asarray(corrupt(tests, training=True)) != tests, axis=(1, 2, 3)))
     same = np.array_equal(corrupt(tests, training=False), tests)
     _, accuracy = model.evaluate(tests, dataset.test.labels, verbose=0)

@@ -3,6 +3,7 @@ that name the remedy.
 """
 
 import contextlib
+import dataclasses
 import functools
 import importlib
 import os
@@ -59,13 +60,13 @@ def test_in_a_worker_jax_starts_on_the_cpu_alone(worker, monkeypatch):
     at_home = CorruptRecord("imagenet_c/contrast", 3)  # made in the process that uses it
     at_home.random_map(RECORDS[0], np.random.default_rng(0))
     assert not worker
-    at_home._made_in = 1
+    object.__setattr__(at_home, "_made_in", 1)
     at_home.random_map(RECORDS[0], np.random.default_rng(0))
     assert worker == [("jax_platforms", "cpu")]
     assert [device.platform for device in devices] == ["cpu", "cpu"]
     with pytest.raises(RuntimeError, match=r"behind mp_prefetch, found a worker, .* CorruptRecord"):
         moved = CorruptBatch("imagenet_c/contrast", 3, seed=0)
-        moved._made_in = 1
+        object.__setattr__(moved, "_made_in", 1)
         moved.map({"image": IMAGES, "index": np.arange(4)})
 
 
@@ -96,7 +97,7 @@ def test_a_wrong_name_severity_or_option_is_refused_at_once(transform):
     with pytest.raises(ValueError, match=r"expected a severity level 1\.\.5"):
         transform("imagenet_c/fog", 6)
     with pytest.raises(ValueError, match="no option 'tabel'; did you mean 'table'"):
-        transform("imagenet_c/fog", 5, tabel="cifar")
+        transform("imagenet_c/fog", 5, options={"tabel": "cifar"})
 
 
 def test_records_without_an_image_or_an_index_are_named():
@@ -107,6 +108,45 @@ def test_records_without_an_image_or_an_index_are_named():
         CorruptRecord("imagenet_c/contrast", image="photo").random_map((IMAGES[0], 1), rng)
     with pytest.raises(ValueError, match=r"found the keys 'image'; \.map_with_index\(lambda i, record: .*'index': i}"):
         CorruptBatch("imagenet_c/contrast", seed=0).map({"image": IMAGES})
+
+
+def test_cameras_and_frames_of_a_record_have_one_draw():
+    """In nested dictionaries or at a key with a slash; with leading axes each frame is as the image alone."""
+    left = IMAGES[0]
+    record = {"camera": {"left": left, "right": IMAGES[:2]}, "camera/top": IMAGES[1], "state": 7}
+    transform = CorruptRecord("imagenet_c/gaussian_noise", image=("camera/left", "camera/right", "camera/top"))
+    found = transform.random_map(record, np.random.default_rng(5))
+    alone = [
+        CorruptRecord("imagenet_c/gaussian_noise").random_map({"image": image}, np.random.default_rng(5))["image"]
+        for image in IMAGES[:2]
+    ]
+    np.testing.assert_array_equal(found["camera"]["left"], alone[0])
+    np.testing.assert_array_equal(found["camera"]["right"], alone)
+    np.testing.assert_array_equal(found["camera/top"], alone[1])
+    assert found["state"] == 7 and record["camera"]["left"] is left
+
+    batch = {"camera": {"left": IMAGES}, "frames": np.stack([IMAGES[:2]] * 4)[:, None], "index": np.arange(4)}
+    found = CorruptBatch("imagenet_c/gaussian_noise", seed=3, image=("camera/left", "frames")).map(batch)
+    frames = np.asarray(found["frames"])
+    assert frames.shape == (4, 1, 2, 32, 32, 3)
+    for image in range(2):
+        same = np.broadcast_to(IMAGES[image], IMAGES.shape)
+        expected = corruptions.corrupt(keys.seed_key(3), same, "imagenet_c/gaussian_noise")
+        np.testing.assert_array_equal(frames[:, 0, image], expected)
+    left = corruptions.corrupt(keys.seed_key(3), IMAGES, "imagenet_c/gaussian_noise")
+    np.testing.assert_array_equal(found["camera"]["left"], left)
+    with pytest.raises(ValueError, match="expected dictionaries with 'right', found the keys 'left'"):
+        CorruptRecord("noc/border", image="camera/right").random_map({"camera": {"left": 0}}, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("transform", [CorruptRecord, functools.partial(CorruptBatch, seed=0)])
+def test_transforms_are_frozen_values(transform):
+    made = transform("imagenet_c/fog", 3, options={"table": "cifar"})
+    assert made == transform(name="imagenet_c/fog", severity=3, options={"table": "cifar"}) and hash(made)
+    assert made != dataclasses.replace(made, severity=5) == transform("imagenet_c/fog", 5, options={"table": "cifar"})
+    assert repr(made).startswith(f"{type(made).__name__}(name='imagenet_c/fog', severity=3, image='image', options=")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.severity = 4
 
 
 def test_without_grain_the_module_says_what_to_install(monkeypatch):
