@@ -10,7 +10,7 @@ seeds, and C-bar minus C; relative to a reference CE, mCE and relative CE), all 
 errors. config.eval.reference names the reference: alexnet, a file, an evaluated workdir; by default
 AlexNet's published errors where they hold for dataset, size, preprocessing, tables, ranges and
 frost. A condition is not evaluated again, unless the model was trained again
-since. Tables follow from the answers in WORKDIR/answers and are written anew.
+since. Tables follow from the answers in WORKDIR/answers and are written again.
 
     python eval.py --workdir=runs/aug_fog --config.eval.stored=PATH/TO/CIFAR-10-C
 

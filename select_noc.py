@@ -4,11 +4,11 @@
     python select_noc.py --workdir=DIR --coverage=imagenet_c
     python select_noc.py --overlap=MATRIX.csv --categories --nk=6,2,1000 [--nk_unbalanced]
 
-Takes the overlaps of a workdir of overlap.py, computed from its answers, or somebody's matrix as CSV (the header
+Takes the overlaps of a workdir of overlap.py, computed from its answers, or a matrix of your own as CSV (the header
 `corruption` and the names, a row for each name). Prints the benchmark and writes it to FILE (default: benchmark.json
 in the workdir, or beside the matrix). Of a workdir, and where overlap_long.csv lies beside a matrix, ties are broken
 by the unclipped overlap, pairs of members that are within two standard errors of the threshold are reported, and
-coverage is tested. Coverage is written to coverage.json; benchmark.json then stays as it is, unless --out says so.
+coverage is tested. Coverage is written to coverage.json; benchmark.json then does not change, unless --out names it.
 """
 
 from runtime import command  # isort: skip

@@ -11,7 +11,7 @@
 - `confidence/`: likelihood, calibration, ranks of right answers; temperature scaling; intervals over images; pictures
 - `schemes`: gains of training with each augmentation scheme
 - `calibration`: severity ranges that hit target robustness
-- `exits`: networks with several answers that stop at the first sure one
+- `exits`: networks with several answers that stop at the first confident one
 - `figures`: overlap and transfer with the tree of clusters, bars, threshold sweep; PNG, PDF and SVG
 - `gallery`: a picture of a benchmark (the command `python -m analysis.gallery`), sample images of a study
 - `report/`: the HTML page of a study and its figures for print

@@ -109,7 +109,7 @@ def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered
 
 
 def read_file(path: str | os.PathLike) -> tuple[dict[Key, np.ndarray], Record]:
-    """Reads one file of answers as `read_answered`, correctness alone: ({(model, seed): bool [N]}, their record)."""
+    """Reads one file of answers as `read_answered`, but only correctness: ({(model, seed): bool [N]}, their record)."""
     by_model, record = read_answered(path)
     return {key: answered.correct for key, answered in by_model.items()}, record
 

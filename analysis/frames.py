@@ -4,7 +4,7 @@
     scores      the same and accuracy, error, R = A_c / A_0, with standard errors
 
 Every table is made here and written by `write` (CSV), `markdown` or `latex`. Tables are results: no command of ours
-reads one. `pandas.read_csv` loads them as they are.
+reads one. `pandas.read_csv` loads them unchanged.
 """
 
 import math

@@ -113,7 +113,7 @@ def _width(image, cell):
 
 
 def _small(picture, width, height):
-    """Makes a `PIL.Image`, reduced by averaging, which neither rings nor adds a blur of its own."""
+    """Makes a `PIL.Image`, reduced by averaging, which adds neither ringing nor blur."""
     return Image.fromarray(picture).resize((width, height), Image.BOX)
 
 

@@ -2,7 +2,7 @@
 
 Every result is waited for (`jax.block_until_ready`). The first call of a work is its warm-up: it compiles and counts apart.
 Then the work is repeated 20 times, or fewer times (at least 3) once they have taken a second. Several works are repeated in
-turn, so that other load on the machine meets all of them alike; a peer in a process of its own is one of them.
+turn, so that other load on the machine affects all works alike; a peer in a separate process is one of the works.
 """
 
 import ctypes

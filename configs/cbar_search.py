@@ -8,12 +8,12 @@ python -m tools.cbar --config=configs/cbar_search.py:smoke --workdir=runs/cbar_s
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the dataset.
 
 cifar10   10 runs, each of two WRN-40-2 (100 epochs); 100 draws applied to the same 100 images
-imagenet  5 runs, each of two ResNet-50 (100 epochs); 10,000 images, each under a draw of its own
+imagenet  5 runs, each of two ResNet-50 (100 epochs); 10,000 images, each with its own draw
 smoke     two runs of small networks on the embedded dataset: shows that the command runs, nothing
           else
 
 The seeds of M, for the errors, come first; the seeds of Phi, for the features, follow. Expected: not yet measured
-but for `smoke`.
+except `smoke`.
 """
 
 from configs import scheme

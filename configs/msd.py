@@ -15,8 +15,8 @@ images and draws it has the 100 pairs and 100 resamplings, a million images a pa
 transforms of each scheme, but fewer images and six corruptions of one severity. `smoke` shows in
 seconds that the commands run, nothing else.
 
-The paper's features come from a WRN-40-2 trained with mirror and crop alone, or of a VGG-19 with
-BatchNorm. Distances do not come out alike in both; how well they agree is told by tools.tables:
+The paper's features come from a WRN-40-2 trained only with mirror and crop, or from a VGG-19 with
+BatchNorm. Their distances differ; tools.tables measures the agreement:
 
 python train.py --config=configs/scheme.py:baseline --workdir=runs/wrn
 python train.py --config=configs/scheme.py:baseline --config.model.name=cifar_vgg19_bn --workdir=runs/vgg

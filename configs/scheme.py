@@ -11,7 +11,7 @@ python train.py --config=configs/scheme.py:augmix_imagenet+jsd --workdir=runs/im
 python train.py --config=configs/scheme.py:stylized=DIR --workdir=runs/stylized
 
 with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
-`baseline` is mirror and crop alone; `,cpu` is a small network for 12 epochs. Schemes made for
+`baseline` has only mirror and crop; `,cpu` is a small network for 12 epochs. Schemes made for
 ImageNet (`augmix_imagenet`, `autoaugment_imagenet`, `patch_gaussian_imagenet`, and
 `baseline_imagenet`) train a ResNet-50 by the released code's recipe: 100 epochs of batches of 256,
 BatchNorm over eight parts of 32, a tenth of the learning rate after 30, 60 and 90, images of

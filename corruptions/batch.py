@@ -49,7 +49,7 @@ def corrupt(
       key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there.
       images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in [0, 1], computed in
         float32. C is 3; or 1, grey, which gives the green channel of three equal ones; or 2 or 4, whose last channel is
-        alpha and comes back unchanged; or more where the corruption treats each channel alone (`get(name).mixes` is
+        alpha and comes back unchanged; or more if the corruption treats each channel separately (`get(name).mixes` is
         empty). Images in the host's memory, put there or not, go to the default device.
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per image
@@ -73,7 +73,7 @@ def corrupt(
       value_range: (low, high) of float images that are not in [0, 1]. They come back in it; values within .001 level of
         a level of 8 bits count as that level.
       where: bool [N, H, W], or [N, T, H, W] and so on with `axis`: pixels that are corrupted. All others come back as
-        they were. A corruption that moves content moves it inside of the mask alone.
+        they were. A corruption that moves content moves it only inside of the mask.
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -151,7 +151,7 @@ def _corrupt(
 
 def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int], rows: int) -> Callable[..., jax.Array]:
     """Makes `(key, *rows)`, which maps `function(key, *row)` of one image over the images [N, H, W, C] of a shape at once,
-    but not over so many that the temporaries have no bound.
+    but in chunks that bound the temporaries.
     """
     number, size = shape[0], max(1, _CHUNK // math.prod(shape[1:]))
     if jax.export.is_symbolic_dim(number) or number <= size:

@@ -213,7 +213,7 @@ def _branch(
 
 def chosen(branches: Sequence[Branch]) -> Callable[..., jax.Array]:
     """Makes `(which, key, severity, image) -> image`, which applies `branches[which]`, or nothing where there is no
-    such branch. Under `vmap` each image goes through its own branch alone.
+    such branch. Under `vmap` each image goes only through its own branch.
     """
     none: Branch = lambda key, severity, image: image  # noqa: E731
 

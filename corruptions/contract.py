@@ -1,4 +1,4 @@
-"""The contract of a call: clear errors for bad input, what a severity means, and the two halves of one image.
+"""The contract of a call: clear errors for bad input, the meaning of a severity, and the two halves of one image.
 
 Each error names the expected and the found value. `Levels` and `Fraction` say which severities a corruption takes and
 which it draws; `lookup` and `Tables` read published tables.
@@ -171,7 +171,7 @@ class Levels:
             raise ValueError(f"expected a number of levels of at least 1, found {self.count!r}")
 
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
-        """Draws a severity: uniform over the levels, over those of `levels`, or over the interval `range`.
+        """Draws a severity: uniform over all levels, over the levels `levels`, or over the interval `range`.
 
         Raises:
           ValueError: a malformed `range` or `levels`, or both.
@@ -377,7 +377,7 @@ def seen_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def seen(image: Any) -> Any:
     """Converts an image [..., C] of NumPy or JAX to the channels that a corruption sees: without alpha, grey as three
-    equal channels; five and more as they are.
+    equal channels; five and more do not change.
     """
     number, shape = image.shape[-1], seen_shape(image.shape)
     if shape == image.shape:

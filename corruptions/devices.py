@@ -71,13 +71,13 @@ def dispatched(
 
     Args:
       call: `(key, images, *rows)` to an array [N, ...]; also takes the same rows of each array.
-      program: identifies the compiled program but for its arrays; its first call runs alone.
+      program: identifies the compiled program, apart from its arrays; its first call runs alone.
       key: a typed key, or None where the function draws nothing.
       images: [N, ...].
       *rows: [N, ...] each; a None is passed on as it is.
 
     Returns:
-      An array [N, ...]; if the images are split over devices, split as they are.
+      An array [N, ...]; if the images are split over devices, it is split alike.
     """
     if any_traced((key, images, rows)):
         return call(key, jnp.asarray(images), *rows)
@@ -107,7 +107,7 @@ def dispatched(
 def first_call(program: Hashable) -> Iterator[None]:
     """Runs the first call of a program, which compiles it, alone: threads that start together would each compile it.
 
-    A terminal is told when that takes more than two seconds.
+    A terminal gets a message when that takes more than two seconds.
     """
     if program in _compiled:
         yield
@@ -204,7 +204,7 @@ def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[.
     """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
 
     This concerns meshes with Explicit axes: there the type of an array says how it is split, and every operation must
-    say so too. For other batches the function is returned as it is.
+    say so too. For other batches the function is returned unchanged.
 
     Args:
       function: treats each row by itself; `common` are arrays for all images, such as a key; returns an array of the

@@ -105,7 +105,7 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
     """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels whose position lies in
     the old box.
 
-    A box around a rotated object comes out larger than the object; where masks are at hand, take the boxes of moved
+    A box around a rotated object comes out larger than the object; if you have masks, take the boxes of moved
     masks.
 
     Args:

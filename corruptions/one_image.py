@@ -56,7 +56,7 @@ def corrupt_image(
 
     An RGB image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes))`: images of many sizes
     share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
-    name, severity)[0]`, and compiles once for each size. uint8 and floats have programs of their own; another severity
+    name, severity)[0]`, and compiles once for each size. uint8 and floats have separate programs; another severity
     or seed, grey or alpha compile nothing.
 
     A grey image is shown to the corruption as three equal channels and comes back as the green one of the result, whose
@@ -163,7 +163,7 @@ def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
 
 
 class _Task(NamedTuple):
-    """One image to corrupt: the call, and the number of values that it works on."""
+    """One image to corrupt: the call, and its number of values."""
 
     call: Callable[[], np.ndarray]
     values: int
@@ -185,7 +185,7 @@ def corrupt_each(
     image[None], name, severity, index=[i])[0]`, and compiles a program for each size (in threads, as many as there are
     cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
     256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
-    too, and results are cropped. They equal the exact ones but for rounding
+    too, and results are cropped. They equal the exact ones except for rounding
     (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/index.md lists them,
     with reasons), and options other than `table` and `levels`, go the exact way in any case.
 
@@ -207,7 +207,7 @@ def corrupt_each(
     Raises:
       ValueError, TypeError: wrong name, severity, sizes or option at once; a wrong image at its turn, with its place in
         `images`.
-      OSError: a file behind an image that cannot be read, likewise.
+      OSError: the file of an image cannot be read; also names its place.
     """
     if isinstance(images, str | os.PathLike):
         raise TypeError(
@@ -234,7 +234,7 @@ def _preparation(
 
 
 def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
-    """Yields the results of tasks, which threads work on a window at a time; then, where the tasks ended with an error,
+    """Yields the results of tasks, which threads compute a window at a time; then, where the tasks ended with an error,
     raises it.
     """
     failed = None

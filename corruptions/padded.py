@@ -54,7 +54,7 @@ class Padding:
 
 
 def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
-    """Picks the side of the square that an image is padded to, from its size alone.
+    """Picks the side of the square that an image is padded to, from only its size.
 
     Args:
       shape: (H, W, ...).
@@ -98,12 +98,12 @@ def stacked(number: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def own(shape: Sequence[int]) -> Sequence[Any]:
-    """Returns the own sides of a `Shape`, which may be traced, and any other shape as it is."""
+    """Returns the own sides of a `Shape`, which may be traced, and any other shape unchanged."""
     return shape.own if isinstance(shape, Shape) else shape
 
 
 def with_own_size(params: Params, shape: Sequence[int]) -> Params:
-    """Adds own height and width, int32 [2] `own_size`, to what was drawn for a `Shape`."""
+    """Adds own height and width, int32 [2] `own_size`, to the draws for a `Shape`."""
     if not isinstance(shape, Shape):
         return params
     return {**params, "own_size": jnp.stack([jnp.asarray(side, jnp.int32) for side in shape.own[:2]])}
@@ -115,7 +115,7 @@ def own_sides(shape: Sequence[int], params: Params) -> Sequence[Any]:
 
 
 def tables(shape: Sequence[int], table: str | None, make: Tables) -> Mapping[str, Any]:
-    """Returns the tables of a corruption: made from the shape, or what the host made for a `Shape`."""
+    """Returns the tables of a corruption: made from the shape, or by the host for a `Shape`."""
     return shape.tables if isinstance(shape, Shape) else make(shape, table)
 
 

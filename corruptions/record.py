@@ -1,6 +1,6 @@
 """The record of a corruption: two halves, `sample` and `apply`, and all that is known about them.
 
-`sample` draws everything random, `apply` draws nothing. Both work on one image: `float32[H, W, 3]` in [0, 1] in, the
+`sample` draws everything random, `apply` draws nothing. Both take one image: `float32[H, W, 3]` in [0, 1] in, the
 same shape and dtype out, values in [0, 1]. They are pure, `jit`- and `vmap`-able, and compile once for all severities,
 because a severity may be a traced scalar. Grey images, alpha and other floats are converted before and after them.
 
@@ -61,8 +61,8 @@ class Corruption:
       parameters: the parameters with units and sources.
       aliases: other spellings under which the registry finds it.
       mixes: how it mixes the channels of an image, in words that follow "which"; empty where each channel of the result
-        depends on that channel alone (see `per_channel`).
-      padding: how `corrupt_each` pads images for it; None where each size has a program of its own.
+        depends only on that channel (see `per_channel`).
+      padding: how `corrupt_each` pads images for it; None if each size has its own program.
       straight_through: the same images, with the gradient of the formula without its roundings; None where it does not
         round.
       moves: how it displaces the content of the image, in words that follow "which"; empty where everything stays in
@@ -107,7 +107,7 @@ class Corruption:
 
     @property
     def per_channel(self) -> bool:
-        """Whether the corruption treats each channel alone, and so takes any number of channels."""
+        """Whether the corruption treats each channel separately, and so takes any number of channels."""
         return not self.mixes
 
     @functools.cached_property
@@ -182,7 +182,7 @@ class Corruption:
         """Draws every random choice for one image.
 
         Args:
-          key: a typed PRNG key. An explicit severity leaves the other draws as they are with `severity=None`.
+          key: a typed PRNG key. The other draws do not depend on whether a severity is given.
           shape: (H, W, C), H and W at least 16, C as `corrupt` takes it. Grey is drawn for as three channels, of which
             `apply` returns one.
           severity: a level or fraction (see `scale`), a traced scalar, or `None` to draw it.
@@ -257,8 +257,8 @@ class Corruption:
     ) -> jax.Array:
         """Corrupts one image: `apply(image, sample(key, image.shape, severity, **options))`.
 
-        `corrupt(key, images, ...)` gives image i the key `fold_in(key, i)`, in a program of its own: of the same image
-        and key its values are within .05 of a level, but for 1 in 1,000.
+        `corrupt(key, images, ...)` gives image i the key `fold_in(key, i)`, in another program: for the same image
+        and key its values are within .05 of a level, except for 1 in 1,000.
 
         Raises:
           ValueError, TypeError: as `sample` and `apply`.

@@ -117,7 +117,7 @@ def register_benchmark(
 ) -> None:
     """Names an ordered list of corruptions.
 
-    A benchmark that fixes options has members of its own: each member with such an option is registered again as
+    A benchmark that fixes options has its own members: each member with such an option is registered again as
     `NAME/MEMBER`, with the benchmark's option as its default.
 
     Args:
@@ -222,10 +222,10 @@ def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
 
 
 def get(name: str | Corruption) -> Corruption:
-    """Finds a corruption by name: qualified (`imagenet_c/fog`), or alone where unique (`fog`).
+    """Finds a corruption by name: qualified (`imagenet_c/fog`), or plain if unique (`fog`).
 
-    Aliases count as names; a benchmark that fixes options gives its members qualified names alone. A `Corruption` is
-    returned as it is.
+    Aliases count as names; a benchmark that fixes options gives its members only qualified names. A `Corruption` is
+    returned unchanged.
 
     Raises:
       TypeError: no name.

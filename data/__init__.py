@@ -60,7 +60,7 @@ def register(
     Args:
       loader: `loader(name, data_dir=, seed=, image_size=, train_limit=, test_limit=)`, or "module:function", which is
         imported when the dataset is loaded. With `of_files` it takes `train_size` and `resize` too.
-      image_size: side of its images in pixels where nobody asks for another; None leaves sizes to the loader.
+      image_size: default side of its images in pixels; None leaves sizes to the loader.
       resizable: its images come at any size.
       of_files: its images are files of any size below `data_dir` (then it is resizable).
     """
@@ -102,7 +102,7 @@ def load(
         and ImageNet only.
       resize: how files of any size become square: `crop` (shorter side to image_size * 256 / 224, then the centre) or
         `squash` (both sides, proportions not kept).
-      train_limit: take at most so many training images, a class-balanced prefix that is the same every time. `index`
+      train_limit: largest number of training images, a class-balanced prefix that is the same every time. `index`
         keeps the place of each in the whole split.
       test_limit: the same for test images.
       **kwargs: arguments of one loader, such as `test_fraction` of `image_folder`, `train_images` of `shapes`.

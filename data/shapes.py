@@ -12,7 +12,7 @@ three, so a classifier has to use all of them, and a corruption that destroys an
 The project's small ResNet reaches about 96 % in six epochs (batches of 64, SGD), and loses some 60 points under
 gaussian noise of sigma 0.15, 50 under random hues and 35 under a frame of 4 to 7 pixels.
 
-Image i of a split has label i mod 10 and depends on (seed, split, i) alone: not on how many images
+Image i of a split has label i mod 10 and depends only on (seed, split, i), not on how many images
 are drawn, nor on how they are batched.
 
 A scene is an object with a silhouette, a fill texture and a colour family before a cluttered background. Its parameters do

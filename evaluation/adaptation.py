@@ -8,7 +8,7 @@ common corruptions by covariate shift adaptation" (2020), equation 1; E. Mintun,
 B.3, take N = 0 and augmented training data.
 
 The target's statistics come from one pass. Every layer normalises a batch with the batch's own mean and variance, so
-what a layer sees depends on earlier layers normalised by their batches; the moments of all batches are then pooled, so
+the input of a layer depends on earlier layers normalised by their batches; the moments of all batches are then pooled, so
 that var_target is the variance over all n images and not a mean of variances within batches. With one batch of all n
 images this is exact: each layer has the statistics of its input when all earlier layers use theirs.
 """
@@ -58,7 +58,7 @@ def adapt(
     Args:
       graphdef, state: a model as `training.loop.read_back` returns it.
       images: batches [B, H, W, 3], uint8 or float32 in [0, 1].
-      pseudo_count: N, at least 0; infinity leaves the statistics as they are.
+      pseudo_count: N, at least 0; infinity keeps the statistics.
 
     Returns:
       (state, n): n is the number of images.

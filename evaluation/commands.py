@@ -103,7 +103,7 @@ def evaluate(
     progress: bool = True,
 ) -> list[frames.Count]:
     """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and compares its errors as
-    eval.py does those of trained models.
+    eval.py does for trained models.
 
         counts = evaluate(logits, images, labels, corruptions=("imagenet_c/fog",), workdir="runs/mine")
 

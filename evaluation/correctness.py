@@ -1,6 +1,6 @@
 """The answers of models to images, and their confidence; no image is dropped, whatever the batch size.
 
-`ask` shows the same images to several models and ensembles, `of_models` and `of_model` take correctness alone.
+`ask` shows the same images to several models and ensembles, `of_models` and `of_model` take only correctness.
 `network_logits` is the program that all models of an architecture share, compiled once for a shape.
 """
 
@@ -52,7 +52,7 @@ def ask(
     Args:
       models: {key: network or ensemble}.
       shown: the images.
-      enhance: enhancement of `corruptions.enhance`; "" leaves the images as they are.
+      enhance: enhancement of `corruptions.enhance`; "" does not change the images.
       temperatures: {key: T}: these models have the confidence of softmax(logits / T) too, the set `scaled`.
 
     Raises:
@@ -248,7 +248,7 @@ def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> E
 
     Raises:
       DamagedFileError: the file cannot be read.
-      ValueError: the network has one exit alone, or its logits are not finite.
+      ValueError: the network has only one exit, or its logits are not finite.
     """
     record = shown.record
     made_from = {"model": digest, "shown": artifacts.digest(record.shown), "condition": record.stem}
@@ -266,7 +266,7 @@ def of_exits(model: Model, shown: Shown) -> ExitAnswers:
     """Shows images to a network and takes its answers at every exit.
 
     Raises:
-      ValueError: it has one exit alone, or its logits are not finite.
+      ValueError: it has only one exit, or its logits are not finite.
     """
     (graphdef, state), parts = model, []
     for images, labels in shown:

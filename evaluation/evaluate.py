@@ -170,7 +170,7 @@ class Evaluation:
         self._known = self._store.read()
 
     def run(self, progress: bool = True) -> ByCondition:
-        """Evaluates what is missing and returns the answers of the models to all conditions."""
+        """Evaluates missing conditions and returns the answers of the models to all conditions."""
         for condition in bar("condition", self._known) if progress else self._known:
             known = self._known[condition]
             if missing := {key: model for key, model in self._models.items() if key not in known}:
@@ -192,7 +192,7 @@ def networks(
     """Makes the `ask` of an `Evaluation` of networks and ensembles.
 
     Args:
-      prepare: for each network and condition; None leaves networks as they are.
+      prepare: for each network and condition; None does not change networks.
       enhance: enhancement that the models work with (`corruptions.enhance`); their names tell which, see `marked`.
       temperatures: {(name, seed): temperature that its answers are scaled with, too}.
     """

@@ -2,7 +2,7 @@
 
 shown = Shown.of(config, split, mesh, dataset)   images that are corrupted here
 shown = ShownStored(dataset, mesh, 100, about)   a corrupted dataset on disk
-shown = ShownNatural(split, groups, ...)         images of other classes, as they are
+shown = ShownNatural(split, groups, ...)         images of other classes, unchanged
 for images, labels in shown.under(condition):    uint8 [n, H, W, 3] and int32 [n], on the devices
 """
 
@@ -58,7 +58,7 @@ class Shown:
     Attributes:
       split: the test images, on the devices or on the host.
       mesh: devices that corrupt and classify.
-      batch_size: images that a model classifies at once; it matters for speed and memory alone.
+      batch_size: images that a model classifies at once; it affects only speed and memory.
       seed: of the draws.
       options: corruption -> its static options, such as calibrated ranges.
       condition: which corruption at which severity; `under` gives the same images under another.

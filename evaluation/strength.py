@@ -136,7 +136,7 @@ def steps(rows: Sequence[Strength]) -> list[int | None]:
     Returns:
       For all rows but the first: 1 where the PSNR is higher than before, by more than two standard errors of the
       difference (taken as independent, which is cautious: the images are the same), 0 where PSNR and SSIM are the same
-      to the last bit, -1 where the PSNR is lower by as much, None where the two cannot be told apart.
+      to the last bit, -1 where the PSNR is lower by as much, None where the two do not differ significantly.
     """
     signs = []
     for before, row in itertools.pairwise(rows):

@@ -62,7 +62,7 @@ def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
 
 
 def refuse_eval_only(config: ConfigDict, *but: str) -> None:
-    """Refuses settings of config.eval that only eval.py applies, but for some.
+    """Refuses settings of config.eval that only eval.py applies, except some.
 
     Raises:
       SettingsError: a setting is given; names each.

@@ -1,8 +1,8 @@
-"""Corruptions inside somebody else's JAX training step: corrupted, differentiated and updated in one compiled program.
+"""Corruptions inside a JAX training step of your own: corrupted, differentiated and updated in one compiled program.
 
     python -m examples.flax_loop
 
-Half of every batch is corrupted, each image at a severity of its own. The key of an image comes from its index and the
+Half of every batch is corrupted, each image at its own severity. The key of an image comes from its index and the
 step, so a run is repeatable whatever the number of devices.
 """
 

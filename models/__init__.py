@@ -1,7 +1,7 @@
 """Image classifiers in Flax NNX: `build(name, num_classes)` gives a model.
 
 `model(images, train)` returns (logits, features). The constructor of each family takes num_classes, `layers.Options` and the
-options of its own. Families:
+its own options. Families:
 
 resnet.py        ResNets, ResNeXts; of 32x32 images: WRNs, and a small network for CPUs
 fast_cifar.py    a plain network that learns in few steps
@@ -114,7 +114,7 @@ def _given(name, dtype, image_size, given):
     """Checks the options of a model, and makes the choices that depend on the platform.
 
     Returns:
-      (`Options` but for the generator, options of the family alone).
+      (`Options` without the generator, options of only this family).
     """
     known = options(name)
     if image_size is not None and image_size < smallest_size(name):

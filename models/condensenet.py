@@ -163,7 +163,7 @@ class CondenseNet(nnx.Module):
       groups: groups of the 1x1 and of the 3x3 convolutions, and the factor by which inputs are condensed.
       converted: the form that is used, made by `convert` or from published weights.
       stages: (layers, growth) of each stage.
-      head_share: share of the features that the last layer reads; below 1 in the converted form alone.
+      head_share: share of the features that the last layer reads; below 1 only in the converted form.
     """
 
     def __init__(self, num_classes, options, *, groups, converted, stages, head_share):
@@ -202,7 +202,7 @@ class CondenseNet(nnx.Module):
 def convert(model, head_share=HEAD_SHARE):
     """Makes the converted form of a trained network: each group keeps the inputs that it still reads.
 
-    Up to rounding the network computes the same, but for the last layer: it keeps the features with the largest sums
+    Up to rounding the network computes the same, except in the last layer: it keeps the features with the largest sums
     of absolute weights.
 
     Args:

@@ -77,7 +77,7 @@ class Stage(nnx.Module):
 @partial(jax.jit, static_argnums=1)
 def as_identity(kernel, channels):
     """Gives a kernel [K, K, C_in, C_out] whose first `channels` outputs copy their input channels,
-    the others as they are.
+    the others unchanged.
     """
     middle, index = kernel.shape[0] // 2, jnp.arange(channels)
     return kernel.at[..., :channels].set(0).at[middle, middle, index, index].set(1)

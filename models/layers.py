@@ -181,7 +181,7 @@ class Normalize(nnx.Module):
 
     Args:
       mean, std: three floats each, on the scale of [0, 1]; (0, 0, 0) and (1, 1, 1) leave the images
-        as they are. None takes the numbers of `default`.
+        unchanged. None takes the numbers of `default`.
       default: `imagenet` or `cifar`.
     """
 

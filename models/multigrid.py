@@ -48,7 +48,7 @@ def doubled(x, size):
 
 
 def merged(grids):
-    """Pools every grid, but joins the second coarsest to the coarsest as it is."""
+    """Pools every grid, but joins the second coarsest, unpooled, to the coarsest."""
     *finer, second, coarsest = grids
     return [*map(halved, finer), jnp.concatenate((halved(second, coarsest.shape[1:3]), coarsest), -1)]
 

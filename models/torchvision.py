@@ -210,7 +210,7 @@ def load(name, path, *, class_stride=1, **options):
       name: one of `names()`.
       path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see
         `torch_files.read`; or a file of another publisher, see `LAYOUTS`.
-      class_stride: keep the logits of every so many-th class; 10 makes a model of ImageNet-100,
+      class_stride: k keeps the logits of every k-th class; 10 makes a model of ImageNet-100,
         every tenth class of ImageNet by WordNet ID, the order of torchvision's logits.
       **options: options of `models.build`: dtype, mean, std, conv ...
 
@@ -220,7 +220,7 @@ def load(name, path, *, class_stride=1, **options):
 
     Raises:
       ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those
-        of the model; one message lists what is missing, unexpected and of the wrong shape.
+        of the model; one message lists missing and unexpected arrays and wrong shapes.
       FileNotFoundError, RuntimeError: see `torch_files.read`.
     """
     _check_name(name)

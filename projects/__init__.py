@@ -1,1 +1,1 @@
-"""Studies that stand on the core and are never imported by it; each has a README and tests of its own."""
+"""Studies that stand on the core and are never imported by it; each has its own README and tests."""

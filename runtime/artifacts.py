@@ -2,7 +2,7 @@
 
     write(path, arrays, made_from)        an .npz file: arrays, and the record of their origin
     read(path, remedy)                    Artifact(arrays, made_from)
-    write_record(path, record)            a .json file of the record alone: final.json, ranges.json
+    write_record(path, record)            a .json file of only the record: final.json, ranges.json
     read_record(path, remedy)             the record
     provenance(), of_file()               revision, versions, device and command, for results
 

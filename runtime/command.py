@@ -149,7 +149,7 @@ def _outlive_readers():
 def _end(status):
     """Ends a process that failed or was stopped while XLA may still compile.
 
-    XLA compiles in a thread of its own, which Python does not wait for. As the interpreter ends, JAX destroys the
+    XLA compiles in a separate thread, which Python does not wait for. As the interpreter ends, JAX destroys the
     devices that this thread uses, and the process would die of SIGSEGV. One of many processes ends as JAX wants it.
     """
     distributed = sys.modules.get("runtime.distributed")

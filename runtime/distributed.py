@@ -1,7 +1,7 @@
 """One program in many processes, usually one for each host, and the signals that end it.
 
 Every process runs the same script and asks for the same computations in the same order; arrays lie over the devices of
-all of them. Process 0 alone reads and writes a run's files and tells the others their content; only checkpoints are
+all of them. Only process 0 reads and writes a run's files and tells the others their content; only checkpoints are
 written by all (`training.states`). With a single process each function here is a plain call that costs nothing.
 """
 
@@ -55,7 +55,7 @@ def initialize(
       heartbeat_seconds: a process silent for so long counts as dead, and the others end.
 
     Raises:
-      ValueError: only some arguments are there, or the environment names no other process.
+      ValueError: some arguments are missing, or the environment names no other process.
     """
     given = (coordinator, num_processes, process_id)
     if any(value is not None for value in given) and None in given:
@@ -176,7 +176,7 @@ def anyone(flag: Any) -> bool:
 def anyone_before(flag: Callable[[], bool]) -> Callable[[], bool]:
     """Returns a function that all processes call once per block: was `flag()` true in any of them at the call before?
 
-    The answer is one call late, so that nobody waits for it. With a single process the function is `flag` itself.
+    The answer is one call late, so that no process waits for it. With a single process the function is `flag` itself.
     """
     if not several():
         return flag
@@ -230,7 +230,7 @@ def abandon(error: BaseException) -> NoReturn:
 # files already, both signals end the process at once. If one of many processes gets the signal, all save together at
 # the end of the next block.
 #
-# Python calls handlers of signals in the main thread alone, which may wait for the device or the compiler for minutes.
+# Python calls handlers of signals only in the main thread, which may wait for the device or the compiler for minutes.
 # So a thread answers: the signal itself writes its number to a pipe.
 
 

@@ -41,7 +41,7 @@ def configure(process: int = 0) -> None:
 def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> Any:
     """Returns a tqdm bar that counts `unit`s, over `items` or up to `total`.
 
-    Process 0 alone shows it, and only on a terminal: it would fill a file. `options` are tqdm's.
+    Only process 0 shows it, and only on a terminal: it would fill a file. `options` are tqdm's.
     """
     from tqdm import tqdm
 

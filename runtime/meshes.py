@@ -118,7 +118,7 @@ def by_model(mesh: Mesh, *axes: str | None) -> NamedSharding:
 
 
 def local_copy(tree: Any, mesh: Mesh) -> Any:
-    """Returns arrays, replicated over the devices of `mesh` and others, as replicated over `mesh` alone, without a copy."""
+    """Returns arrays, replicated over the devices of `mesh` and others, as replicated over only `mesh`, without a copy."""
 
     def view(array):
         if not isinstance(array, jax.Array) or array.sharding.device_set == set(mesh.devices.flat):

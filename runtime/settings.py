@@ -22,7 +22,7 @@ MOST = 2**31 - 1  # largest count or index: an int32 on the device
 
 
 class SettingsError(ValueError):
-    """A setting is wrong; the message alone says which one and the expected value."""
+    """A setting is wrong; the message names it and the expected value."""
 
 
 class WorkdirError(RuntimeError):
@@ -257,7 +257,7 @@ def markdown(known: Mapping[str, Setting]) -> str:
 
 
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
-    """Checks that the settings `asked` of a command equal those read from JSON, but for dotted keys in or below `free`.
+    """Checks that the settings `asked` of a command equal those read from JSON, except dotted keys in or below `free`.
 
     Raises:
       WorkdirError: they differ; `refusal`, then a line for every dotted key with both values.

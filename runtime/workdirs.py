@@ -125,7 +125,7 @@ class Workdir:
             files.write_json(path, known | {_FILES: entries}, sort_keys=True)
 
     def remove(self, *names: str) -> None:
-        """Deletes files that an earlier run wrote, if they are there."""
+        """Deletes files of an earlier run, if they exist."""
         if self.writes:
             for name in names:
                 files.remove(self.path / name)
@@ -257,7 +257,7 @@ def claim(path: pathlib.Path, values: Mapping[str, Any], refusal: str, *, free: 
 def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()) -> Iterator[Workdir]:
     """Locks a workdir, checks that it belongs to this config, records config and provenance, and yields the `Workdir`.
 
-    A workdir without results takes any config: a run that failed before its first step binds nobody.
+    A workdir without results takes any config: a run that failed before its first step binds no later run.
 
     Args:
       path: directory; created when missing.

@@ -120,7 +120,7 @@ class Robustness:
       mesh, batch_size: devices, and images that the network takes at once.
       model: (graphdef, state).
       split: the images R is measured on.
-      name: qualified name of the corruption; `options`: its options but for the range, such as `photographs` of frost.
+      name: qualified name of the corruption; `options`: its options without the range, such as `photographs` of frost.
       seed: seed of the draws.
       clean: A(clean) if it was measured before; None measures it.
 

@@ -82,7 +82,7 @@ def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
 
 
 def _pairs(config: ConfigDict) -> list[tuple[int, int]]:
-    """The seeds of M and Phi of each run, which are all different."""
+    """Lists the seeds of M and Phi of each run, all different."""
     errors, features = tuple(config.study.seeds), tuple(config.search.seeds)
     if len(errors) != len(features) or set(errors) & set(features):
         raise ValueError(

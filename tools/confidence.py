@@ -93,7 +93,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
 
 
 def read(workdir, models=()):
-    """Reads the `Cells` of an evaluated workdir, or of a folder of `corruptions.evaluate`, of these models; () is all."""
+    """Reads the `Cells` of an evaluated workdir, or of a folder of `corruptions.evaluate`, of the models `models`; () means all."""
     if (workdir / "answers.npz").is_file():
         found = Cells.of_folder(read_confidence(workdir), STANDARD)
     else:

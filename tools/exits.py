@@ -1,4 +1,4 @@
-"""Measures the exits of a network that has several: each alone, and stopping at the first sure one.
+"""Measures the exits of a network with several: each alone, and stopping at the first confident one.
 
     python -m tools.exits --config=configs/imagenet.py:msdnet --workdir=runs/imagenet/msdnet
 
@@ -12,7 +12,7 @@ writes to the workdir
 
 How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is of the other half,
 clean and corrupted. Under a corruption a network is less sure, and goes on to later exits. Prints both as tables, means
-over the corruptions. What was answered is kept in WORKDIR/exits: stopped anywhere, the same command continues.
+over the corruptions. Answers are kept in WORKDIR/exits: stopped anywhere, the same command continues.
 """
 
 from runtime import command  # isort: skip

@@ -234,7 +234,7 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
 def _measured(
     config: ConfigDict, workdir: pathlib.Path, asked: ConfigDict, out: str, determining: Mapping[str, Any]
 ) -> Iterator[tuple[ConfigDict, Measured]]:
-    """Opens a workdir and its folder `out`: (config of the network, what is measured in it)."""
+    """Opens a workdir and its folder `out`: (config of the network, its `Measured`)."""
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_ranges(trained, config)
         yield trained, Measured.by(trained, asked, workdir, out, determining)

@@ -14,7 +14,7 @@ The workdir is one of train.py or overlap.py, or of eval.py with imported weight
     segments.csv                the same for each condition
     STREAM.png, STREAM.pdf      error over time
 
-and the predicted classes of each finished stream: stopped anywhere, the same command shows the unfinished one anew, with
+and the predicted classes of each finished stream: stopped anywhere, the same command shows the unfinished one again, with
 the same numbers. --eta counts time: a method that takes C times as long as the plain network adapts to every
 ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given by --cost.
 """

@@ -12,7 +12,7 @@ train.milestones=(20,30),(10,20). All combinations are checked before the first 
     WORKDIR/table.md, .csv, .tex                    errors of each setting: mean, standard error, deviation over seeds
 
 --command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study for each setting,
-over the config.study.seeds of its own. One that fails is named and the others run. Given again, the command runs the
+over its own config.study.seeds. One that fails is named and the others run. Given again, the command runs the
 members that are not finished: failed, stopped or new ones, and those whose command or settings have changed.
 
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
@@ -75,8 +75,8 @@ class Member(NamedTuple):
     Attributes:
       folder: workdir of its commands.
       setting: name of the combination in tables, without the seed.
-      commands: arguments of each command, but for the workdir.
-      settings: digest of all settings, those of the config file too.
+      commands: arguments of each command, without the workdir.
+      settings: digest of all settings, the config file's too.
       swept: {key: value} of the swept settings.
     """
 
@@ -87,7 +87,7 @@ class Member(NamedTuple):
     swept: dict[str, Any]
 
     def beside(self, ending: str) -> pathlib.Path:
-        """Names a file beside the workdir, in which its commands alone write."""
+        """Names a file beside the workdir, in which only its commands write."""
         return self.folder.parent / f"{self.folder.name}{ending}"
 
     def finished(self) -> bool:
@@ -180,7 +180,7 @@ def _as_folder(text):
 
 
 def run(members: Sequence[Member], workdir: pathlib.Path) -> list[str]:
-    """Runs the members that are not finished; returns the names of those that failed.
+    """Runs the members that are not finished; returns the names of the failed ones.
 
     Raises:
       SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
@@ -212,7 +212,7 @@ def execute(member: Member) -> int:
 
 def call(arguments: Sequence[str], output: IO[str]) -> int:
     """Runs a command and returns its status. Where this process is stopped (SystemExit, KeyboardInterrupt, however the
-    command ends), the command is told so, and has the time to save its state.
+    command ends), it stops the command, which has the time to save its state.
     """
     came: list[int] = []
     running: list[subprocess.Popen] = []
@@ -226,7 +226,7 @@ def call(arguments: Sequence[str], output: IO[str]) -> int:
     try:
         with subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT) as process:
             running.append(process)
-            if came:  # while the command was starting, so that it could not be told
+            if came:  # while the command was starting, so that the signal did not reach it
                 process.terminate()
             status = process.wait()
     finally:
@@ -240,7 +240,7 @@ def call(arguments: Sequence[str], output: IO[str]) -> int:
 
 
 def _last_words(member):
-    """Reads what the last command said as it failed: its error, or the last line."""
+    """Reads the message of the last command that failed: its error, or the last line."""
     lines = member.beside(".log").read_text(errors="replace").rpartition("\n$ ")[2].strip().splitlines()
     return next((line for line in reversed(lines) if re.match(r"\w+\.py: ", line)), lines[-1])
 

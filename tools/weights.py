@@ -5,7 +5,7 @@
 
 Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py --config.model.checkpoint=FILE`,
 all of them before the first is evaluated under config.eval. Then the table of tools.tables over all of them is printed
-and written to WORKDIR/table. What was imported and evaluated before is not again: with more files, or other
+and written to WORKDIR/table. Nothing is imported or evaluated twice: with more files, or other
 corruptions, the same command adds the missing ones.
 
 The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`): wrapped ones

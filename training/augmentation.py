@@ -1,6 +1,6 @@
 """Augmentation of training images: names of trainings, and the augmentation over the devices of a mesh.
 
-A model of a study is trained with `standard` (mirror and crop alone), a corruption, `mixture=BENCHMARK`, or a scheme of
+A model of a study is trained with `standard` (only mirror and crop), a corruption, `mixture=BENCHMARK`, or a scheme of
 corruptions.augment: augmix, augmix=rotate+equalize, patch_gaussian. `NAME+jsd` adds the consistency loss of AugMix to a
 scheme. In settings `augmix=*` stands for AugMix with each of the 512 subsets of its operations, and
 `stored=FOLDER/*.npz` for the transforms of each file there (tools.msd). Checks of settings raise ValueError, whose
@@ -141,7 +141,7 @@ def batch_norm(setting: str, devices: int = 1) -> str:
       of a run says `groups=G`, G the number that it began with; on another number of devices it continues only with
       the setting `groups=G`.
     * `groups=G`: G equal parts of consecutive images, on any number of devices (Hoffer et al., 2017: ghost batch norm).
-    * `running`: images are normalised by the running statistics, as in evaluation, and these stay as they are.
+    * `running`: images are normalised by the running statistics, as in evaluation, and these do not change.
 
     Evaluation uses one set of running statistics: the mean over the parts of each part's mean and of each part's
     unbiased variance enters the running average. `devices` share a model's batch. Another setting raises ValueError.
@@ -153,7 +153,7 @@ def batch_norm(setting: str, devices: int = 1) -> str:
 
 
 def norm_groups(setting: str) -> int:
-    """Counts the parts of a batch with statistics of their own in a setting of `batch_norm`; 0 for `running`."""
+    """Counts the parts of a batch with separate statistics in a setting of `batch_norm`; 0 for `running`."""
     if setting == RUNNING:
         return 0
     if setting == SYNCHRONISED:
@@ -251,7 +251,7 @@ def corrupt_or_mix(
     index: jax.Array,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> jax.Array:
-    """Corrupts images [M, H, W, 3], each at a severity of its own; the type stays.
+    """Corrupts images [M, H, W, 3], each at its own severity; the type stays.
 
     A mixture deals its members to the images in turn; batches are shuffled, so each image meets a
     random member and every batch holds all of them in equal shares.

@@ -41,7 +41,7 @@ class Plan:
       box: side in pixels of the boxes cut from training images; 0 for none.
       image_size: side of the network's input in pixels.
       scheme: the augmentation scheme, or None.
-      norm_groups: parts of a batch with BatchNorm statistics of their own, see `steps.train_block`.
+      norm_groups: parts of a batch with separate BatchNorm statistics, see `steps.train_block`.
 
     Raises:
       ValueError: settings that do not fit the images; they are named.
@@ -255,7 +255,7 @@ def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
 
 @functools.partial(jax.jit, static_argnames="size")
 def random_resized_crop(images: jax.Array, key: jax.Array, identity: jax.Array, size: int) -> jax.Array:
-    """Cuts each image [M, H, W, 3] to a random box of its own, resized: uint8 [M, size, size, 3], size at most H and W.
+    """Cuts each image [M, H, W, 3] to its own random box, resized: uint8 [M, size, size, 3], size at most H and W.
 
     Image i draws with `fold_in(key, identity[i])`.
     """

@@ -110,7 +110,7 @@ def parse(argv: list[str]) -> list[str]:
     Raises:
       SettingsError: a config or a setting that does not exist, or a value that it does not take.
       absl.flags.Error: another wrong flag.
-      SystemExit: --help was printed. Without any argument, too: nobody trains by accident.
+      SystemExit: --help was printed. Also without any argument, so that no training starts by accident.
     """
     if help_wanted := next((argument for argument in argv[1:] if re.match(r"--?help(=|$)", argument)), len(argv) == 1):
         print(help_text(every="=all" in str(help_wanted)))

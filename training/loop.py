@@ -3,7 +3,7 @@
 `train_jobs` tells the order of events. The models that train at the same time lie on the rows of the device mesh
 (`Rows`), with one stacked state and one program for all. Arrays of several models are put together from the rows' arrays
 uncopied: states along a new first axis, [M, ...]; blocks of batches and metrics, whose first axis is the step, one after
-another, [M K, ...]. Either way 'model' splits the first axis, and a device holds the part of one model alone.
+another, [M K, ...]. Either way 'model' splits the first axis, and a device holds the part of only one model.
 """
 
 import collections
@@ -46,7 +46,7 @@ def train(
 ) -> tuple[nnx.GraphDef, TrainState]:
     """Trains the model of `config` on `split` and returns its final state.
 
-    The result is a function of (config, seed) alone: a killed run that is started again continues from its last
+    The result is a function of only (config, seed): a killed run that is started again continues from its last
     checkpoint to the bit-identical parameters on the same hardware, and a finished one is only read back.
 
     Args:
@@ -79,7 +79,7 @@ def train(
 #     block adds a line to metrics.jsonl.
 #  5. The host asks whether SIGTERM or Ctrl-C has come; many processes give one answer. (A thread prints the answer to
 #     the signal at once, and ends the process at a second Ctrl-C.)
-#  6. Where a checkpoint is due (every so many epochs, after the last step, on SIGTERM), the new block is reported
+#  6. Where a checkpoint is due (every few epochs, after the last step, on SIGTERM), the new block is reported
 #     first, so that no state with a non-finite loss is saved; then the row's state is copied to the host and saved.
 #  7. A run after its last step leaves its row: final.json is written, its workdir released, `on_finish` called.
 #  8. After SIGTERM or Ctrl-C the process leaves with status 143 or 130; the same command continues at 1.
@@ -98,7 +98,7 @@ def train_jobs(
 
     Rows run in lockstep by blocks of steps and share nothing. Each model's step, batches, keys and files are its own,
     and no result depends on which models train beside it or in which row. At the end, when fewer jobs than rows are
-    left, the other rows repeat steps on zeros that nobody reads: a program with fewer rows would be another compile.
+    left, the other rows repeat steps on zeros that are not used: a program with fewer rows would be another compile.
 
     Args:
       jobs: jobs with the same architecture, optimiser and shapes; a finished job is only read back.

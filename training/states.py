@@ -96,7 +96,7 @@ def make_optimizer(train: TrainSettings, steps_per_epoch: int) -> optax.Gradient
     """Makes SGD as the papers use it: g + wd p on all parameters, buffer m b + g, step -lr b.
 
     Where config.train.frozen is `backbone` only the parameters of `of_head` are optimised and the
-    others stay as they are; their gradients, which nothing reads, are not computed.
+    others do not change; their gradients, which nothing reads, are not computed.
 
     Equal settings give the same object: jit compares optimisers by identity, and a study shares one compile.
     """

@@ -33,7 +33,7 @@ class Loss:
     """The loss of a training step: hashable, a static argument of its program.
 
     Attributes:
-      jsd_weight: weight of the consistency of three views (`jsd_loss`); 0 is cross-entropy alone.
+      jsd_weight: weight of the consistency of three views (`jsd_loss`); 0 is only cross-entropy.
       label_smoothing: share of the target that is spread evenly over all classes (`cross_entropy`).
       stability_weight: weight a of stability training, 0 for none:
         CE(p(x), y) + a H(p(x), p(x')), H of `disagreement`, x' of `with_noise` (S. Zheng et al., "Improving the
@@ -188,7 +188,7 @@ def train_block(
       labels: int32 [K, B].
       key: root key of the run; dropout, noise and mixtures of step s use `fold_in(key, s)`.
       loss: `Loss` of each step.
-      norm_groups: equal parts of each batch with BatchNorm statistics of their own (`augmentation.batch_norm`).
+      norm_groups: equal parts of each batch with separate BatchNorm statistics (`augmentation.batch_norm`).
       condense_steps: steps of the whole training, where the network learns its groups
         (`models.condensenet`); 0 where it does not.
       span: int32 [2], the steps begin .. end - 1 of the block are run, with one program for all spans and to the same

@@ -39,7 +39,7 @@ def place_splits(
       placement: `device`, `stream`, or `auto`: on the device if a split takes at most half of its free
         memory, training images first. On a CPU the machine's memory counts; each device holds a copy.
       mesh: devices.
-      placed: names of the splits to place; the others are returned as they are.
+      placed: names of the splits to place; the others are returned unchanged.
     """
     free = _free_bytes(mesh)
     splits = {"train": dataset.train, "test": dataset.test}
@@ -166,7 +166,7 @@ class _Steps:
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:
     """Yields a split in parts on the devices: whole batches, at most a GiB each.
 
-    Images on the host are read while the caller works on the part before.
+    Images on the host are read while the caller uses the part before.
     """
     size = min(batch_size, len(split))
     size *= max(1, _PIECE_BYTES // (size * (split.images.nbytes // len(split))))

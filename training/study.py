@@ -146,7 +146,7 @@ def name_of(train: TrainSettings) -> str:
     """Names a training: `standard`, a corruption, a mixture, or a scheme.
 
     `+jsd` stands for the consistency loss of a scheme; a scheme and a corruption used together are joined by `+`.
-    `+stability` is stability training, `+mixup` mixup, `+frozen` a training of the last layer alone, `+train=clahe`
+    `+stability` is stability training, `+mixup` mixup, `+frozen` a training of only the last layer, `+train=clahe`
     enhanced training images.
     """
     name = train.corruption
@@ -244,9 +244,9 @@ class Trainings:
     def train(self) -> dict[Key, Model]:
         """Trains every model that is not finished and reads the others back: {(training, seed): (graphdef, state)}.
 
-        config.study.parallel models train at once, on devices of their own, with one compiled train step. With
+        config.study.parallel models train at once, on separate devices, with one compiled train step. With
         config.train.init_from `standard`, the other models start from the standard one of their seed and train with
-        the settings of config.study.finetune, once all standard models are there. Raises as `loop.train_jobs`.
+        the settings of config.study.finetune, once all standard models are trained. Raises as `loop.train_jobs`.
         """
         models = {}
         for part in self.train_in_parts():

@@ -6,8 +6,8 @@
 
 M and Phi are trained with different seeds; each run of the search has its own two networks and its own images.
 
-What the published rankings were made from is not published. In the released code the features of two CIFAR candidates
-(concentric_sine_waves, chromatic_aberration) come from misread parameters, so a ranking may differ for that alone.
+The inputs of the published rankings are not published. In the released code the features of two CIFAR candidates
+(concentric_sine_waves, chromatic_aberration) come from misread parameters, so a ranking may differ for this reason.
 """
 
 import dataclasses

@@ -118,7 +118,7 @@ class Cells:
 
         Args:
           bins: bins of ECE and the like.
-          visit: functions that see the answers to each condition too; what a workdir holds is read once.
+          visit: functions that see the answers to each condition too; each file of a workdir is read once.
         """
         rows = []
         for condition in bar("condition", self.conditions):

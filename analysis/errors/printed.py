@@ -22,7 +22,7 @@ class Printed(NamedTuple):
 def _printed(source: str, dataset: str, benchmark: str, severities: str, measure: str, table: str) -> Printed:
     """Reads a table: a line of corruptions, then for each model its name, clean error, values and mean; - is none.
 
-    A line with a clean error and a mean alone leaves the values out.
+    A line with only a clean error and a mean has no values.
     """
     columns, *rows = (line.split() for line in table.strip().splitlines())
     cells = {model: tuple("" if cell == "-" else cell for cell in row) for model, *row in rows}

@@ -257,7 +257,7 @@ def _standing(members, selection, study):
 def _correlation(x, y, weights):
     """Weighted Pearson correlations [B] of x and y, [P] or [B, P], with weights [B, P]."""
     total = weights.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):  # resamples of one corruption alone
+    with np.errstate(divide="ignore", invalid="ignore"):  # resamples of a single corruption
         x, y = (value - (weights * value).sum(axis=1, keepdims=True) / total for value in (x, y))
         products = [(weights * a * b).sum(axis=1) for a, b in ((x, y), (x, x), (y, y))]
         flat = np.minimum(products[1], products[2]) <= 1e-20 * total[:, 0]

@@ -184,7 +184,7 @@ def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], see
     Args:
       path: workdir, with the answers of `standard` and of the mixtures to clean images and to all corruptions of the
         mixtures at random severities.
-      members: {mixture: names of its corruptions}; seeds: of the trainings, which are averaged.
+      members: {mixture: names of its corruptions}; seeds: seeds of the trainings, which are averaged.
       origin: where the table comes from, for provenance.json.
     """
     read, names = answers.read(path), dict.fromkeys(name for of in members.values() for name in of)

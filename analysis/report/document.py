@@ -115,7 +115,7 @@ def _wrapped(command):
 
 
 def _quoted(word):
-    """Quotes the value of a flag alone, and text with single quotes in double ones."""
+    """Quotes only the value of a flag, and text with single quotes in double quotes."""
     flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     plain = "'" in value and not set(value) & set('"$`\\!')
     return shlex.quote(flag) * bool(flag) + equals + (f'"{value}"' if plain else shlex.quote(value) if value else "")

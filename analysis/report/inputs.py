@@ -115,7 +115,7 @@ class Study(NamedTuple):
         return self.whole.errors
 
     def weak(self, names: Sequence[str]) -> list[str]:
-        """Lists those of some corruptions that have a weak gain."""
+        """Lists the corruptions with a weak gain among some."""
         return [name for name in names if self.overlap.flags[self.names.index(name)] == "weak"]
 
     def is_weak(self, selection: Selection) -> bool:
@@ -128,10 +128,10 @@ class Study(NamedTuple):
 
 
 def read(workdir: str | pathlib.Path) -> Study:
-    """Reads a workdir and computes what a report shows.
+    """Reads a workdir and computes the content of a report.
 
     Raises:
-      FileNotFoundError: no such folder, or one without the required files, which are named.
+      FileNotFoundError: the folder or required files are missing; the message names them.
       ValueError: a file that is broken, or a choice that does not fit the corruptions of the study.
       WorkdirError: a config.json that was edited.
       SettingsError: a module of its config.imports that this process has not imported.

@@ -69,7 +69,7 @@ def select_benchmark(
 
     Args:
       measured: the overlaps.
-      out: file of the selection, benchmark.json; `kept`: it stays as it is, for a question about another benchmark.
+      out: file of the selection, benchmark.json; `kept`: do not change it, for a question about another benchmark.
       threshold, strict: as of `algorithm.select`.
       sweep: whether to select at thresholds 0, .05, ... 1 too.
       categories: whether to cluster the candidates into categories.

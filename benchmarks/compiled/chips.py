@@ -73,7 +73,7 @@ class Target(NamedTuple):
             raise SystemExit(f"{expected}, found none; {self.install}") from None
 
     def mesh(self, models: int, chips: int) -> Mesh:
-        """Describes a mesh ('model', 'data'); raises ValueError where no described machine has so many chips."""
+        """Describes a mesh ('model', 'data'); raises ValueError if no described machine has this number of chips."""
         self.compiler()
         machines = [number for number in self.topologies if number >= models * chips]
         if not machines:

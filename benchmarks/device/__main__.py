@@ -4,7 +4,7 @@
 
 Writes OUT/DEVICE.json after every piece; the same command continues it. First each of the five parts may take its share of
 the time (benchmarks/device/contract.py), then all pieces that are left follow in order. Results of another revision, of
-other versions or of another machine stay as they are; the new ones go to a file beside them.
+other versions or of another machine are not changed; new pieces go to a file beside them.
 """
 
 from runtime import command  # isort: skip
@@ -33,7 +33,7 @@ from tests.reference.photographs import crops
 class Record:
     """The JSON of a machine in a folder: its identity, finished pieces, pieces that failed.
 
-    The identity is machine, versions and revision; a file of another identity is left alone.
+    The identity is machine, versions and revision; a file of another identity is not changed.
     """
 
     def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):

@@ -175,7 +175,7 @@ def _training_mesh(batch):
 
 
 def share_of_peak(rate: float, name: str, side: int, devices: int) -> dict[str, Any]:
-    """Computes the share of the peak of the devices in use; the operations alone where no peak is known."""
+    """Computes the share of the peak of the devices in use; only the operations if no peak is known."""
     flops = timing.training_flops(name, side, CLASSES.get(side, 10))
     found = {"flops_per_image": flops}
     try:
@@ -211,7 +211,7 @@ def several_models(network: str, side: int, batch: int, dtype: str) -> dict[str,
 
 
 def answers(network: str, side: int, batch: int, dtype: str, corruption: str) -> dict[str, Any]:
-    """Classifies four batches, corrupted before or as they are."""
+    """Classifies four batches, corrupted or unchanged."""
     mesh, number = meshes.data_mesh(batch), 4 * batch
     model = network_on(mesh, network, side, dtype, optax.identity())
     images = meshes.place_array(np.asarray(batch_of(side, number)), meshes.replicated(mesh))

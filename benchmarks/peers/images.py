@@ -1,10 +1,10 @@
-"""imagecorruptions-imaug, OpenCV and scikit-image in a Python of their own, a process for each core: peer of benchmarks/speed.py.
+"""imagecorruptions-imaug, OpenCV and scikit-image in a separate Python, a process for each core: peer of benchmarks/speed.py.
 
     PYTHON benchmarks/peers/images.py IMAGES.npy
 
 Answers {"name", "levels": one for each image} with the seconds of that work, [by the clock, CPU of all processes], or null where
 no package has it. {"name", "file"} also writes an .npy file, uint8 [5, N, H, W, 3]: the corruption at severities 1 to 5, every
-image and severity with a seed of its own.
+image and severity with its own seed.
 """
 
 import functools

@@ -69,7 +69,7 @@ def sample(
 def apply(image: jax.Array, params: Params) -> jax.Array:
     """Mixes the image with the ends of its chains: x + m sum_i w_i (chain_i(x) - x) (AugMix).
 
-    The chains work on 8-bit levels, rounded where the image has others; the mixture is not rounded.
+    The chains compute with 8-bit levels, rounded where the image has others; the mixture is not rounded.
     """
     words = pack(image)
 

@@ -15,7 +15,7 @@ from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
 from corruptions.batch import from_float, image_key, to_float
 
-_CHUNK = 2**25  # values worked on at a time on an accelerator, to bound the temporaries of very large batches
+_CHUNK = 2**25  # values processed at a time on an accelerator, to bound the temporaries of very large batches
 
 
 def augment(
@@ -28,7 +28,7 @@ def augment(
     validate: bool = True,
     **options: Any,
 ) -> jax.Array:
-    """Augments a batch of images on the device, each by a transform of its own.
+    """Augments a batch of images on the device, each by its own transform.
 
     Image i is augmented with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
     batch size, order or number of devices. All subsets of AugMix share one compile.

@@ -163,7 +163,7 @@ def equalize_table(counts: jax.Array) -> jax.Array:
     """Makes the table of `ImageOps.equalize`: [3, 256] counts to levels.
 
     Level i becomes min(255, (q // 2 + n_i) // q), n_i the number of pixels below i and q = m // 255 with m the number
-    of pixels below the highest level present. q = 0 leaves the channel as it is.
+    of pixels below the highest level present. q = 0 does not change the channel.
     """
     highest = _highest(counts)
     below = jnp.cumsum(counts, axis=1) - counts
@@ -176,7 +176,7 @@ def autocontrast_table(counts: jax.Array) -> jax.Array:
     """Makes the table of `ImageOps.autocontrast`: [3, 256] counts to levels.
 
     The levels present, lo..hi, spread to 0..255: i becomes floor((i - lo) 255 / (hi - lo)), one less where Pillow's
-    float64 arithmetic falls just short of a whole number. One level present leaves the channel as it is.
+    float64 arithmetic falls just short of a whole number. A channel of one level does not change.
     """
     low, high = jnp.argmax(counts > 0, axis=1), _highest(counts)
     level = jnp.arange(_LEVELS)[None, :]

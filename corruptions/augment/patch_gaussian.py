@@ -30,7 +30,7 @@ def sample(
 
     Returns:
       {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32 [2]}. The noise
-      belongs to the transform and is made anew from the seed wherever it is applied.
+      belongs to the transform and is made from the seed at every application.
     """
     del choices
     if table not in _SIDES:
@@ -55,7 +55,7 @@ def apply(image: jax.Array, params: Params) -> jax.Array:
     """Adds noise to the patch: clip(x + sigma n) on rows and columns c - floor(w / 2), ..., c + ceil(w / 2) - 1 that
     the image has, n ~ N(0, 1) per pixel and channel; the rest is unchanged, and nothing is rounded (Patch Gaussian).
 
-    The noise depends on the seed and the image's shape alone: one transform shows the same field to every image.
+    The noise depends only on the seed and the image's shape: one transform shows the same field to every image.
     """
     before = jnp.floor(params["width"] / 2).astype(jnp.int32)
     after = jnp.ceil(params["width"] / 2).astype(jnp.int32)

@@ -70,7 +70,7 @@ class Scheme:
       operations: the operations of its transforms: names of `operations.OPERATIONS`, or `patch_gaussian`.
       sampler: `(key, shape, choices, **options) -> params`; the options are static.
       applier: `(image, params) -> image`, deterministic.
-      choices: NumPy arrays for the sampler, where they may be traced; schemes that differ in these alone share a
+      choices: NumPy arrays for the sampler, where they may be traced; schemes that differ only in these share a
         compile.
       rounding: how values between levels become uint8: `nearest` or `truncate`.
       defaults: option -> value, where it differs from the sampler's own default.
@@ -195,11 +195,11 @@ def is_stored(name: object) -> bool:
 
 
 def get(name: str | Scheme) -> Scheme:
-    """Returns the scheme called `name`, see the module; a `Scheme` is returned as it is. A file is read anew in every
+    """Returns the scheme called `name`, see the module; a `Scheme` is returned unchanged. A file is read in every
     call.
 
     Raises:
-      ValueError, FileNotFoundError: as `canonical`; stored transforms by their digest alone.
+      ValueError, FileNotFoundError: as `canonical`; also stored transforms named only by their digest.
     """
     if isinstance(name, Scheme):
         return name

@@ -4,7 +4,7 @@ A file is an .npz archive with an array [K, ...] for each of the params and `abo
 
     source    canonical name of the scheme that the transforms were drawn from
     shape     (H, W, 3) of the images they were drawn for: strengths in pixels belong to it
-    label     what the set is called
+    label     name of the set
     origin    anything else about its origin
 
 The digest is over source, shape and params, not over label, origin or the bytes of the file.

@@ -1,4 +1,4 @@
-"""Sensor noise of LIBERO-Plus: five corruptions of ImageNet-C at ten levels of their own."""
+"""Sensor noise of LIBERO-Plus: five corruptions of ImageNet-C, at its own ten levels."""
 
 import dataclasses
 
@@ -75,7 +75,7 @@ def _sample_fog(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 def _sample_glass(key: Key, shape: Shape, severity: Severity) -> Params:
-    """Draws `shifts`, int32 [passes, 2, H, W], in -d..d-1, d the `reach`; for real severities sigma alone is interpolated."""
+    """Draws `shifts`, int32 [passes, 2, H, W], in -d..d-1, d the `reach`; real severities interpolate only sigma."""
     sigma, reach, passes = contract.lookup(_GLASS, severity)
     reach = jnp.round(reach).astype(jnp.int32)
     widest, _, most = map(max, zip(*_GLASS))
@@ -89,7 +89,7 @@ def _sample_glass(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 def _register(original: Corruption, sampler: Sampler, padded_by: Padding) -> Corruption:
-    """Registers a corruption of ImageNet-C at ten levels of its own, `camera/libero_NAME`."""
+    """Registers a corruption of ImageNet-C at LIBERO-Plus's ten levels, `camera/libero_NAME`."""
     return registry.register(
         dataclasses.replace(
             original,

@@ -13,7 +13,7 @@ from corruptions.record import Array
 def camera_crash(key: jax.Array, images: Array, severity: int, *, replace: bool = True) -> jax.Array:
     """Blackens the same cameras in every sample: `severity` draws of a camera.
 
-    The draws depend on the key alone, so that a run has one set of crashed cameras whatever its batches. RoboBEV's easy,
+    The draws depend only on the key, so that a run has one set of crashed cameras whatever its batches. RoboBEV's easy,
     mid and hard are severities 2, 4 and 5. Source: RoboBEV, CameraCrash.
 
     Args:
@@ -42,7 +42,7 @@ def camera_crash(key: jax.Array, images: Array, severity: int, *, replace: bool 
 def frame_lost(key: jax.Array, images: Array, severity: ArrayLike, *, index: Array | None = None) -> jax.Array:
     """Blackens each camera of each sample with probability severity / 6, independently.
 
-    RoboBEV's easy, mid and hard are severities 2, 4 and 5. Frames of clips are samples of their own: reshape [N, T, M, H, W,
+    RoboBEV's easy, mid and hard are severities 2, 4 and 5. Frames of clips count as samples: reshape [N, T, M, H, W,
     C] to [N T, M, H, W, C]. Source: RoboBEV, FrameLost.
 
     Args:

@@ -23,7 +23,7 @@ _TRUNCATE = 3.0
 
 
 def _sensor(photons, sigma, key, shape):
-    """Draws what a sensor adds: a uniform number for the count of photons and a normal one for the read-out."""
+    """Draws a sensor's noise: a uniform number for the count of photons and a normal one for the read-out."""
     count_key, noise_key = jax.random.split(key)
     return {
         "photons": photons,
@@ -51,7 +51,7 @@ def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 def _dimmed(image, params):
-    """Stretches the image to [0, 1] by its extremes, squares and scales it; a constant image is squared as it is."""
+    """Stretches the image to [0, 1] by its extremes, squares and scales it; a constant image is only squared and scaled."""
     low, high = jnp.min(image), jnp.max(image)
     constant = high <= low
     stretched = jnp.where(constant, image, (image - low) / jnp.where(constant, 1.0, high - low))

@@ -132,5 +132,5 @@ def side(shape: tuple[int, ...]) -> Any:
 
 
 def padding(mode: Literal["reflect", "edge"] = "reflect") -> padded.Padding:
-    """Makes the `Padding` of a candidate: images of either table have a program of their own."""
+    """Makes the `Padding` of a candidate: a program for each of the two tables."""
     return padded.Padding(lambda shape, table, side: (table_for(shape, table), np.int32(0)), mode)

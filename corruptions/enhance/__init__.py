@@ -40,7 +40,7 @@ _OF_PIXELS: dict[str, Callable[..., jax.Array]] = {
     "clahe_skimage": clahe_skimage.equalize,
     "nlm": denoise.denoise_levels,
 }
-# Values worked on at a time: as many as a core's cache holds, and as many as an accelerator's memory allows.
+# Values processed at a time: as many as fit a core's cache, and as many as fit an accelerator's memory.
 _CPU_CHUNK = 2**14
 _CHUNK = 2**23
 _CROP_RATIO = 256 / 224

@@ -29,7 +29,7 @@ def equalize_value(value: jax.Array, clip: float = CLIP, number: int = TILES) ->
     Args:
       value: uint8 [H, W].
       clip: limit of a bin, a share of a tile's pixels; all of them where it is 0.
-      number: a side has at least so many tiles.
+      number: least number of tiles along a side.
 
     Returns:
       int32 [H, W] in 0..16383.

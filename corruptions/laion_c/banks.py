@@ -58,7 +58,7 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
       source: uint8 [N, H, W, 3], of which the largest squares in the middle are taken; or a folder of images (png, jpg, bmp,
         webp) and of folders of them, each resized to a short side of 256 and cropped to 224, as in the release. Needs Pillow.
       side: squares larger than this are reduced to it, which bounds the memory; 224 keeps those of a folder as they are.
-      limit: at most so many images, evenly spaced in the order of the array or of the files' names.
+      limit: largest number of images, evenly spaced in the order of the array or of the files' names.
 
     Returns:
       Their digest, the value of the option `bank`.

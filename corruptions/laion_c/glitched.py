@@ -25,8 +25,8 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, mode: str = "release"
     h ~ U{1..H/4}. Channel c ~ U{0..C-1} moves by (dx, dy) ~ U{-2 g..2 g}^2.
 
     Args:
-      mode: `release` takes what the released code draws for an image of this size, the same for every image: it seeds
-        Python's generator anew with a constant. `random` draws for each image.
+      mode: `release` takes the released code's draws for an image of this size, the same for every image: it seeds
+        Python's generator with a constant for every image. `random` draws for each image.
 
     Raises:
       ValueError: another mode.
@@ -56,7 +56,7 @@ def _largest(glitch, width):
 
 
 def _released(shape: Sequence[int], table: str | None = None) -> dict[str, np.ndarray]:
-    """Lists what the released code draws for images of a shape, by severity: see the parameters of `glitched`."""
+    """Lists the released code's draws for images of a shape, by severity: see the parameters of `glitched`."""
     return _drawn(*shape[:2])
 
 

@@ -3,7 +3,7 @@
 An image takes 150 000 numbers, and `jax.random` spends twenty rounds on each pair of them, more than most corruptions
 spend on the image. Here a key is first mixed by JAX's generator (64 bits), then every array position is hashed
 together with those 64 bits in three multiply-and-shift rounds (constants of the `triple32` hash, C. Wellons, public
-domain). Word i depends on the key and on i alone, so the numbers are the same under `vmap`, `jit` and any batch, and
+domain). Word i depends only on the key and on i, so the numbers are the same under `vmap`, `jit` and any batch, and
 everything fuses with its use. For noise in images, not for cryptography.
 """
 
@@ -31,7 +31,7 @@ def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 def positions(shape: tuple[int, ...]) -> jax.Array:
     """Numbers the elements of an array row by row, uint32 of `shape`.
 
-    Those of a `padded.Shape` are numbered as in an array of its own sides; elements outside repeat numbers.
+    A `padded.Shape` numbers them as an array of its own sides does; elements outside repeat numbers.
     """
     if not isinstance(shape, padded.Shape):
         return jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)

@@ -99,7 +99,7 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
       mean: float32 array of the same shape, values >= 0.
 
     Returns:
-      float32 array of counts, exact but for uniforms within about 1e-6 of a step of F (means to 1000).
+      float32 array of counts, exact except for uniforms within about 1e-6 of a step of F (means to 1000).
     """
     # One long axis: XLA's CPU backend vectorises the last axis only and gives up on three channels, six times slower.
     # It folds a plain reshape away, hence the devices.

@@ -1,4 +1,4 @@
-"""Corruption errors: the errors of a classifier relative to those of a reference network.
+"""Corruption errors: the errors of a classifier relative to a reference network's errors.
 
     CE_c  = sum_s E_cs / sum_s E_cs(reference)                                        mCE: its mean over a benchmark
     rCE_c = sum_s (E_cs - E_clean) / sum_s (E_cs(reference) - E_clean(reference))     relative CE

@@ -35,7 +35,7 @@ def checked(
     """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is 0 .. N - 1.
 
     Raises:
-      ValueError, TypeError: names what was expected and what was found.
+      ValueError, TypeError: names the expected and the found value.
     """
     labels = np.asarray(labels)
     index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
@@ -223,7 +223,7 @@ def evaluate(
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. None writes nothing.
-      progress: a progress bar, or lines where tqdm is not installed: True, False, or None for a terminal alone.
+      progress: a progress bar, or lines where tqdm is not installed: True, False, or None for only a terminal.
 
     Returns:
       List of `Count`: clean first, then every corruption at every severity.

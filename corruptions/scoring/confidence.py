@@ -68,7 +68,7 @@ def encode(logits: jax.Array, labels: jax.Array, predicted: jax.Array, temperatu
 
 @jax.jit
 def encode_probabilities(probabilities: jax.Array, labels: jax.Array, predicted: jax.Array) -> tuple[Any, ...]:
-    """Computes the fields of `STORED` for probabilities [..., C], as they are; see `encode`."""
+    """Computes the fields of `STORED` for probabilities [..., C], without a temperature; see `encode`."""
     probabilities = probabilities.astype(jnp.float32)
     return _fields(probabilities, -jnp.log(_of_class(probabilities, labels)), predicted)
 
@@ -105,7 +105,7 @@ def decode(stored: np.ndarray, correct: np.ndarray) -> Confidence:
 
 
 def check_probabilities(probabilities: np.ndarray) -> None:
-    """Refuses what are not probabilities [N, C].
+    """Refuses arrays that are not probabilities [N, C].
 
     Raises:
       ValueError: values outside [0, 1], or a row whose sum is not 1 within .001.

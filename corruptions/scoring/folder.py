@@ -76,7 +76,7 @@ class Folder:
 
     Args:
       path: of the folder.
-      settings: what the images depend on, JSON-ready.
+      settings: settings that determine the images, JSON-ready.
 
     Raises:
       ValueError: the folder holds answers to other images, or a file that is damaged or was edited.

@@ -5,7 +5,7 @@
     python eval.py ... --config.imports="('corruptions.syn2nat',)" --config.eval.corruptions="('imagenet_syn2nat',)"
 
 A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts"
-(2021), where each is a transform of albumentations 0.5.2 with parameters drawn anew for each image: one severity.
+(2021), where each is a transform of albumentations 0.5.2 with parameters drawn for each image: one severity.
 They compute the transforms' formulas in float, without roundings to 8 bits in between; lengths in pixels are for
 224x224 images and scale with the side. Names are not in `corruptions.names()` before this import: nobody has compared
 the images with the original pixel by pixel, and the released code evaluated clean images in their place.

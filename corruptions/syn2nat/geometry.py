@@ -42,7 +42,7 @@ def _map_affines(shape: Shape, params: Params) -> Positions:
 def affines(image: Image, params: Params) -> Image:
     """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.
 
-    Source: IAAAffine with a scale alone.
+    Source: IAAAffine with only a scale.
     """
     return jnp.clip(filters.separable(image, *_matrices(image.shape, params)), 0.0, 1.0)
 

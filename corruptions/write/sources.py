@@ -155,8 +155,8 @@ def from_folder(
       preprocess: recipe that makes the images equal in size: `none`, `imagenet` (the shorter side to size * 256 /
         224, then the centre), `resize` (both sides), `inception` (the centre 87.5 %, resized).
       size: side of the square result in pixels, needed by every `preprocess` but `none`; with `none`, `keep` takes images
-        of many sizes as they are.
-      limit: take only the first so many images.
+        of many sizes unchanged.
+      limit: number of images to take, from the first.
 
     Raises:
       FileNotFoundError: no such folder, or no images in it.

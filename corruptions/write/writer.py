@@ -76,7 +76,7 @@ def write_dataset(
       options: corruption name -> its options (see `get(name).options`).
       batch_size: images on the device at a time; by default a size that suits it.
       progress: True, False, or None for a progress bar (tqdm) if there is a terminal and tqdm.
-      verify: compare all files that are there with their sha256, also those whose size and time did not change.
+      verify: compare all existing files with their sha256, also files of unchanged size and time.
 
     Returns:
       The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
@@ -219,7 +219,7 @@ def _batch_size(images):
     if jax.default_backend() != "cpu":
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
-    # On a CPU a padded image costs as much as any other: take only as many as all cores work on at a time.
+    # On a CPU a padded image costs as much as any other: take only as many as all cores process at a time.
     return min(number, devices.cpu_batch(images.shape))
 
 

@@ -1,6 +1,6 @@
 """The natural test sets: names, folders, the classes of a model that are right answers, and the images.
 
-A model of 1,000 classes answers a set of 200 among these 200 alone: the other logits do not count, as in all published
+A model of 1,000 classes answers a set of 200 only among these 200: the other logits do not count, as in all published
 numbers. One object of ObjectNet is several classes of ImageNet, any of which is right. A right answer is therefore a
 group of classes of the model. Source: the ImageNet testbed (Taori et al., NeurIPS 2020), src/eval_settings.
 
@@ -106,7 +106,7 @@ class NaturalSet:
     folders: tuple[str, ...]  # possible names of its folder: the name here, and those in its archive
     tfds: str = ""  # its name in TensorFlow Datasets, with the variant; "" without one
     border: int = 0  # pixels that are cut off on every side first
-    side: int = 0  # side of images that are taken as they are; 0 resizes and crops to the model's size
+    side: int = 0  # side of images that are taken unchanged; 0 resizes and crops to the model's size
     arrays: tuple[str, str] | None = None  # (images, labels) files of NumPy in place of class folders
     below: str = ""  # the folder with the class folders, where there are others beside it
     skipped: str = ""  # beginning of the names of files that are left out

@@ -6,7 +6,7 @@ The same drawn parameters t are applied to every image x_i (E. Mintun, A. Kirill
 [G, N] give several averages at once, e.g. over all images and over halves of them
 (`analysis.distances.msd_mmd.half_weights`).
 
-A call works on `chunk` transforms x N images, spread over the devices of a mesh. It needs about
+A call processes `chunk` transforms x N images, spread over the devices of a mesh. It needs about
 
     chunk N (12 H W + T + A) bytes over all devices
 
@@ -95,7 +95,7 @@ def find(names: Iterable[str], options: Mapping[str, Mapping[str, Any]] | None =
     """Finds the distributions called `names`, each once.
 
     Args:
-      names: `standard` (images as they are), schemes, `augmix=*`, corruptions and benchmarks (their members);
+      names: `standard` (unchanged images), schemes, `augmix=*`, corruptions and benchmarks (their members);
         corruptions at severities drawn for each transform.
       options: corruption -> its static options.
 

@@ -4,7 +4,7 @@ source    stored statistics, nothing adapted
 bn1       BatchNorm by the batch (Nado et al. 2020; Schneider et al. 2020)
 bn_alpha  by (1 - a) stored + a batch, unbiased variance (Schneider et al. 2020)
 bn_ema    stored statistics move by .1 towards the batch's, then predict
-tent      one step on the mean entropy, scales and shifts alone (Wang et al. 2021)
+tent      one step on the mean entropy, only scales and shifts (Wang et al. 2021)
 lame      answers smoothed over neighbours in a batch (Boudiaf et al. 2022)
 eta       entropy of reliable and new samples (Niu et al. 2022)
 eata      the same with a penalty on what matters for clean images

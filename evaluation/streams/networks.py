@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
       keep: share of the stored statistics.
       unbiased: whether the batch's variance is divided by n - 1 instead of n.
       moves: share of the batch, with its unbiased variance, in the statistics that are stored after the pass; None
-        stores what it normalised by.
+        stores the statistics that it used.
     """
 
     keep: float = 0.0

@@ -70,7 +70,7 @@ class Stream(NamedTuple):
 def continual(
     labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int | None = None
 ) -> Stream:
-    """Shows all images under each corruption in turn; in stored order, or shuffled anew for each with a seed."""
+    """Shows all images under each corruption in turn; in stored order, or shuffled for each by a seed."""
     segments = [Segment(((name, severity),)) for name in names]
     return _of_segments("continual", labels, segments, seed)
 

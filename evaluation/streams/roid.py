@@ -54,7 +54,7 @@ class Roid(Tent):
         return after, corrected(logits)
 
     def weigh(self, logits: jax.Array, mean: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Computes w of every sample and which are kept: (float [N], bool [N])."""
+        """Computes w of every sample, and selects the kept samples: (float [N], bool [N])."""
         p = jax.nn.softmax(logits)
         norms = jnp.linalg.norm(p, axis=-1) * jnp.linalg.norm(mean)
         diverse = _unit(1 - (p * mean[None]).sum(-1) / jnp.maximum(norms, 1e-8))

@@ -1,6 +1,6 @@
 """A method on a stream: one compiled scan over batches, answers kept when the stream has ended.
 
-Nothing of an unfinished stream is kept: a command that was killed shows it anew, with the same numbers.
+Nothing of an unfinished stream is kept: a killed command shows it again, with the same numbers.
 """
 
 import functools
@@ -49,7 +49,7 @@ def plan(length: int, shifts: np.ndarray, batch: int, reset: str = "never", ever
       batch: images in a batch.
       reset: `never`; `shift`: at the first batch that begins under another condition; `batch`: before every one
         (episodic); or a number N, every N batches.
-      every: adapt to every so many-th batch, see `skipping`.
+      every: adapt to every `every`-th batch, see `skipping`.
 
     Raises:
       ValueError: an unknown policy, or a batch or number below 1.
@@ -105,7 +105,7 @@ def predictions(
       method: how it adapts.
       images: n -> the images of the stream in order, uint8 [n, H, W, 3], n at a time.
       of: plan of the stream.
-      start: what the method begins with.
+      start: the method's input before the first batch.
       seed: of the draws of methods that augment.
 
     Returns:

@@ -1,7 +1,7 @@
 """The pixels of a stream, drawn on the device batch by batch.
 
 An image keeps its identity: under one corruption it has the pixels that eval.py shows (`evaluation.shown.Shown`), whatever
-the order, so draws depend on (seed, corruption, severity, index) alone. The second of two corruptions has a key of its own.
+the order, so draws depend only on (seed, corruption, severity, index). The second of two corruptions has its own key.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _PIECE = 100  # images that are corrupted at once: one shape, one program for ea
 
 
 def check(stream: Stream, split: Split) -> None:
-    """Refuses (ValueError) a stream of other images than those of the split."""
+    """Refuses (ValueError) a stream of other images than the split's."""
     if len(stream.image) and not 0 <= stream.image.min() <= stream.image.max() < len(split):
         raise ValueError(
             f"expected a stream of the {len(split)} test images at hand, found one that shows image {stream.image.max()}; "

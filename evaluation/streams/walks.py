@@ -1,7 +1,7 @@
 """Continuously changing corruptions: walks from one corruption to another through severities that vary in small steps.
 
 After CCC (O. Press et al., "RDumb: a simple approach that questions our progress in continual test-time adaptation", 2023).
-A walk goes from the first corruption alone to the second alone: each step lowers the severity of the first or raises that
+A walk goes from only the first corruption to only the second: each step lowers the severity of the first or raises that
 of the second, so that the mean accuracy of the unadapted network along the walk is near a target. At the end the second
 corruption becomes the first, and another one is drawn.
 
@@ -106,7 +106,7 @@ def segment(first: str, second: str, node: tuple[int, int]) -> Segment:
 
 
 def stream(given: Sequence[Walk], images: int, speed: int, seed: int) -> Stream:
-    """Shows `speed` images at each node of the walks, drawn anew without repeats.
+    """Shows `speed` images at each node of the walks, drawn without repeats.
 
     Args:
       given: the walks.

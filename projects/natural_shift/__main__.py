@@ -66,7 +66,7 @@ def read_table(given):
 
 
 def read_clusters(table, given):
-    """Returns (categories of the benchmark's corruptions, files they were read from); none where nobody measured them."""
+    """Returns (categories of the benchmark's corruptions, files they were read from); none if they are unknown."""
     members = table.members(given.benchmark)
     if not given.overlap:
         try:

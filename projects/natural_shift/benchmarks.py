@@ -49,7 +49,7 @@ def categories_of(members: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Gives the published categories of ImageNet-C, by qualified names.
 
     Raises:
-      ValueError: the members are others than its 15 corruptions, whose categories nobody measured.
+      ValueError: the members differ from its 15 corruptions; other categories are unknown.
     """
     clusters = tuple(tuple(f"imagenet_c/{name}" for name in cluster) for cluster in IMAGENET_C_CATEGORIES)
     if sorted(members) != sorted(name for cluster in clusters for name in cluster):

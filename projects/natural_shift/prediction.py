@@ -7,7 +7,7 @@ Five answers, each with an interval over resampled models:
 - spearman: Spearman's rho between the accuracies
 - effective: Pearson's r between effective robustness to both, accuracy under a shift beyond the prediction of clean accuracy:
 
-      beta(x) = sigma(slope logit(x) + intercept)        fitted to the standard models alone
+      beta(x) = sigma(slope logit(x) + intercept)        fitted only to the standard models
       ER(m)   = accuracy(m) - beta(clean(m))             in points, logit(p) = log(p / (100 - p)) of percent
 
   (Taori, Dave, Shankar, Carlini, Recht, Schmidt, "Measuring Robustness to Natural Distribution Shifts in Image
@@ -20,7 +20,7 @@ Five answers, each with an interval over resampled models:
 The first two are high wherever a better model is better everywhere; the others are not. `partial` and `residual` are equal
 where the shift has all classes. Elsewhere `partial` also counts the information of a benchmark on clean images of
 the shift's classes, and `residual` does not. Any benchmark is to be compared
-with clean accuracy alone (`from_clean`): accuracy under a shift follows it closely.
+with only clean accuracy (`from_clean`): accuracy under a shift follows it closely.
 
 A bootstrap sample of N models is a row of weights: how often each model was drawn. Every statistic takes weights [R, N] and
 gives R values, so an interval costs matrix products instead of a loop. The first row of weights is all ones: the
@@ -219,7 +219,7 @@ def predict(
       shifts: natural shifts of the table.
       complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.
       weights: [R, N], from `prediction.draw`.
-      of_complete: [R, complete models], samples of the complete models alone.
+      of_complete: [R, complete models], resamples of only the complete models.
 
     Returns:
       Rows benchmark, shift, measure, value, low, high, models. Measures: drop (from the accuracy on all clean images),

@@ -54,7 +54,7 @@ class Table:
 
     source: str  # their origin, for people
     accuracy: pd.DataFrame
-    standard: np.ndarray  # bool [N], models trained on the usual images alone; lines are fitted to them
+    standard: np.ndarray  # bool [N], models trained only on the usual images; lines are fitted to them
     shown: np.ndarray  # bool [N], models whose effective robustness is compared
 
     def __post_init__(self):

@@ -9,7 +9,7 @@ one length, `class` (0 .. 49), `style`, `image` (uint8 [3, 32, 32]), `rendition`
 
 The released code looks for the name of a style or subtype anywhere in an icon's path, `match=path`. `books` and
 `monkey` are names of classes too, so it holds out every icon of both; longer names that contain a shorter one go with
-it. `match=subtype_exact` holds out the listed subtypes alone.
+it. `match=subtype_exact` holds out only the listed subtypes.
 
 Source: D. Hendrycks, T. Dietterich, "Benchmarking the Corruption and Structural Robustness of Neural Networks", draft
 of 2018, section 4.

@@ -3,7 +3,7 @@
     python -m projects.structural.imagenet22k --wordnet=DICT --out=FILE.json [--tree=DIR]
 
 The released lists were edited by hand: 542 synsets seen and 5,017 unseen, none in two superclasses. The seen lists here
-are the released ones. The unseen lists are made anew: all synsets below the head of a superclass that are not in
+are the released ones. The unseen lists are computed: all synsets below the head of a superclass that are not in
 ImageNet-1K; a synset below two heads goes to the head with fewer synsets. DICT holds WordNet 3.0's `data.noun`. DIR
 has a folder for each synset of ImageNet-22K; with it, synsets without a folder are left out. The command prints the
 counts beside the published ones.

@@ -26,7 +26,7 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
     """Reads or draws pictures of styles.
 
     Args:
-      folder: folder of image files, at any depth and as many as there are; each gives its largest centre square. They are
+      folder: folder of image files, at any depth; each gives its largest centre square. They are
         decoded once, into `data.cache`. "" draws textures.
       number: number of textures.
       side: side of the pictures in pixels; smaller or damaged files are left out, as for Stylized-ImageNet.

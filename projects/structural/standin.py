@@ -10,7 +10,7 @@ icons50      icons of the 50 classes in the 13 styles. A class is an outline wit
              it. Each class has the subtypes that are held out and two others. The folder release, or with --array the
              .npy file
 cifar100     --train and --test images of each subclass, drawn as icons: the superclass is the outline, the subclass
-             has colours and a texture of its own. As tfds stores them, in DIR/cifar100
+             has its own colours and texture. As tfds stores them, in DIR/cifar100
 imagenet22k_superclasses    such images of 30 synsets of 5 superclasses, 20 seen and 10 unseen
 sequences    frames of the embedded dataset's images, 31 in each sequence: gaussian_noise.npy (standard deviation .02,
              anew in each frame but the first, which is clean), brightness.npy (.015 more from frame to frame, none in

@@ -4,7 +4,7 @@
     DIR/train, DIR/val      a folder for each seen synset, from ImageNet
     DIR/unseen              a folder for each unseen synset, from ImageNet-22K
 
-Each of the three folders may be a link. Folders that are not listed are left alone.
+Each of the three folders may be a link. Folders that are not listed are not read.
 """
 
 import os

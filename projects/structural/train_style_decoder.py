@@ -115,7 +115,7 @@ def _step(graphdef, optimizer, reading, style_weight, state, contents, styles):
 def train(
     asked: ConfigDict, seed: int, network: adain.StyleTransfer, contents: Any, styles: np.ndarray, workdir: pathlib.Path
 ) -> adain.StyleTransfer:
-    """Trains for config.adain.steps steps, or continues; the result depends on config and images alone.
+    """Trains for config.adain.steps steps, or continues; the result depends only on config and images.
 
     `contents` is uint8 [N, H, W, 3], anything indexed by an integer array, `styles` uint8 [S, H, W, 3]; `seed` chooses the
     images of each step. The folder `workdir` gets checkpoints and metrics.jsonl.

@@ -11,7 +11,7 @@ python -m projects.structural.train_style_decoder --config=projects/structural/c
 public   no training: both files come from the PyTorch port of AdaIN, pictures from a folder
 paper    160,000 steps of 8 contents (ImageNet here, MS-COCO in the paper) and 8 styles, of 256 pixels
 cifar10  32 pixels, an eighth of the channels, procedural textures, and an encoder of random values, since the public one
-         is not at hand: a small stand-in, not the paper's style transfer
+         is not available: a small stand-in, not the paper's style transfer
 smoke    ten steps on the embedded dataset: shows that the command runs
 
 With cifar10 coarse shapes should stay, colours and details be lost. Nothing here is measured.
