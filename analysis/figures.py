@@ -315,7 +315,7 @@ def heatmap(
     unsure = np.zeros((n, n), bool) if se is None else np.asarray(se)[np.ix_(order, order)] > UNCERTAIN
 
     side = (0.42 if n <= VALUES else 0.15) * n + 0.6 + 0.06 * max(map(len, names))
-    beside = 1.1 + (0.16 * (side - 1) if tree else 0)  # of the scale of colours and the tree
+    beside = 1.1 + (0.16 * (side - 1) if tree else 0)  # inches for the colour scale and the tree
     figure = Figure(figsize=(max(3.5, side) + beside, max(3.4, side)), layout="constrained")
     figure.get_layout_engine().set(h_pad=0.15)  # inches, without which the title of a high figure is cut
     axes = figure.add_subplot()

@@ -30,7 +30,7 @@ from runtime.files import write_atomically
 
 _GAP = 2
 _HEADER = 20
-_COLUMNS = 8  # of a mosaic
+_COLUMNS = 8  # columns of a mosaic
 _FONT = 13
 _SCENE = pathlib.Path(__file__).with_name("scene.png")
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -41,8 +41,8 @@ def random_choice(
 
     Args:
       members: a benchmark, or names and corruptions.
-      weights: of each member, not negative; by default all alike.
-      probability: of an image to be corrupted at all.
+      weights: a weight for each member, not negative; by default all equal.
+      probability: probability that an image is corrupted at all.
       name: PREFIX/NAME, for `corruptions.register`; by default `choice/` and the members' names.
 
     Returns:
@@ -71,7 +71,7 @@ def compose(*parts: str | Corruption, probability: float = 1.0, name: str | None
 
     Args:
       *parts: names and corruptions; the first comes first.
-      probability: of an image to be corrupted at all.
+      probability: probability that an image is corrupted at all.
       name: PREFIX/NAME, for `corruptions.register`; by default `compose/` and the parts' names.
 
     Returns:

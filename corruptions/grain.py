@@ -104,7 +104,7 @@ class CorruptBatch(_Transform, transforms.Map):
     Args:
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: a level, a fraction, or `None` to draw one for each record.
-      seed: of all draws, from 0 to 2^64 - 1, for a test set that stays the same; None draws each batch anew, so that no
+      seed: seed of all draws, from 0 to 2^64 - 1, for a test set that stays the same; None draws each batch anew, so that no
         two epochs have the same noise.
       image: key of the images in a batch, a dictionary, or keys of several, as `CorruptRecord` has it. Images are
         [N, H, W, C] as `corrupt` takes them, or [N, ..., H, W, C] for frames or cameras.

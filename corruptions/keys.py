@@ -62,7 +62,7 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
 
     Raises:
       TypeError: not integers.
-      ValueError: of another shape, negative, or more than 64 bits.
+      ValueError: another shape, negative numbers, or more than 64 bits.
     """
     index = integers(index)
     if index.dtype.kind not in "iu":

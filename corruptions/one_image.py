@@ -70,7 +70,7 @@ def corrupt_image(
       name: a name (see `corruptions.names`), or a `Corruption`. A name without its benchmark is ImageNet-C's where
         ImageNet-C has it: `contrast` is `imagenet_c/contrast`.
       severity: a level or a fraction of the range, whichever the corruption has, or `None` to draw one.
-      seed: of all draws, from 0 to 2^64 - 1, or None for fresh draws in each call. One seed gives one noise: give each
+      seed: seed of all draws, from 0 to 2^64 - 1, or None for fresh draws in each call. One seed gives one noise: give each
         image of a test set its own, such as its position.
       sizes: "bucket" or "exact", see `corrupt_each`.
       **options: static options of the corruption (`get(name).options`).

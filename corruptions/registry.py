@@ -69,8 +69,8 @@ def registrar(
     Args:
       benchmark: the prefix of the qualified names.
       scale, rounding: of all its corruptions, see `Corruption`.
-      source: of all parameters that name no other.
-      padding: of the corruptions that name no other, see `Corruption`.
+      source: source of all parameters that name no other.
+      padding: padding of the corruptions that name no other, see `Corruption`.
       by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides, for
         `Corruption.describe`.
       replace: see `register`.
@@ -121,7 +121,7 @@ def register_benchmark(
     `NAME/MEMBER`, with the benchmark's option as its default.
 
     Args:
-      name: of the benchmark.
+      name: name of the benchmark.
       members: qualified names of its corruptions, in published order.
       levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None where the benchmark
         has the severities of its members.

@@ -10,7 +10,7 @@ import numpy as np
 from corruptions import contract, devices
 from corruptions.record import Corruption
 
-_NEAR = 1e-3  # of a level of 8 bits
+_NEAR = 1e-3  # in levels of 8 bits
 
 
 def in_unit_range(
@@ -105,7 +105,7 @@ def joined(
       run: `(key, images, levels, index)` to the corrupted images.
       draw: `(key, index)` to the severities that images draw.
       key, axis, fresh_noise: as of `corrupt`.
-      shape: of the samples.
+      shape: shape of the samples.
       levels, index: of the samples; levels is None where they are drawn.
 
     Raises:

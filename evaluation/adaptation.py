@@ -115,8 +115,8 @@ def training_recipe(config: ConfigDict, trained: ConfigDict) -> TrainSettings:
     """Gives the settings of training with the scheme of config.adapt, in batches of the adaptation.
 
     Args:
-      config: of the command.
-      trained: of the model that is adapted.
+      config: config of the command.
+      trained: config of the adapted model.
     """
     changed = ConfigDict(trained.to_dict())
     changed.train = config.train.to_dict() | trained.train.to_dict()

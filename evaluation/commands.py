@@ -113,14 +113,14 @@ def evaluate(
       predict, images, labels, corruptions, severity, batch_size, dtype, outputs, seed, index,
       options: see
         `corruptions.evaluate`.
-      num_classes: of the dataset; None is max(labels) + 1.
+      num_classes: classes of the dataset; None is max(labels) + 1.
       dataset: name of the dataset, for errors that are compared with others': "imagenet" says ImageNet's, at 224 pixels
         with the shorter side resized to 256 and the centre cropped, which AlexNet's published errors hold for. "" is
         not known, and compared with nothing.
       reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir, or "" for AlexNet's
         where they hold.
       reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
-      name: of the classifier in the tables. What is known of this name in the workdir is not evaluated again.
+      name: name of the classifier in the tables. Answers under this name in the workdir are not evaluated again.
       workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv,
         errors.csv and errors_summary.csv; None writes nothing.
       progress: show a progress bar on a terminal, and print the errors.

@@ -176,7 +176,7 @@ def _encoded(logits, labels, temperatures, groups=None, number=0):
       temperatures: float32 [S].
       groups: int32 [C], the label that each class counts as; a class of -1 is never an answer. A label has the score of
         its best class. None counts each class as itself.
-      number: of labels, with groups.
+      number: number of labels, with groups.
 
     Returns:
       (bool [M, B], fields of `confidence.STORED` [S, M, B]).

@@ -302,7 +302,7 @@ def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
 
     Args:
       recipe: config.train of the models.
-      names: of the corruptions that they are evaluated under.
+      names: names of the corruptions in the evaluation.
     """
     if not recipe.get("scheme"):
         return

@@ -26,8 +26,8 @@ class Basis:
     """The conditions of the errors of an evaluation, and the reference that they are divided by.
 
     Attributes:
-      conditions: of the images.
-      choice: of the reference.
+      conditions: conditions of the images.
+      choice: the chosen references.
       asked: `config.eval.reference`.
       stored: whether the images are a corrupted dataset on disk.
     """
@@ -58,7 +58,7 @@ class Basis:
         """Chooses the reference of `config.eval` before anything is evaluated.
 
         Args:
-          config: of the command.
+          config: config of the command.
           shown: the test images.
           conditions: under which they will be shown.
           folder: workdir, whose answers belong to the tables too.
@@ -125,9 +125,9 @@ def write_tables(
 
     Args:
       path: directory of the answers and of the tables.
-      settings: of the command, see `asked_for`.
-      source: of the images, for the provenance of the tables.
-      basis: of the errors.
+      settings: settings of the command, see `asked_for`.
+      source: source of the images, for the provenance of the tables.
+      basis: basis of the errors.
       first: conditions whose rows stand first, in this order.
       printed: print the errors of benchmarks, too.
 
@@ -163,8 +163,8 @@ def write_errors(
     Args:
       path: directory of the tables, with `answers`.
       counts: rows of counts.csv.
-      basis: of the errors.
-      settings: of the command, see `asked_for`.
+      basis: basis of the errors.
+      settings: settings of the command, see `asked_for`.
       record: the provenance.
       comment: where the tables come from, for provenance.json.
       own: {name: corruptions} of benchmarks that are not registered.

@@ -59,10 +59,10 @@ class Shown:
       split: the test images, on the devices or on the host.
       mesh: devices that corrupt and classify.
       batch_size: images that a model classifies at once; it affects only speed and memory.
-      seed: of the draws.
+      seed: seed of the draws.
       options: corruption -> its static options, such as calibrated ranges.
       condition: which corruption at which severity; `under` gives the same images under another.
-      digests: of the test images, their labels and index, if they are known.
+      digests: digests of the test images, their labels and index, if known.
       about: names of the dataset, see `name_images`.
       superclasses: whose numbers the labels are; None where they are the models' classes.
     """
@@ -83,10 +83,10 @@ class Shown:
         """Shows `split` as config.eval says, with the corruptions' options of config.train.
 
         Args:
-          config: of the command.
+          config: config of the command.
           split: the test images, where they lie.
           mesh: devices that corrupt and classify.
-          dataset: of the test images, for their digests and names.
+          dataset: dataset of the test images, for their digests and names.
         """
         options = TrainSettings.of(config.train).corruption_options
         digests = dataset.provenance.get("test", {}).get("sha256", {}) if dataset else {}
@@ -239,7 +239,7 @@ def name_images(
       dataset: its name, "" if it is not known.
       classes: how many.
       shape: (H, W, 3).
-      preprocessing: of the test images, "" if it is not known.
+      preprocessing: preprocessing of the test images, "" if unknown.
       imports: modules of the user's, which a reader of the answers needs too.
     """
     names = {"dataset": dataset, "classes": classes, "image_shape": list(shape), "preprocessing": preprocessing}

@@ -96,9 +96,9 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
 
     Args:
       images: uint8 [N, H, W, 3], N at least 2.
-      name: of a corruption.
+      name: name of a corruption.
       severity: level, or fraction of the range.
-      seed: of the draws.
+      seed: seed of the draws.
       table: severity table, where the corruption has several; by default chosen from the image size.
 
     Raises:

@@ -56,7 +56,7 @@ def shown_of(shown: Shown, dataset: Dataset, reduce: str) -> Shown:
 
     Args:
       shown: all test images.
-      dataset: of the images.
+      dataset: dataset of the images.
       reduce: `mean`, as LAION-C reports, or `sum`.
 
     Raises:

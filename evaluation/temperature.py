@@ -38,7 +38,7 @@ def asked_for(
 
     Args:
       models: {(name, seed): network}.
-      config: of the models and of the evaluation.
+      config: config of the models and of the evaluation.
       workdir: keeps the temperatures.
       mesh: devices that classify.
       prepare: see `evaluation.evaluate.networks`.

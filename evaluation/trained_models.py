@@ -194,7 +194,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
     refused. final.json holds the number of classes.
 
     Args:
-      config: of one model (`study.model_config`). Its training settings say nothing here, so its epochs become 0.
+      config: config of one model (`study.model_config`). Its training settings do not apply, so its epochs become 0.
       weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
         `models.torchvision.load`.
       workdir: directory, made when missing.
@@ -283,7 +283,7 @@ def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.shard
     Args:
       start: a workdir, of whose models the only, or the standard, one is read; or a file of weights of the network of
         config.model (`models.torchvision.load`).
-      config: of the run.
+      config: config of the run.
       dataset: that the run trains on.
       mesh: a workdir's model is replicated over its devices.
 

@@ -138,10 +138,10 @@ def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = R
     """Returns the content of a JSON file.
 
     Args:
-      path: of the file.
+      path: path of the file.
       kind: type of the whole content, `dict` or `list`; None takes any.
       remedy: how to mend the file, for errors.
-      shape: of the content, see `mismatch`; None takes any.
+      shape: shape of the content, see `mismatch`; None takes any.
 
     Raises:
       FileNotFoundError: no such file.

@@ -121,7 +121,7 @@ class Asked(NamedTuple):
     batch: int
     mesh: Mesh
     split: Split
-    source: Shown  # of the test images: digests, seed and options of their corruptions
+    source: Shown  # test images, with digests, seed and options of their corruptions
     folder: Workdir
     network: str
     digests: dict[Key, str]

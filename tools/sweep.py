@@ -268,7 +268,7 @@ def sweep_table(
     Args:
       settings: {name: finished workdirs, one for each seed}. Those measured under other conditions than the first, or
         than their first seed, are labelled.
-      reference: of CE, see `analysis.errors.reference.choose`.
+      reference: reference of CE, see `analysis.errors.reference.choose`.
       missing: names of the workdirs that are not finished, for the caption.
     """
     if all((folder / "answers").is_dir() for folders in settings.values() for folder in folders):

@@ -61,7 +61,7 @@ class Conditions:
       dataset: name of the dataset; "" where it is not known.
       classes: how many.
       image_shape: (H, W, 3).
-      preprocessing: of the test images before the corruption, in words; `none` for images as they were published, ""
+      preprocessing: the test images' preprocessing before the corruption, in words; `none` for images as published, ""
         where it is not known.
       corruptions: {qualified name: see `of_corruption`}.
     """
@@ -318,7 +318,7 @@ class Choice:
     """The references that errors are divided by.
 
     Attributes:
-      references: of which each has its own corruptions.
+      references: references, each for other corruptions.
       different: {reference's name: {what: sentence}}, see `differences`; with a label.
       unusable: {corruption: sentence} why no reference was taken for it; only where none was named.
     """

@@ -102,7 +102,7 @@ def complete_benchmarks(
     Args:
       conditions: (corruption, severity) that a model was evaluated under.
       own: {name: corruptions} of benchmarks that are not registered, such as a study's.
-      stored: of a dataset on disk, whose severities are 1, 2, ... where a benchmark selects levels.
+      stored: True for a dataset on disk: where a benchmark selects levels, its severities are 1, 2, ...
     """
     import corruptions  # imports JAX, which a report does not need
 

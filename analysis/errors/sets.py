@@ -31,7 +31,7 @@ TITLES = {MEAN_ERROR: "mean error", CE: "raw CE", RELATIVE: "relative CE"}
 _OF_SUMMARY = dict(zip(MEASURES, FIELDS, strict=True))  # measure of a summary -> measure of a corruption
 _KEY = ["model", "benchmark", "severities", "corruption", "measure"]
 COLUMNS = (*_KEY, "mean", "se", "std", "seeds", "reference", "mismatch", "frost")
-_UNIT = ["benchmark", "severities", "measure"]  # of one table
+_UNIT = ["benchmark", "severities", "measure"]  # equal within a table
 
 
 class BalanceTable(NamedTuple):
@@ -45,7 +45,7 @@ class BalanceTable(NamedTuple):
     # Percent, a row for each model, the standard one first; columns `clean`, the corruptions, `mean`.
     values: pd.DataFrame
     se: pd.Series  # standard errors of the means over test images
-    spread: Balance  # of the means, without the standard model's
+    spread: Balance  # spread of the means, without the standard model's
 
 
 def labelled(evaluated: Sequence[Evaluated]) -> dict[str, dict[str, str]]:

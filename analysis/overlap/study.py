@@ -34,7 +34,7 @@ class Study:
 
     overlap: Overlap  # of n corruptions
     errors: Errors  # standard errors, and the overlap in each resample of the test images
-    seeds: tuple[int, ...]  # of the trainings that are complete
+    seeds: tuple[int, ...]  # seeds of the complete trainings
 
     @classmethod
     def of(

@@ -27,7 +27,7 @@ class Errors(NamedTuple):
     standard: np.ndarray
     trained: np.ndarray
     gain: np.ndarray  # of G[j], [n]
-    overlap: np.ndarray  # of the unclipped overlap, the standard deviation over resamples, [n, n]
+    overlap: np.ndarray  # errors of the unclipped overlap, standard deviations over resamples, [n, n]
     transfer: np.ndarray  # of T, [n, n]
     # mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
     mean_overlap: np.ndarray

@@ -45,7 +45,7 @@ class Target(NamedTuple):
     topologies: Mapping[int, str]  # {chips: name of a described machine with as many}
     host: int  # chips of one host
     peak: float  # FLOP/s in bfloat16
-    bandwidth: float  # of the large memory, bytes a second
+    bandwidth: float  # bytes a second of the large memory
     clock: float  # cycles a second of the compiler's estimates; 0 where it makes none
     memory: float  # bytes that JAX uses by default
     options: Mapping[str, str]  # other parts of the description

@@ -54,7 +54,7 @@ class Measured(NamedTuple):
     temporaries: int  # bytes of them without arguments and results
     operations: pd.DataFrame  # `hlo.table` of all batches
     costs: pd.Series  # `hlo.totals` of one batch
-    flops: float  # of one batch's products
+    flops: float  # operations of one batch's products
     seconds: float  # by `Target.model`
 
 

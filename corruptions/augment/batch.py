@@ -38,7 +38,7 @@ def augment(
       images: [N, H, W, 3], H and W at least 16; float32 in [0, 1], or uint8.
       name: a scheme, see `schemes`.
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1.
-      dtype: of the result: float32, uint8, or None for the dtype of `images`. AugMix and Patch Gaussian make values
+      dtype: dtype of the result: float32, uint8, or None for the dtype of `images`. AugMix and Patch Gaussian make values
         between 8-bit levels, and the papers train on AugMix's: float32 keeps them. uint8 rounds AugMix to the nearest
         level and truncates Patch Gaussian; AutoAugment and operations alone are whole levels either way.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for

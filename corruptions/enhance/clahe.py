@@ -67,7 +67,7 @@ def clipped(counts: jax.Array, limit: int) -> jax.Array:
 
     Args:
       counts: int32 [T, 256].
-      limit: of a bin, before the excess is returned.
+      limit: largest count of a bin, before the excess is returned.
 
     Returns:
       int32 [T, 256], with the same sums.

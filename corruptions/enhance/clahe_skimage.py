@@ -58,7 +58,7 @@ def clipped(counts: jax.Array, limit: int) -> jax.Array:
 
     Args:
       counts: int32 [T, bins].
-      limit: of a bin.
+      limit: largest count of a bin.
     """
     return jax.vmap(lambda histogram: _clipped(histogram, limit))(counts)
 

@@ -200,7 +200,7 @@ def lens(
       corruptions.corrupt(key, images, lens("dusk", [{3: 0.3 * k, 11: 0.2} for k in range(1, 6)]), severity=4)
 
     Args:
-      name: of the corruption, `lens/NAME`; `corruptions.register` adds it to the names.
+      name: name of the corruption, `lens/NAME`; `corruptions.register` adds it to the names.
       coefficients: for severities 1, 2, ... each {Zernike number: wavelengths}, see `psf`.
       q: wavelength times f-number over the pixel pitch, pixels; one, or one for red, green and blue each.
       shift: displacement to the right and down, pixels; one, or one for red, green and blue each.

@@ -66,8 +66,8 @@ def psf(
       q: wavelength times f-number over the pixel pitch: the size of the diffraction pattern, pixels.
       shift: displacement to the right and down, pixels.
       size: side of the result, odd, pixels.
-      samples: of the pupil along an axis; the field repeats after `samples` q pixels.
-      parts: of a pixel along an axis, over which |A|^2 is averaged; None resolves the pattern, 2 / q.
+      samples: samples of the pupil along an axis; the field repeats after `samples` q pixels.
+      parts: parts of a pixel along an axis, over which |A|^2 is averaged; None resolves the pattern, 2 / q.
 
     Returns:
       float64 [size, size], rows from above, columns from the left.

@@ -127,7 +127,7 @@ def answer(
       show: from the places of images [n] to these images, uint8 [n, H, W, 3].
       labels: integers [N].
       batch_size: images for `predict`; every batch has as many.
-      dtype: of the images for `predict`.
+      dtype: dtype of the images for `predict`.
       outputs: what `predict` returns, `logits` or `probabilities`.
       update: called with the number of images of each batch, for a progress bar.
 
@@ -214,10 +214,10 @@ def evaluate(
         `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5".
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
         not counted. Batches that are given have the size of the first.
-      dtype: of the images for `predict`: `float32`, in [0, 1], or `uint8`.
+      dtype: dtype of the images for `predict`: `float32`, in [0, 1], or `uint8`.
       outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1.
         The confidence of the answers follows from it.
-      seed: of the corrupted test sets.
+      seed: seed of the corrupted test sets.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
       options: corruption -> its static options, such as calibrated ranges.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished

@@ -16,7 +16,7 @@ STORED = np.dtype([("predicted", "<u2"), ("loss", "<u2"), ("rest", "<f4"), ("squ
 probability of the prediction, as the sum of the other probabilities; round(60000 sum_c p_c^2)."""
 LARGEST_LOSS = 65535
 _LOSS, _SQUARES = 1024, 60000
-_TOLERANCE = 1e-3  # of the sum of probabilities: float16 has three digits
+_TOLERANCE = 1e-3  # tolerance of the sum of probabilities: float16 has three digits
 
 
 class Confidence(NamedTuple):

@@ -75,7 +75,7 @@ class Folder:
     """The answers of one classifier to one test set, in a folder that the caller has locked.
 
     Args:
-      path: of the folder.
+      path: path of the folder.
       settings: settings that determine the images, JSON-ready.
 
     Raises:

@@ -50,7 +50,7 @@ class Measured:
       asked: settings as config.msd.
       extractor: the network and the images.
       split: the training images that the extractor's are chosen from, where they lie.
-      folder: of the results.
+      folder: folder of the results.
       options: corruption -> its static options.
       made_from: digests of network, images and settings, which every file holds.
     """
@@ -275,7 +275,7 @@ class Running:
     Continued with the same chunks it ends in the same bits as one that was never stopped.
 
     Args:
-      path: of the file, which exists while the scheme is unfinished.
+      path: path of the file, which exists while the scheme is unfinished.
       kept: arrays of the file, empty without a file to continue.
       made_from: digests that are written to the file.
       centres: {name: [G, D]}.

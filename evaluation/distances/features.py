@@ -67,7 +67,7 @@ def of_corruption(
     """Makes the distribution of a corruption, its results brought to 8 bits as stored images are.
 
     Args:
-      name: of the corruption.
+      name: name of the corruption.
       severity: level or fraction, which the caller has checked; None draws one for each transform.
       options: static options of the corruption.
 

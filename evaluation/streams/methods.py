@@ -36,7 +36,7 @@ def make(name: str, batch: int, side: int, classes: int) -> Method:
     Args:
       name: one of `names()`.
       batch: images in a batch.
-      side: of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C, or
+      side: side of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C, or
         CIFAR-100-C with 100 classes.
       classes: number of logits.
 

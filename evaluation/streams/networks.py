@@ -139,8 +139,8 @@ def forward(
       graphdef, weights: the network.
       images: float or uint8 [N, H, W, 3].
       theta: scales and biases; layers that are not in it keep their own.
-      moments: of BatchNorm; None are the network's own.
-      statistics: what BatchNorm normalises by; None is its `moments`.
+      moments: stored moments of BatchNorm; None takes the network's own.
+      statistics: statistics of BatchNorm; None takes its `moments`.
       counted: bool [N], the images that count as the batch; None counts all.
 
     Returns:

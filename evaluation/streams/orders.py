@@ -50,7 +50,7 @@ class Stream(NamedTuple):
     """An order of images.
 
     Attributes:
-      name: of the kind, with what it was made with.
+      name: name of the kind, with its settings.
       segments: the conditions.
       image: int32 [T], row of each image in the test split.
       segment: int32 [T], its condition. It never falls in a stream of segments; it is any in a mixed one.
@@ -174,7 +174,7 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
     Args:
       labels: int [N].
       delta: above 0.
-      rng: of the draws.
+      rng: generator of the draws.
 
     Raises:
       ValueError: no draw of 1,000 fills every chunk.

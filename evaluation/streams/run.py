@@ -106,7 +106,7 @@ def predictions(
       images: n -> the images of the stream in order, uint8 [n, H, W, 3], n at a time.
       of: plan of the stream.
       start: the method's input before the first batch.
-      seed: of the draws of methods that augment.
+      seed: seed of the draws of methods that augment.
 
     Returns:
       int32 [T], the predicted class of each image.

@@ -25,7 +25,7 @@ class Start(NamedTuple):
       classes: C, number of logits.
       shape: (B, H, W, 3) of a batch.
       source: clean batches [M, B, H, W, 3]; None for methods that need none.
-      dtype: of the images.
+      dtype: dtype of the images.
     """
 
     classes: int
@@ -39,7 +39,7 @@ class Method:
     """The trained network, unchanged; base class of the other methods.
 
     Attributes:
-      name: of the method.
+      name: name of the method.
       prediction: when the logits are computed.
       needs_batch_norm: whether a network without BatchNorm is refused.
       needs_source: whether the state is made with clean images.

@@ -79,11 +79,11 @@ def walks(
     """Draws corruptions one after the other, and finds a walk between each two.
 
     Args:
-      names: of the corruptions, two or more.
-      number: of walks.
+      names: names of the corruptions, two or more.
+      number: number of walks.
       target: mean accuracy along each, in percent.
       measure: (first, second) -> accuracies in percent, [len(GRID), len(GRID)].
-      seed: of the draws.
+      seed: seed of the draws.
     """
     if len(names) < 2 or number < 1:
         raise ValueError(f"expected two corruptions or more and a walk or more, found {len(names)} and {number}")
@@ -112,7 +112,7 @@ def stream(given: Sequence[Walk], images: int, speed: int, seed: int) -> Stream:
       given: the walks.
       images: number of test images.
       speed: images at a node.
-      seed: of the draws of images.
+      seed: seed of the draws of images.
 
     Raises:
       ValueError: more images at a node than there are.

@@ -149,7 +149,7 @@ def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: st
     Args:
       path: robustness_top1s.csv.
       types: a CSV file with the header `model,type`; without it no model counts as standard.
-      kind: of ImageNet-C: `on-disk`, the released JPEG files, or `in-memory`, without their compression (and glass_blur).
+      kind: kind of ImageNet-C: `on-disk`, the released JPEG files, or `in-memory`, without their compression (and glass_blur).
 
     Raises:
       FileNotFoundError, ValueError: no such file, another table, or a model without a type.
@@ -240,7 +240,7 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     clean images where the evaluation has no others. Models adapted to the test's images are left out.
 
     Args:
-      folders: of different names.
+      folders: folders with different names.
       types: {name: type}; lines are fitted to models of type `standard`. None takes the models called `standard`, which were
         trained without corruption or scheme.
 

@@ -274,7 +274,7 @@ def write(
     tables = {name: getattr(study, name) for name in ("clean", "together", "lines", "leaders", "effects")}
     tables |= {"predictions": predictions, "benchmarks": study.bins.rename(columns={"value": "r"})}
     for name, frame in tables.items():
-        files.remove(folder / f"{name}.csv")  # of an earlier study with more
+        files.remove(folder / f"{name}.csv")  # left by an earlier study with more tables
         if len(frame):
             frames.write(folder / f"{name}.csv", frame, f"{study.source}, {study.resamples} resamples of the models")
     printed = text(study, published_units)

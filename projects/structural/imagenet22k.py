@@ -30,7 +30,7 @@ class Superclass(NamedTuple):
     name: str  # in words
     head: str  # the synset above its subclasses
     unseen: int  # number of unseen subclasses in the released list
-    places: str  # of the seen subclasses among ImageNet's 1,000 classes, such as "25-32 40"
+    places: str  # places of the seen subclasses among ImageNet's 1,000 classes, such as "25-32 40"
 
     @property
     def seen(self) -> tuple[int, ...]:
