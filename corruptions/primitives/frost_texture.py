@@ -171,7 +171,7 @@ def _drawn(shape, own):
 
 def _noise(key, left, right, own=None):
     """Draws white noise on the lattice of two kernels, [rows, columns]; 0 beyond its `own` points."""
-    width = math.sqrt(3)  # half width of a uniform distribution with variance 1; the sum over the kernel is nearly normal
+    width = math.sqrt(3)  # half width for variance 1; the sum over the kernel is nearly normal
     noise = random.uniform(key, _drawn((left.shape[1], right.shape[1]), own), -width, width)
     return noise if own is None else padded.blackened(noise[..., None], {"own_size": own})[..., 0]
 
