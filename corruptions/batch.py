@@ -23,8 +23,8 @@ _SLACK = 2.0**-15
 
 def corrupt(
     key: jax.Array,
-    images: Array,
-    name: str | Corruption,
+    images: Array = registry.REQUIRED,
+    name: str | Corruption = registry.REQUIRED,
     severity: ArrayLike | None = None,
     *,
     index: Array | Sequence[int] | None = None,
@@ -55,7 +55,9 @@ def corrupt(
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per image
         [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced.
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1. Pass positions
-        in the dataset to make the corruption of an image independent of its batch.
+        in the dataset to make the corruption of an image independent of its batch. Inside `shard_map` and `pmap` each
+        device counts its own images, so that without an index all devices make the same draws: this is refused where
+        JAX tells it (`shard_map` with its default `check_vma=True`), and not elsewhere.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
         the device once). Inside a jit nothing has a value: floats outside [0, 1] and severities beyond the scale are
         clipped without a word. There "checkify" makes errors of them, for a function in
@@ -82,9 +84,11 @@ def corrupt(
 
     Raises:
       ValueError, TypeError: wrong shape, dtype, range, name, severity or option; the message names the expected and the
-        found value.
+        found value. No index inside `shard_map`.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
+    if name is registry.REQUIRED:
+        registry.without_name("corrupt(key, images, name, severity)", {"severity": severity, **options})
     devices.refuse_forked()
     contract.key(key)
     if validate not in (True, False, "checkify"):
@@ -114,6 +118,11 @@ def corrupt(
         corruption.check_request(images.shape[-1], options)
     if corruption.fixed:
         options = corruption.options_for(images.shape[-3:], options)
+    if index is None and devices.varying(images) - devices.varying(key):
+        raise ValueError(
+            "expected index inside shard_map, where each device counts its own images from 0: split the positions like the "
+            "images and give corrupt(..., index=positions)"
+        )
     levels, index = levels_and_index(corruption, images.shape[0], severity, index, bool(validate), options)
     if validate == "checkify":
         contract.checked_in_program(images, levels, corruption.scale)

@@ -112,9 +112,10 @@ def checked_in_program(images: Any, levels: Any, scale: Any = None, low: float =
     from jax.experimental import checkify  # most users do not need it
 
     if is_traced(images) and images.dtype != np.uint8 and images.size:
-        message = f"expected values in [{low:g}, {high:g}], found NaN, or values from {{least}} to {{most}}"
-        good = ((images >= low) & (images <= high)).all()  # a NaN compares as False; min and max may lose it
-        checkify.check(good, message, least=images.min(), most=images.max())
+        message = f"expected values in [{low:g}, {high:g}], found "
+        checkify.check(~jnp.isnan(images).any(), message + "NaN")
+        good = ~((images < low) | (images > high)).any()  # minimum and maximum are used without NaN alone
+        checkify.check(good, message + "values from {least} to {most}", least=images.min(), most=images.max())
     if is_traced(levels):
         bounds = (1, scale.count) if isinstance(scale, Levels) else (0, 1)
         message = f"expected severities from {bounds[0]} to {bounds[1]}, found from {{least}} to {{most}}"

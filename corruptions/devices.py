@@ -200,6 +200,16 @@ def _is_put(array: Any) -> TypeGuard[jax.Array]:
     return isinstance(array, jax.Array) and array.committed
 
 
+def varying(array: Any) -> frozenset[Any]:
+    """Returns the axes of `shard_map` over which an array differs between devices, as its type says: none outside of one,
+    and with `check_vma=False`.
+    """
+    if not is_traced(array):
+        return frozenset()
+    kind: Any = jax.typeof(array)  # jax 0.8 names it vma
+    return frozenset(kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma)
+
+
 def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[..., jax.Array]:
     """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
 

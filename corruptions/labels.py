@@ -21,7 +21,7 @@ def coordinates(
     index: Array | Sequence[int] | None = None,
     **options: Any,
 ) -> jax.Array:
-    """Finds where in each image each pixel comes from after `corrupt` with the same arguments.
+    """Finds where in each image each pixel comes from after `corrupt` with the same key, name, severity, index and options.
 
     These are the positions at which the corruption itself looks the image up, from the same draws. Where it
     interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`), the mean of the positions that a pixel
@@ -46,6 +46,8 @@ def coordinates(
     devices.refuse_forked()
     contract.key(key)
     corruption = registry.get(name)
+    if values := [name for name in ("value_range", "validate", "gradient") if name in options]:
+        raise ValueError(f"expected no {values[0]} for coordinates, which no values of pixels decide: leave it out")
     contract.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[1:], options)

@@ -46,7 +46,7 @@ class PilImage(Protocol):
 
 def corrupt_image(
     image: Array | list[Any] | tuple[Any, ...] | PilImage,
-    name: str | Corruption,
+    name: str | Corruption = registry.REQUIRED,
     severity: ArrayLike | None = None,
     seed: int | None = None,
     sizes: Literal["bucket", "exact"] = "bucket",
@@ -83,6 +83,8 @@ def corrupt_image(
         expected and the found value.
       MemoryError: the image, or the square that it is padded to, is too large.
     """
+    if name is registry.REQUIRED:
+        registry.without_name("corrupt_image(image, name, severity)", {"severity": severity, **options})
     corruption = registry.NAMED.get(f"imagenet_c/{name}") or registry.get(name)
     key = keys.seed_key(secrets.randbits(64) if seed is None else seed)
     task = _preparation(key, corruption, severity, sizes, options)(as_array(image), keys.image_index([0], 1))
@@ -154,7 +156,10 @@ def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
     try:
         array = np.asarray(rows)
     except ValueError:
-        raise ValueError("expected an image as lists of equal lengths, found lists of different lengths") from None
+        raise ValueError(
+            "expected an image as lists of equal lengths, found lists of different lengths; images of many sizes go "
+            "through corrupt_each(key, images, name, severity)"
+        ) from None
     if array.dtype.kind != "i" or not array.size:
         return array
     if array.min() < 0 or array.max() > 255:
@@ -172,7 +177,7 @@ class _Task(NamedTuple):
 def corrupt_each(
     key: jax.Array,
     images: Iterable[Array | list[Any] | tuple[Any, ...] | PilImage],
-    name: str | Corruption,
+    name: str | Corruption = registry.REQUIRED,
     severity: ArrayLike | None = None,
     sizes: Literal["bucket", "exact"] = "bucket",
     *,
@@ -209,6 +214,8 @@ def corrupt_each(
         `images`.
       OSError: the file of an image cannot be read; also names its place.
     """
+    if name is registry.REQUIRED:
+        registry.without_name("corrupt_each(key, images, name, severity)", {"severity": severity, **options})
     if isinstance(images, str | os.PathLike):
         raise TypeError(
             f"expected a list or iterator of images, found the path {str(images)!r}; PIL.Image.open reads one"

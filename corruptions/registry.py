@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from corruptions import contract
 from corruptions.contract import Fraction, Levels
@@ -13,14 +13,16 @@ from corruptions.record import Applier, Corruption, Parameter, Sampler, straight
 _Decorator = Callable[[Applier], Corruption]
 # Every spelling of a corruption -> the corruption; None where several benchmarks use the spelling.
 NAMED: dict[str, Corruption | None] = {}
+REQUIRED: Any = "required"
+"""The default of arguments that a call needs, so that a call without them, with keywords of others, can say what works."""
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _COPIES: set[str] = set()  # names of members registered again with a benchmark's fixed options
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {
-    "structural/style_transfer": "needs the weights of a network: give commands a file of them, --config.style=FILE, and "
-    "--config.imports=\"('projects.structural.style',)\" (of corruptions.write: --style=FILE --imports=projects.structural.style); in Python `import projects.structural.style` and "
+    "structural/style_transfer": "needs the weights of a network: give commands --imports=projects.structural.style and a "
+    "file of weights, --config.style=FILE (corruptions.write: --style=FILE); in Python `import projects.structural.style` and "
     "`projects.structural.weights.use(FILE)`. `python -m projects.structural.train_style_decoder` makes such a file"
 }
 
@@ -152,6 +154,24 @@ def _with_options(member: str, benchmark: str, options: Mapping[str, Any], repla
     own_member = dataclasses.replace(corruption, benchmark=benchmark, aliases=(), fixed=fixed)
     _COPIES.add(own_member.qualified_name)
     return register(own_member, replace=replace).qualified_name
+
+
+def without_name(call: str, given: Mapping[str, Any]) -> NoReturn:
+    """Refuses a call without the name of a corruption; for the keywords of `imagecorruptions` with the call that works.
+
+    Raises:
+      TypeError: always.
+    """
+    for keyword in ("corruption_name", "corruption_number"):
+        if (found := given.get(keyword)) is not None:
+            listed = names("imagenet_c") + names("imagenet_c_extra")
+            numbered = isinstance(found, int) and 0 <= found < len(listed)
+            rest = f'"{listed[found] if numbered else found}", severity={given.get("severity") or 1})'
+            raise TypeError(
+                f"expected name, found {keyword}={found!r} of imagecorruptions: corrupt_image(image, {rest} for one image, "
+                f"corrupt(key, images, {rest} for a batch"
+            )
+    raise TypeError(f"expected the name of a corruption, found none: {call}")
 
 
 def benchmarks() -> tuple[str, ...]:

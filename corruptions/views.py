@@ -25,6 +25,19 @@ def in_unit_range(
       ValueError: no range, or images that leave it.
       TypeError: no floats.
     """
+    low, high = bounds(images, value_range, validate)
+    if validate == "checkify":
+        contract.checked_in_program(images, None, low=low, high=high)
+    images = jnp.asarray(images)
+    unit = jnp.clip((images.astype(jnp.float32) - low) / (high - low), 0.0, 1.0)
+    levels = jnp.round(255 * unit)
+    snapped = jnp.where(jnp.abs(255 * unit - levels) < _NEAR, levels / 255, unit)
+    corrupted = corrupt(unit + jax.lax.stop_gradient(snapped - unit))
+    return (corrupted * (high - low) + low).astype(images.dtype)
+
+
+def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, float]:
+    """Reads (low, high), the range of the values of float images; raises as `in_unit_range`."""
     try:
         low, high = (float(bound) for bound in value_range)
     except (TypeError, ValueError):
@@ -40,14 +53,7 @@ def in_unit_range(
             raise ValueError(
                 f"expected values in value_range=({low:g}, {high:g}), found values from {least:g} to {most:g}"
             )
-    if validate == "checkify":
-        contract.checked_in_program(images, None, low=low, high=high)
-    images = jnp.asarray(images)
-    unit = jnp.clip((images.astype(jnp.float32) - low) / (high - low), 0.0, 1.0)
-    levels = jnp.round(255 * unit)
-    snapped = jnp.where(jnp.abs(255 * unit - levels) < _NEAR, levels / 255, unit)
-    corrupted = corrupt(unit + jax.lax.stop_gradient(snapped - unit))
-    return (corrupted * (high - low) + low).astype(images.dtype)
+    return low, high
 
 
 def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:

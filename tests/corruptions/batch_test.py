@@ -76,15 +76,16 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
     good.throw()
     np.testing.assert_array_equal(corrupted, corruptions.corrupt(KEY, images, "imagenet_c/contrast", np.array([1, 5])))
     for wrong, level, message in (
-        (2 * images + 1, 1, r"expected values in \[0, 1\], found NaN, or values from 2"),
-        (np.where(images == images[0, 0, 0, 0], np.nan, images), 1, "found NaN, or values from"),
+        (2 * images + 1, 1, r"expected values in \[0, 1\], found values from 2.0 to 2.0"),
+        (np.where(images == images[0, 0, 0, 0], np.nan, images), 1, r"expected values in \[0, 1\], found NaN \("),
+        (np.where(images == images[0, 0, 0, 0], np.nan, images + 1), 1, r"found NaN \("),
         (images, 6, "expected severities from 1 to 5, found from 6"),
         (images, 0, "expected severities from 1 to 5, found from 0"),
     ):
         error, _ = checked(wrong.astype(np.float32), np.int32([level, level]))
         with pytest.raises(ValueError, match=message):
             error.throw()
-    with pytest.raises(ValueError, match=r"expected values in \[-1, 1\], found NaN, or values from 1.5"):
+    with pytest.raises(ValueError, match=r"expected values in \[-1, 1\], found values from 1.5"):
         checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
     with pytest.raises(ValueError, match="values in"):
         step(images + 1, 1)  # outside of a jit as ever
@@ -160,6 +161,7 @@ CROPPING = dataclasses.replace(
     corruptions.get("noc/border"), name="half", benchmark="my", applier=lambda image, params: image[:16]
 )
 A_KEY = r"expected a key as the first argument, found"
+FOR_ONE = r"\) for one image, corrupt\(key, images, "
 NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_image\(image, name, severity\)"
 
 
@@ -183,6 +185,11 @@ NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_ima
         (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
         (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
         (lambda: corruptions.corrupt(KEY, IMAGES / 127.5 - 1, "noc/border"), ValueError, r"value_range=\(-1, 1\)"),
+        (lambda: corruptions.corrupt_image(PHOTO, corruption_name="fog", severity=3), TypeError, rf'"fog", severity=3{FOR_ONE}'),
+        (lambda: corruptions.corrupt(PHOTO, severity=2, corruption_number=7), TypeError, rf'c/snow", severity=2{FOR_ONE}'),
+        (lambda: corruptions.corrupt_each(KEY, [PHOTO], corruption_name="fog"), TypeError, r'found corruption_name=.fog.'),
+        (lambda: corruptions.corrupt(KEY, IMAGES), TypeError, r"found none: corrupt\(key, images, name, severity\)"),
+        (lambda: corruptions.corrupt_image(PHOTO, corruption_number=99), TypeError, r'found corruption_number=99'),
         (lambda: corruptions.corrupt_image("photo.png", "fog"), TypeError, r"found str; PIL\.Image\.open\(path\)"),
         (lambda: corruptions.corrupt_each(KEY, "photos", "fog"), TypeError, "found the path 'photos'"),
         (lambda: corruptions.corrupt(KEY, IMAGES, CROPPING, 1), ValueError, r"my/half to keep the shape \(32, 32, 3\)"),

@@ -127,7 +127,7 @@ def test_lists_pillow_images_and_jax_arrays():
         ([IMAGE, IMAGE], ValueError, r"found a batch of shape \(2, 32, 32, 3\)"),
         (IMAGE.transpose(2, 0, 1), ValueError, r"\(height, width, channels\) .* found shape \(3, 32, 32\)"),
         (IMAGE[0, 0], ValueError, r"found shape \(3,\)"),
-        ([[1, 2], [3]], ValueError, "lists of different lengths"),
+        ([[1, 2], [3]], ValueError, r"lists of different lengths; .*corrupt_each\(key, images, name, severity\)"),
         ([], ValueError, r"found shape \(0,\)"),
         ((IMAGE.astype(int) * 2 - 9).tolist(), ValueError, "levels from 0 to 255, found values from -9 to 501"),
         (IMAGE[:8], ValueError, "at least 16x16 pixels, found 8x32"),

@@ -71,6 +71,12 @@ def test_labels_of_other_shapes_are_refused():
         corruptions.move_boxes(np.zeros((2, 4)), where)
 
 
+def test_arguments_that_concern_values_alone_are_named():
+    for option, value in {"value_range": (-1, 1), "validate": False}.items():
+        with pytest.raises(ValueError, match=f"expected no {option} for coordinates, .*: leave it out"):
+            corruptions.coordinates(KEY, photographs(1, 16, 16), "noc/rotation", **{option: value})
+
+
 def test_the_example_of_the_how_to():
     images = photographs(2, 32, 32)
     masks, boxes = jnp.zeros((2, 32, 32), jnp.int32).at[:, 8:20, 8:20].set(3), jnp.array([[(8, 8, 20, 20)]] * 2)

@@ -5,6 +5,7 @@ import functools
 
 import jax
 import numpy as np
+import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import corruptions
@@ -98,8 +99,27 @@ def traced_in_a_shard_map(names=("imagenet_c/glass_blur", "cbar/circular_motion_
     mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
     images = jax.ShapeDtypeStruct(IMAGES.shape, IMAGES.dtype)
     for name in (*names, corruptions.random_choice(names[:2])):
-        local = jax.shard_map(lambda x, name=name: corrupted(name, x), mesh=mesh, in_specs=ROWS, out_specs=ROWS)
-        assert jax.eval_shape(local, images).shape == IMAGES.shape
+
+        def local(x, index, name=name):
+            return corrupted(name, x, index=index)
+
+        mapped = jax.shard_map(local, mesh=mesh, in_specs=ROWS, out_specs=ROWS)
+        assert jax.eval_shape(mapped, images, np.arange(4)).shape == IMAGES.shape
+
+
+def no_index_in_a_shard_map():
+    """Refused where devices would repeat their draws: not with a key of each device, or with the same images on all."""
+    mesh = jax.make_mesh((4,), ("data",), axis_types=(AxisType.Auto,))
+
+    def of_key(images):
+        return corruptions.corrupt(jax.random.fold_in(KEY, jax.lax.axis_index("data")), images, NAME)
+
+    for local, rows in ((of_key, ROWS), (lambda x: corrupted(NAME, x), jax.P())):
+        assert (
+            jax.eval_shape(jax.shard_map(local, mesh=mesh, in_specs=rows, out_specs=rows), IMAGES).shape == IMAGES.shape
+        )
+    with pytest.raises(ValueError, match=r"expected index inside shard_map.*corrupt\(\.\.\., index=positions\)"):
+        jax.eval_shape(jax.shard_map(lambda x: corrupted(NAME, x), mesh=mesh, in_specs=ROWS, out_specs=ROWS), IMAGES)
 
 
 def all_traced_in_a_shard_map():

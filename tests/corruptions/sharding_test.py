@@ -18,6 +18,7 @@ def test_explicit_axes_auto_axes_shard_map_pmap_and_arrays_that_were_put_on_devi
         "an_explicit_batch_is_corrupted_without_communication",
         "shard_map_and_pmap",
         "traced_in_a_shard_map",
+        "no_index_in_a_shard_map",
         "arrays_that_were_put_somewhere_meet",
         "one_program_for_any_kind_of_severity",
     )

@@ -226,6 +226,20 @@ def test_frames_are_lost_one_by_one():
     np.testing.assert_array_equal(some, found[[7, 0, 99], :4])
 
 
+def test_black_is_the_low_end_of_the_range_of_values():
+    """Of the cameras that go black without a range."""
+    for lose in (camera.camera_crash, camera.frame_lost):
+        signed = lose(jax.random.key(3), RIG.astype(np.float16), 4, value_range=(-1, 1))
+        assert signed.dtype == np.float16
+        expected = np.where(black(lose(jax.random.key(3), RIG, 4)), -1, 1)
+        np.testing.assert_array_equal(signed[:, :, 0, 0, 0], expected)
+        np.testing.assert_array_equal(np.ptp(signed, axis=(2, 3, 4)), 0)
+        with pytest.raises(ValueError, match=r"values in value_range=\(-1, 0\), found values from 1 to 1"):
+            lose(jax.random.key(3), RIG / np.float32(1), 4, value_range=(-1, 0))
+        with pytest.raises(TypeError, match="uint8 images go without it"):
+            lose(jax.random.key(3), RIG, 4, value_range=(-1, 1))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
