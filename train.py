@@ -74,7 +74,7 @@ def _tabulate(path, correct, labels, dataset, comment):
 def main(argv):
     config, workdir = cli.start(argv)
     train_and_evaluate(config, workdir)
-    imports = f' --config.imports="{tuple(config.imports)}"' if config.imports else ""
+    imports = f" --imports={','.join(config.imports)}" if config.imports else ""
     log.info(
         "Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s%s", workdir, workdir, imports
     )

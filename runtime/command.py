@@ -35,17 +35,16 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
     """Runs `main(argv)` of a command with absl's flags, inside of `errors`.
 
     Wrong flags are refused in one line. An address among the flags (gs://bucket/folder) becomes the path of its mirror
-    (`files.local`); in a config it stays, and who reads the setting calls `files.local`. A command without a config has
-    the flag --imports, as others have --config.imports. `parse` reads the flags from the command line and returns the
-    other arguments.
+    (`files.local`); in a config it stays, and who reads the setting calls `files.local`. Every command has the flag
+    --imports. `parse` reads the flags from the command line and returns the other arguments.
     """
     try:
         with errors():
             configure()
             _outlive_readers()
-            if parse is flags.FLAGS and "imports" not in flags.FLAGS:
-                flags.DEFINE_list("imports", [], "Modules to import first, which the workdir's evaluation imported.")
-            app.run(lambda argv: _checked(main, argv, parse), flags_parser=lambda argv: _parsed(parse, argv))
+            if "imports" not in flags.FLAGS:
+                flags.DEFINE_list("imports", [], "Modules to import first, a.b,c: they register corruptions, datasets.")
+            app.run(lambda argv: _checked(main, argv), flags_parser=lambda argv: _parsed(parse, argv))
     except SystemExit as end:
         _end(end.code)
         raise
@@ -59,11 +58,10 @@ def _parsed(parse, argv):
         raise SystemExit(0) from None
 
 
-def _checked(main, argv, parse):
+def _checked(main, argv):
     with _usage():
         argv = _mirrored(argv)
-        if parse is flags.FLAGS:
-            import_all(flags.FLAGS.imports, "--imports")
+        import_all(flags.FLAGS.imports, "--imports")
         return main(argv)
 
 
@@ -285,9 +283,6 @@ def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
 def _how_to_import(stored):
     """Names the flag of the running command that imports modules, with the modules that it has already."""
     values = flags.FLAGS if flags.FLAGS.is_parsed() else {}
-    if "config" in values:
-        names = dict.fromkeys([*values["config"].value.get("imports", ()), *stored])
-        return f'add --config.imports="{tuple(names)}"'
     if "imports" in values:
         return f"add --imports={','.join(dict.fromkeys([*values['imports'].value, *stored]))}"
     return "import it first"

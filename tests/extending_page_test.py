@@ -171,6 +171,22 @@ def test_a_command_without_config_imports_what_its_command_line_names(tmp_path):
     assert given.returncode == 0 and given.stdout.startswith("imported\n"), given.stderr
 
 
+def test_a_training_that_continues_without_its_imports_is_told_the_flag(tmp_path):
+    """Also where a name that they register is asked for, which without them is unknown."""
+    stored = tiny.config(corruption="mine/shade").to_dict() | {"imports": ["my_corruptions"]}
+    (tmp_path / "config.json").write_text(json.dumps(stored))
+    asked = [f"--config={ROOT}/configs/aug.py:mine/shade", f"--workdir={tmp_path}"]
+    for script, more in (("train.py", []), ("eval.py", ["--config.eval.corruptions=('mine/shade',)"])):
+        done = processes.run([sys.executable, script, *asked, *more])
+        assert done.returncode == 1, done.stdout
+        assert "found imports my_corruptions; if you trust this code, add --imports=my_corruptions\n" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json"]
+    (tmp_path / "my_corruptions.py").write_text(next(FENCE.finditer(PAGE.read_text()))["body"])
+    given = [sys.executable, "train.py", *asked, "--imports=my_corruptions", "--config.train.epochs=-1"]
+    done = processes.run(given, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert done.stderr.startswith("train.py: config.train.epochs: expected ") and done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("stored", ["name", [3], ["a b"], [""], ["x\nadd --all"], {"a": 1}])
 def test_stored_imports_that_are_no_names_are_refused(stored):
     with pytest.raises(

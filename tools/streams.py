@@ -7,7 +7,8 @@
     python -m tools.streams --workdir=runs/wrn --streams=ccc --target=40 --speed=1000 --walks=10
 
 The workdir is one of train.py or overlap.py, or of eval.py with imported weights. Streams are made of the test images and
---corruptions (`evaluation.streams.orders`); methods have the published settings for the size of the images
+--corruptions, by default the 15 of ImageNet-C in their published order, whatever the workdir was trained with or evaluated
+on (`evaluation.streams.orders`); methods have the published settings for the size of the images
 (`evaluation.streams.methods`). Writes to WORKDIR/streams
 
     streams.csv, streams.md     error of each model, stream and method, with all its settings
@@ -64,7 +65,9 @@ def define_flags():
     """Defines the flags of the tool."""
     flags.DEFINE_list("streams", ["continual"], f"Of {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
-    flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order.")
+    flags.DEFINE_list(
+        "corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order; by default ImageNet-C's 15."
+    )
     flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
     flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
     flags.DEFINE_string("reset", "never", "When a method starts anew: never, shift, batch, or every N batches.")
@@ -154,6 +157,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models), start)
         if CCC in given.streams:
             made[CCC] = _continuous(asked, models)
+        log.info("Streams show %s (--corruptions).", ", ".join(given.corruptions))
         rows, segments = [], []
         for kind, stream in made.items():
             truth, wrong = labels[stream.image], {}

@@ -62,6 +62,11 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     configure()
     config = flags.FLAGS.config
     command.import_all(config.get("imports", ()))
+    with config.unlocked():
+        config.imports = tuple(dict.fromkeys((*config.get("imports", ()), *_imports())))
+    if (stored := _workdir() / "config.json").exists():  # before names that its modules register are unknown
+        imports = files.read_json(stored, remedy="restore it or use another folder").get("imports", ())
+        command.refuse_imports(imports, stored)
     check(config)
     use_all_cores()
     several = _join_others()
@@ -127,6 +132,7 @@ def help_text(every: bool) -> str:
     """Writes the help of the running command: its purpose, its flags, usual settings, or with `every` all."""
     config = flat(_load(_default))
     own = {flag.name: flag for flag in flags.FLAGS.get_key_flags_for_module(sys.argv[0])}
+    own |= {"imports": flags.FLAGS["imports"]}
     shown = [flag for name, flag in own.items() if name != "config" and (every or name not in _HOSTS)]
     lines = [f"  --config=FILE  {_HELP} (now {_default})."]
     lines += [f"  --{flag.name}{'' if flag.boolean else '=...'}  {' '.join(flag.help.split())}" for flag in shown]
@@ -158,7 +164,17 @@ def given_settings() -> list[str]:
     """Lists --config and the overrides of the running command, as flags for another command."""
     flag = flags.FLAGS["config"]
     overrides = config_flags.get_override_values(flag)
-    return [f"--config={config_flags.get_config_filename(flag)}", *itertools.starmap(argument, overrides.items())]
+    imports = [f"--imports={','.join(_imports())}"] if _imports() else []
+    return [
+        f"--config={config_flags.get_config_filename(flag)}",
+        *imports,
+        *itertools.starmap(argument, overrides.items()),
+    ]
+
+
+def _imports():
+    """The modules that --imports names, which `command.run` imported."""
+    return flags.FLAGS.imports if "imports" in flags.FLAGS else []
 
 
 def argument(key: str, value: Any) -> str:
@@ -252,8 +268,8 @@ def use_files(config: ConfigDict) -> None:
             continue
         if setting not in FROM_FILES:
             raise SettingsError(
-                f"config.{setting}: expected a module that reads it among config.imports, for example "
-                f"('projects.structural.style',), found {tuple(config.imports)!r}"
+                f"config.{setting}: expected a module that reads it, for example --imports=projects.structural.style, "
+                f"found imports {tuple(config.imports)!r}"
             )
         names, option, read, _ = FROM_FILES[setting]
         digest = read(files.local(config[setting], f"config.{setting}"))

@@ -230,7 +230,8 @@ class _Report:
                 "%.3g images/s: about %.1f hours are left for this model. Faster: an accelerator, %sfewer epochs "
                 "(--config.train.epochs=N, now %d).", rate, hours, smaller, self._plan.train.epochs,
             )  # fmt: skip
-        self._bar.set_postfix_str(f"loss {loss.mean():.3f}, {rate:,.0f} images/s", refresh=False)
+        speed = f", {rate:,.{0 if rate >= 10 else 1}f} images/s" if self._calls > 1 else ""
+        self._bar.set_postfix_str(f"loss {loss.mean():.3f}{speed}", refresh=False)
         self._bar.update(len(loss))
         self._reported.append(metrics)
         if step % self._plan.block_steps == 0:

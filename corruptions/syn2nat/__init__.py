@@ -2,7 +2,7 @@
 
     import corruptions.syn2nat
     corruptions.corrupt(key, images, "syn2nat/solarize")
-    python eval.py ... --config.imports="('corruptions.syn2nat',)" --config.eval.corruptions="('imagenet_syn2nat',)"
+    python eval.py ... --imports=corruptions.syn2nat --config.eval.corruptions="('imagenet_syn2nat',)"
 
 A. Laugros, A. Caplier, M. Ospici, "Using Synthetic Corruptions to Measure Robustness to Natural Distribution Shifts"
 (2021), where each is a transform of albumentations 0.5.2 with parameters drawn for each image: one severity.

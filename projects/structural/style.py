@@ -1,7 +1,7 @@
 """Registers `structural/style_transfer`, which redraws images in other styles by a network (`adain`).
 
-The weights come from a file: --config.style=FILE --config.imports="('projects.structural.style',)", or `--style=FILE
---imports=projects.structural.style` of `corruptions.write`, or `weights.use(FILE)`.
+Commands take --imports=projects.structural.style and a file of weights, --config.style=FILE (of `corruptions.write`
+--style=FILE); Python takes `weights.use(FILE)`.
 """
 
 import jax

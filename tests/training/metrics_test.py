@@ -100,6 +100,7 @@ def test_a_slow_run_says_early_how_long_it_takes(tmp_path, monkeypatch, caplog, 
     for step in (1, 2, 3):
         report(step, {"loss": np.ones(1), "accuracy": np.ones(1)})
         assert ("images/s" in caplog.text) == (step > 1)  # the first time contains a compile
+        assert report._bar.postfix == "loss 1.000" + (", 4.0 images/s" if step > 1 else "")
     (said,) = caplog.messages
     assert said.startswith("4 images/s: about 10.0 hours are left for this model.")
     assert ("(--config.model.name=small_resnet)" in said) == smaller and "(--config.train.epochs=N, now 900)" in said
