@@ -6,6 +6,10 @@
     python -m corruptions.write --source=images.npz --layout=parquet --jpeg_quality=none --out=my-c
 
 The same command continues after a kill, and writes again files that were damaged since.
+
+    python -m corruptions.write --verify --out=CIFAR-10-C
+
+compares all files with the sha256 that the dataset's manifest.json has, and changes nothing.
 """
 
 import argparse
@@ -19,21 +23,26 @@ import sys
 from collections.abc import Sequence
 
 from corruptions.from_files import FROM_FILES
-from corruptions.write import decoding, sources
+from corruptions.write import decoding, files, manifests, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     try:
-        flags = _parser(_imported(argv)).parse_args(argv)
+        parser = _parser(_imported(argv))
+        flags = parser.parse_args(argv)
     except ImportError as error:
         print(f"error: --imports: expected modules that Python finds and can import, found {error}", file=sys.stderr)
         return 1
+    if flags.source is None and not flags.verify:
+        parser.error("the following arguments are required: --source (or --verify, for a dataset that is there)")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("jax", "absl", "PIL"):
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
+        if flags.source is None:
+            return _verify(flags.out)
         path = write_dataset(
             flags.out,
             sources.open_source(
@@ -64,6 +73,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader has left: `| head`
         sys.stdout = None  # Python would write once more at its end
     return 0
+
+
+def _verify(out):
+    """Compares a dataset with its manifest, which has all that this takes; returns the exit status."""
+    folder = files.local(out)
+    manifest = verifying.read_manifest(folder)
+    lines, number = verifying.compared(folder, manifest, everything=True)
+    for line in lines:
+        print(f"error: {line}", file=sys.stderr)
+    if lines:
+        print(f"error: the command that wrote it mends it: {manifests.command(manifest)}", file=sys.stderr)
+    print(f"{out}: {number} files verified, {len(lines)} problems")
+    return 1 if lines else 0
 
 
 def _stop(*_):
@@ -99,7 +121,6 @@ def _parser(imports):
     add = parser.add_argument
     add(
         "--source",
-        required=True,
         help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME",
     )
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
@@ -128,7 +149,8 @@ def _parser(imports):
     add(
         "--verify",
         action="store_true",
-        help="compare all files with their sha256, even if size and time did not change; say how many were compared",
+        help="compare all files with their sha256, even if size and time did not change; say how many were compared. "
+        "Without --source: compare alone, by the manifest in --out",
     )
     add("--progress", action=argparse.BooleanOptionalAction, default=True)
     return parser

@@ -65,21 +65,32 @@ def verify(folder: str | os.PathLike, *, everything: bool = False) -> list[str]:
       WriteError: the manifest is damaged, or the folder an address.
     """
     folder = files.local(folder)
-    manifest = manifests.load(folder)
-    if manifest is None:
-        raise FileNotFoundError(f"expected a dataset of corruptions.write, with {manifests.NAME}, in {folder}")
-    entries = manifest["corruptions"].items()
-    stamps, lines = {} if everything else load_stamps(folder), []
-    for name, entry in entries:
-        if len(entry["written"]) < len(entry["severities"]):
-            lines.append(f"{folder} is not written to its end ({name})")
-    if LABELS in manifest["files"]:
-        lines += compare(folder, manifest, Unit(LABELS, ()), stamps).lines
-    for _, entry in entries:
-        for unit in units(manifest, entry):
-            if finished(entry, unit):
-                lines += compare(folder, manifest, unit, stamps).lines
+    lines, _ = compared(folder, read_manifest(folder), everything=everything)
     return lines
+
+
+def read_manifest(folder: pathlib.Path) -> Manifest:
+    """Reads the manifest of a dataset; raises as `verify`."""
+    if (manifest := manifests.load(folder)) is None:
+        raise FileNotFoundError(f"expected a dataset of corruptions.write, with {manifests.NAME}, in {folder}")
+    return manifest
+
+
+def compared(folder: pathlib.Path, manifest: Manifest, *, everything: bool) -> tuple[list[str], int]:
+    """Compares the files of a dataset with its manifest: the lines of `verify`, and the number of files whose sha256 was
+    compared.
+    """
+    entries = manifest["corruptions"].items()
+    stamps = {} if everything else load_stamps(folder)
+    lines = [
+        f"{folder} is not written to its end ({name})"
+        for name, entry in entries
+        if len(entry["written"]) < len(entry["severities"])
+    ]
+    whole = [Unit(LABELS, ())] if LABELS in manifest["files"] else []
+    whole += [unit for _, entry in entries for unit in units(manifest, entry) if finished(entry, unit)]
+    found = [compare(folder, manifest, unit, stamps) for unit in whole]
+    return lines + [line for one in found for line in one.lines], sum(one.files for one in found)
 
 
 class Comparison(NamedTuple):

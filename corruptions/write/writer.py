@@ -179,7 +179,7 @@ def _write(layout, images, names, batch_size, progress, verify):
                 disk.run(layout.finish, entry, severity)
             if missing:
                 rate = len(missing) * len(images) / (time.perf_counter() - started)
-                LOG.info("%s: %d x %d images, %.0f images/s", name, len(missing), len(images), rate)
+                LOG.info("%s: %d x %d images, %.3g images/s", name, len(missing), len(images), rate)
     entries = manifest["corruptions"].values()
     manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
     manifests.save(layout.folder, manifest)

@@ -123,6 +123,24 @@ def test_rot_at_the_same_size_and_time_is_found_by_verify(copy):
         assert verify(folder, everything=True) == []
 
 
+def test_the_command_verifies_by_the_manifest_alone(copy, capsys):
+    """It changes nothing, and fails where files differ."""
+    folder = copy("folders")
+    assert __main__.main(["--verify", f"--out={folder}"]) == 0
+    assert capsys.readouterr().out == f"{folder}: {6 * NUMBER} files verified, 0 problems\n"
+    rot(folder / IMAGE, -20)
+    before = contents(folder)
+    assert __main__.main([f"--out={folder}", "--verify"]) == 1
+    out, err = capsys.readouterr()
+    assert out == f"{folder}: {6 * NUMBER} files verified, 1 problems\n"
+    assert f"{IMAGE}: expected sha256" in err and "mends it: " in err and contents(folder) == before
+    assert __main__.main([f"--out={folder / 'hue'}", "--verify"]) == 1
+    assert "expected a dataset of corruptions.write, with manifest.json" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        __main__.main([f"--out={folder}"])
+    assert "required: --source (or --verify" in capsys.readouterr().err
+
+
 def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch, caplog):
     np.savez(tmp_path / "source.npz", images=SOURCE[0], labels=SOURCE[1])
     out = tmp_path / "out"
