@@ -27,7 +27,7 @@ from analysis import answers, figures, frames
 from analysis.confidence import cells, metrics, resampling
 from analysis.confidence import figures as drawing
 from analysis.confidence.cells import ALL, BASE, Cells
-from analysis.errors.scores import Benchmark
+from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import read_confidence
 from runtime.files import write_json
@@ -86,10 +86,18 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
         "are: each cell on its own, then over corruptions, then over severities.",
         f"ECE of a calibrated model of as many images is not 0: cells.csv has it as ece_bias. {len(found.conditions)} conditions.",
     ]
+    others = [
+        f"{OTHERS} ({of.severities}): the mean over corruptions of no benchmark that was evaluated completely: "
+        f"{', '.join(of.members)}."
+        for of in found.benchmarks
+        if of.name == OTHERS
+    ]
+    facts += others
     section = {"title": "Confidence", "facts": facts, "header": _HEADER, "rows": rows, "figures": pictures}
     write_json(out / "section.json", section)
     lines = [_HEADER, ("---", *["---:"] * (len(_HEADER) - 1)), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines), out
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n\n".join([table, *others]), out
 
 
 def read(workdir, models=()):

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import answers, frames
 from analysis.errors import reference as named
 from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Choice, Conditions, choose
-from analysis.errors.scores import ImageErrors
+from analysis.errors.scores import OTHERS, ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
 from analysis.frames import CLEAN, with_error
 from runtime.files import read_json, write_atomically
@@ -115,9 +115,11 @@ def joint(
     """
     notes = [note for workdir in evaluated for note in workdir.notes] + check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
+    alone: dict[str, None] = {}
     choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
     for workdir, choice in zip(evaluated, choices, strict=True):
-        _, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
+        of_corruptions, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
+        alone |= dict.fromkeys(row.corruption for row in of_corruptions if row.benchmark == OTHERS)
         for summary in summaries:
             asked_for = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
             column = (summary.benchmark, summary.severities, summary.measure)
@@ -133,6 +135,11 @@ def joint(
     rows = tuple(dict.fromkeys(model for model, _ in cells))
     columns = tuple(sorted(dict.fromkeys(column for _, column in cells), key=_order))
     best, untested = _best(rows, columns, cells, _images(evaluated))
+    if alone and not benchmarks:
+        notes.append(
+            f"In no column, as no benchmark of theirs was evaluated completely: {', '.join(alone)}; a table by corruption "
+            "(--by=corruption) has them."
+        )
     caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, rows))
     return Joint(rows, columns, cells, best, caption)
 

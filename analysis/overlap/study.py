@@ -262,17 +262,20 @@ def overlap_text(overlap: Overlap, se: np.ndarray) -> str:
     for i, name in enumerate(names):
         cells = ("   -" if i == j else f"{value:4.2f}" for j, value in enumerate(overlap.overlap[i]))
         rows.append(f"{name:{width}} {' '.join(cells)}  {i}")
-    pairs = se[~np.eye(len(names), dtype=bool)]
+    pairs = se[~np.eye(len(names), dtype=bool) & np.isfinite(overlap.overlap)]
     median = f"{np.nanmedian(pairs):.3f}" if np.isfinite(pairs).any() else "undefined"
+    matrix = [
+        f"overlap (median standard error {median}, of {held_noise(overlap.seeds)}):",
+        f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
+        *rows,
+    ]
     return "\n".join(
         [
             f"{'':{width}}  clean acc.   R std.  R own    gain   flag",
             f"{STANDARD:{width}}  {overlap.clean_accuracy[0]:10.3f}",
             *models,
             "",
-            f"overlap (median standard error {median}, of {held_noise(overlap.seeds)}):",
-            f"{'':{width}} {' '.join(f'{k:4d}' for k in range(len(names)))}",
-            *rows,
+            *(matrix if len(pairs) else ["overlap: undefined, for no pair of corruptions has a gain on both"]),
             *(f"warning: {sentence}" for sentence in overlap.warnings),
         ]
     )

@@ -37,7 +37,11 @@ def _sample_obstruction(
     padding=padding("obstruction"),
 )
 def obstruction(image: Image, params: Params) -> Image:
-    """Paints one grey square of `side` pixels. Source: ImageNet-NOC, obstruction."""
+    """Paints one grey square of `side` pixels: mild + floor(f (severe - mild + 1)), at most severe, at severity f.
+
+    At 224x224 from 47 pixels (f = 0) to 125 (f = 1); at other sizes both ends are max(1, round(end min(H, W) / 224)).
+    Source: ImageNet-NOC, obstruction.
+    """
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
     inside = (rows >= params["top"]) & (rows < params["top"] + params["side"])
     inside &= (columns >= params["left"]) & (columns < params["left"] + params["side"])
@@ -57,7 +61,11 @@ def _sample_border(
 
 @candidate("occlusion", _sample_border, {"thickness": "pixels", "grey": "intensity"}, padding=padding("border"))
 def border(image: Image, params: Params) -> Image:
-    """Paints a grey frame of `thickness` pixels. Source: ImageNet-NOC, border."""
+    """Paints a grey frame of `thickness` pixels: mild + floor(f (severe - mild + 1)), at most severe, at severity f.
+
+    At 224x224 from 9 pixels (mild, f = 0) to 46 (severe, f = 1), 28 at f = .5; at other sizes both ends are
+    max(1, round(end min(H, W) / 224)). Source: ImageNet-NOC, border.
+    """
     height, width = padded.own_sides(image.shape, params)
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
     distance = jnp.minimum(jnp.minimum(rows, height - 1 - rows), jnp.minimum(columns, width - 1 - columns))

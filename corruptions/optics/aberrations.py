@@ -125,6 +125,16 @@ def _filter(image: Image, params: Params) -> Image:
     return jnp.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel), 0.0, 1.0)
 
 
+def _listed(waves: Mapping[int, Sequence[float]], pair: tuple[int, ...]) -> str:
+    """Writes the coefficients of a pair of Zernike numbers, once where they are the same."""
+    rows = {
+        number: ", ".join(f"{w:g}" for w in waves[number if number in waves else _SAME_AS[number]]) for number in pair
+    }
+    if len(set(rows.values())) == 1:
+        return rows[pair[0]]
+    return "; ".join(f"number {number}: {row}" for number, row in rows.items())
+
+
 _OF_ANY_TABLE = padded.Padding(reach=_REACH)
 _APART = "filters red, green and blue with kernels of their own"
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
@@ -169,14 +179,21 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
     def apply_released(image: Image, params: Params) -> Image:
         return _filter(image, params)
 
+    numbers = "\n".join(
+        f"{table} (q {q:g}, {size}x{size}): {_listed(_WAVES[table], pair)}" for table, (q, size) in _LENSES.items()
+    )
     spread = f"Spreads each point to {shapes}: clip(k * x), k the point spread function of Zernike number {pair[0]} or {pair[1]}"
     apply.__doc__ = (
         f"{spread}, all channels alike, borders mirrored.\n\nThe coefficient grows with severity such that k halves contrast "
-        "at the same frequency as the disk of ImageNet-C's `defocus_blur` (see `psf.waves_matching`). Not OpticsBench's kernels."
+        "at the same frequency as the disk of ImageNet-C's `defocus_blur` (see `psf.waves_matching`). Not OpticsBench's kernels.\n\n"
+        "Coefficients in wavelengths at severities 1 to 5, by the table that the image size picks, with q and the kernel's sides "
+        f"in pixels:\n\n{numbers}"
     )
     apply_released.__doc__ = (
         f"{spread}, red, green and blue each with a kernel of its own, black around the image.\n\nThe lens is fitted to "
-        "OpticsBench's kernels; it has their size and colours, and is not equal to them. Images are meant to be 224x224."
+        "OpticsBench's kernels; it has their size and colours, and is not equal to them. Images are meant to be 224x224.\n\n"
+        f"Coefficients in wavelengths at severities 1 to 5: {_listed(_RELEASED_WAVES, pair)}. q of red, green and blue: "
+        f"{', '.join(f'{q:g}' for q in _RELEASED_Q)} pixels; kernels of 25x25."
     )
     own = _member("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
     released = _released("blur", sample_released, _UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE)

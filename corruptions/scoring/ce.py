@@ -21,6 +21,10 @@ from corruptions.scoring.folder import Count
 ALEXNET = "alexnet"
 ALEXNET_FILE = pathlib.Path(__file__).with_name("alexnet.json")
 """AlexNet's published errors by the prefix of corruptions: {"imagenet_c": {"clean", "severities", "errors"}, ...}."""
+_HOLD = (
+    "AlexNet's errors hold for ImageNet's 1,000 classes at 224x224 pixels. CE of other images says nothing beside published\n"
+    "ones; ce_table(counts, reference=COUNTS_OF_ANOTHER_CLASSIFIER) compares classifiers on them."
+)
 _Errors = Mapping[int | float | str, tuple[float, float]]
 """The published errors of a corruption: {severity: (error, clean error)}."""
 
@@ -63,6 +67,8 @@ class CETable:
         for row in self.rows:
             cells = _percent(row.error, row.error_se), _percent(row.ce, row.ce_se), _percent(row.relative_ce)
             lines.append(f"{row.name:44s}{cells[0]:>13s}{cells[1]:>14s}{cells[2]:>13s}")
+        if self.reference == ALEXNET:
+            lines.append(_HOLD)
         return "\n".join(lines)
 
 

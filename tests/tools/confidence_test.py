@@ -59,6 +59,16 @@ def test_a_workdir_has_tables_pictures_and_a_section(folder):
     assert {key[0] for key in only.read(("clean", 0))} == {"standard"}
 
 
+def test_a_mean_over_corruptions_of_no_benchmark_says_which(tmp_path):
+    for place, (corruption, severity) in enumerate([("clean", 0), ("noc/hue", "random"), ("imagenet_c/fog", 3)]):
+        record = answers.Record(corruption, severity, None, NUMBER, {})
+        answers.write(tmp_path / answers.FOLDER, {("standard", 0): answered(place)[0]}, record)
+    text, out = confidence.run(tmp_path, resamples=0)
+    said = "others (levels): the mean over corruptions of no benchmark that was evaluated completely: imagenet_c/fog."
+    assert said in text and said in json.loads((out / "section.json").read_text())["facts"]
+    assert "completely: noc/hue." in text and "| standard | others (random) |" in text
+
+
 def test_a_folder_of_any_classifier_is_measured(tmp_path):
     of = {
         "corruptions": "noc/hue",

@@ -84,6 +84,21 @@ def test_what_is_no_better_is_not_bold_and_what_cannot_be_paired_is_said(tmp_pat
     assert not found.best and "Not tested" in capsys.readouterr().out
 
 
+def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
+    """They have no column; the caption says so, and how they are seen."""
+    folder = write(tmp_path / "a", 0)
+    about = made_up.about(conditions(), NOC[0])
+    bits = {("standard", 0): np.arange(NUMBER) % 3 > 0}
+    answers.write(folder / "answers", bits, answers.Record("imagenet_c/fog", 3, None, NUMBER, {"images": "x"}, about))
+    found = run(command.errors, [folder])
+    (sentence,) = [line for line in found.caption if "no benchmark of theirs" in line]
+    assert ": imagenet_c/fog; a table by corruption (--by=corruption) has them." in sentence
+    assert sentence in capsys.readouterr().out
+    table = run(command.errors, [folder], by="corruption", measures=["mean_error"])
+    assert "imagenet_c/fog" in set(table.corruption)
+    assert not [line for line in run(command.errors, [folder], benchmarks=["imagenet_noc"]).caption if "theirs" in line]
+
+
 def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
     first, other = write(tmp_path / "a", 0), write(tmp_path / "b", 0.1, held=conditions(dataset="shapes"))
     with pytest.raises(ValueError, match="dataset: cifar10, here shapes"):

@@ -69,6 +69,20 @@ def test_errors_of_one_seed_are_deviations_over_resampled_images_and_say_so(stud
         assert f", of {text}):" in overlap_study.overlap_text(overlap, found.overlap)
 
 
+def test_a_matrix_without_any_defined_overlap_says_so_and_nothing_else():
+    """Resamples with a gain give its pairs errors, though the study has none."""
+    accuracy = np.array([[0.9, 0.6, 0.6], [0.9, 0.6, 0.7], [0.9, 0.7, 0.59]])
+    none, se = overlap_matrix(accuracy, names=NAMES[:2], number=300), np.full((2, 2), 15.497)
+    text = overlap_study.overlap_text(none, se)
+    assert "overlap: undefined, for no pair of corruptions has a gain on both\nwarning" in text
+    assert "15.497" not in text and "nan" not in text.split("overlap:")[1]
+    accuracy[1, 1] = 0.8
+    one = overlap_matrix(accuracy, names=NAMES[:2], number=300)
+    assert "overlap: undefined" in overlap_study.overlap_text(one, se)
+    accuracy[2, 2] = 0.8
+    assert "standard error 15.497" in overlap_study.overlap_text(overlap_matrix(accuracy, names=NAMES[:2]), se)
+
+
 # Accuracies of synthetic studies: a probit model in which images, images under a condition, trainings, trainings under a
 # condition, and single answers add normal noise, so that the expected accuracies are known exactly.
 IMAGES, IMAGES_UNDER, ANSWERS = 1.2, 0.7, 0.5
