@@ -55,7 +55,7 @@ def flags_of(source):
     """Names of the flags that a command defines itself or takes from what several commands share."""
     text = source.read_text()
     names = set(FLAG.findall(text)) | {"help"}
-    if "command.run(main" in text:
+    if "command.run(" in text:
         names.add("imports")
     if "FROM_FILES" in text:  # flags that name files, `style` by a module of --imports
         names |= {"style", *FROM_FILES}
