@@ -12,7 +12,7 @@ import contextlib
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/?(.*)", re.S)  # pathlib makes gs:/bucket of gs://bucket
@@ -150,6 +150,19 @@ class Bucket:
         if found.content is None and known == MISSING:
             self.list(key)  # raises where the bucket is missing, which S3 says only here
         return found.generation if found.content == content else None
+
+    def write_many(self, contents: Iterable[tuple[str, Callable[[], bytes]]]) -> None:
+        """Writes objects, given as (key, function that reads the content), many at once."""
+        waiting: collections.deque = collections.deque()
+        largest = 2**14
+        for key, read in contents:
+            content = read()
+            largest = max(largest, len(content))
+            while len(waiting) >= max(2, min(2 * _MOST, _ROOM // largest)):
+                self._result(*reversed(waiting.popleft()))
+            waiting.append((key, self._store.write(key, content)))
+        for key, future in waiting:
+            self._result(future, key)
 
     def _object(self, result, known):
         same = result.state == "unspecified" or result.stamp.generation == known != MISSING

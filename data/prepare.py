@@ -23,6 +23,7 @@ from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.prepare import prepare_and_verify
 from data.imagenet.store import CLASSES
+from runtime import buckets, files
 from runtime.log import open_closed_streams
 
 
@@ -53,13 +54,17 @@ def main(argv: list[str] | None = None) -> int:
     open_closed_streams()
     flags = _parser().parse_args(argv)
     try:
+        flags.source = flags.source and files.local(flags.source, "--source")
+        flags.data_dir = files.local(flags.data_dir, "--data_dir")
         if flags.dataset in tfds_source.CIFAR:
-            print(prepare(flags.dataset, flags.data_dir))
+            folder = prepare(flags.dataset, flags.data_dir)
         else:
             options = vars(flags)
             name, source, data_dir = map(options.pop, ("dataset", "source", "data_dir"))
-            print(prepare_and_verify(name, source, data_dir, **options))
-    except (FileNotFoundError, ModuleNotFoundError, ValueError, RuntimeError) as error:
+            folder = prepare_and_verify(name, source, data_dir, **options)
+        buckets.upload(Path(folder))
+        print(buckets.shown(str(folder)))
+    except (OSError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -72,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__.splitlines()[0])
     names = [*sorted(tfds_source.CIFAR), *CLASSES]
     parser.add_argument("--dataset", choices=names, required=True)
-    parser.add_argument("--data_dir", default="~/tensorflow_datasets", help="the folder to write <dataset>/... in")
+    parser.add_argument("--data_dir", default="~/tensorflow_datasets", help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in")
     group = parser.add_argument_group("ImageNet")
     group.add_argument("--source", help="root of the folder tree, or a tfds folder with imagenet2012")
     group.add_argument("--image_size", type=int, default=224, help="side of the images in pixels")

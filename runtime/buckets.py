@@ -57,7 +57,7 @@ class Mirror:
         self._listed: set[str] | None = None  # names in the bucket
         self._times: dict[str, int] = {}
         self._stored_times: dict[str, int] = {}
-        self._appended: dict[Path, float] = {}  # files that grew, with the time of the last upload
+        self._appended: dict[Path, float] = {}  # files that grew, and since when the bucket's are older
 
     @property
     def bucket(self):
@@ -177,6 +177,7 @@ class Mirror:
 
     def put(self, path: Path) -> None:
         """Uploads a file of the mirror, or a folder as one object."""
+        self._appended.pop(path, None)
         name = self._name(path) + (".tar" if path.is_dir() else "")
         content = _packed(path) if path.is_dir() else path.read_bytes()
         state = _state(path)
@@ -185,6 +186,11 @@ class Mirror:
         self._times[name] = path.stat().st_mtime_ns
         if self._listed is not None:
             self._listed.add(name)
+
+    def put_changed(self, path: Path) -> None:
+        """Uploads a file, unless it is what the bucket has."""
+        if self._generation(self._name(path)) is None:
+            self.put(path)
 
     def remove(self, name: str) -> None:
         """Deletes an object, if it is there."""
@@ -213,18 +219,13 @@ class Mirror:
     def appended(self, path: Path, last: bool) -> None:
         """Uploads a file that grew: the last time, else every ten seconds at most."""
         now = time.monotonic()
-        before = self._appended.setdefault(path, now)
-        if last or now - before >= _APPENDED_SECONDS:
+        if last or self.lease is None or now - self._appended.setdefault(path, now) >= _APPENDED_SECONDS:
             self.put(path)
-            self._appended[path] = now
-        if last:
-            del self._appended[path]
 
     def publish(self, folder: Path) -> None:
         """Uploads the folders in `folder`, as one object each, and deletes those that are no longer there."""
         for path in [path for path in self._appended if path.parent == folder.parent]:
             self.put(path)
-            self._appended[path] = time.monotonic()
         present = {f"{self._name(path)}.tar": path for path in folder.iterdir() if path.name.isdigit()}
         for name, path in sorted(present.items()):
             if self._generation(name) is None:
@@ -352,9 +353,17 @@ def wrote(path: Path) -> None:
 
 
 def appended(path: Path, last: bool = False) -> None:
-    """Uploads a file that grows: now and then, and the `last` time."""
+    """Uploads a file that grows: now and then, before the next checkpoint, at the end, and the `last` time."""
     if mirror := _of(path):
         mirror.appended(path, last)
+
+
+def upload(folder: Path) -> None:
+    """Uploads all files of a folder that other code wrote."""
+    if mirror := _of(folder):
+        for path in bar("file", sorted(path for path in folder.rglob("*") if path.is_file()), desc="uploading"):
+            mirror.put_changed(path)
+        mirror._save_index()
 
 
 def removed(path: Path) -> None:

@@ -71,10 +71,11 @@ def cache_folder() -> Path:
 
 
 @contextlib.contextmanager
-def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
     """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
 
-    Missing folders are made. The file has the permissions of an ordinary new one (by the umask).
+    Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the mirror of a
+    bucket it is there, too, when this returns; a file that `grows` only from time to time (`buckets.appended`).
 
     Raises:
       OSError: it cannot be written; names `path`, also where the system names no file (a full disk).
@@ -98,7 +99,7 @@ def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    buckets.wrote(path)
+    (buckets.appended if grows else buckets.wrote)(path)
 
 
 def remove(path: str | os.PathLike) -> None:
@@ -107,19 +108,19 @@ def remove(path: str | os.PathLike) -> None:
     buckets.removed(Path(path))
 
 
-def write_atomically(path: str | os.PathLike, content: str | bytes) -> None:
-    """Writes text (as UTF-8) or bytes so that `path` holds the old content or the new one."""
-    with writing(path) as file:
+def write_atomically(path: str | os.PathLike, content: str | bytes, grows: bool = False) -> None:
+    """Writes text (as UTF-8) or bytes so that `path` holds the old content or the new one; `grows`: see `writing`."""
+    with writing(path, grows) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def write_json(path: str | os.PathLike, value: Any, *, sort_keys: bool = False) -> None:
+def write_json(path: str | os.PathLike, value: Any, *, sort_keys: bool = False, grows: bool = False) -> None:
     """Writes JSON; NaN and infinity, which JSON lacks (see `without_nan`), raise ValueError."""
     try:
         text = json.dumps(value, indent=2, sort_keys=sort_keys, allow_nan=False)
     except ValueError as error:
         raise ValueError(f"{path}: expected numbers that JSON has, found others: {error}") from None
-    write_atomically(path, text + "\n")
+    write_atomically(path, text + "\n", grows)
 
 
 def write_array(path: str | os.PathLike, array: np.ndarray) -> None:

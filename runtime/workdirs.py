@@ -122,7 +122,7 @@ class Workdir:
             path = self.path / "provenance.json"
             known = read_json(path) if path.exists() else {}
             entries = {**known.get(_FILES, {}), name: of_file() | source}
-            files.write_json(path, known | {_FILES: entries}, sort_keys=True)
+            files.write_json(path, known | {_FILES: entries}, sort_keys=True, grows=True)
 
     def remove(self, *names: str) -> None:
         """Deletes files of an earlier run, if they exist."""

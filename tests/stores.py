@@ -29,6 +29,7 @@ class Proxy(http.server.ThreadingHTTPServer):
       delay: seconds that each waits.
       failing: share of requests that fail, by the seed 0.
       refuses: status that every request is answered with; 0 passes them on.
+      before: called with (method, path) before each request is passed on.
     """
 
     daemon_threads = True
@@ -37,6 +38,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behind, self.requests = port, collections.Counter()
         self.delay, self.failing, self.refuses = 0.0, 0.0, 0
+        self.before = lambda method, path: None
         self.draw, self.writing = random.Random(0), threading.Lock()
 
     @property
@@ -56,7 +58,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _pass_on(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         server = self.server
-        server.requests[self.command] += 1
+        server.requests[self.command, urllib.parse.unquote(self.path.partition("&")[0])] += 1
+        server.before(self.command, self.path)
         time.sleep(server.delay)
         status = server.refuses
         if server.draw.random() < server.failing:

@@ -47,7 +47,7 @@ from analysis.errors.reference import LABEL, NONE
 from analysis.errors.scores import Value
 from analysis.errors.summary import Summary, summarise
 from analysis.frames import CLEAN
-from runtime import artifacts, files
+from runtime import artifacts, buckets, files
 from runtime.artifacts import summary
 from runtime.files import read_json
 from runtime.log import log
@@ -204,8 +204,10 @@ def execute(member: Member) -> int:
     for arguments in member.commands:
         with open(member.beside(".log"), "a") as output:
             print(f"$ {shlex.join(['python', *arguments])}", file=output, flush=True)
-            if status := call([sys.executable, *arguments, f"--workdir={member.folder}"], output):
-                return status
+            status = call([sys.executable, *arguments, buckets.shown(f"--workdir={member.folder}")], output)
+        buckets.wrote(member.beside(".log"))
+        if status:
+            return status
     member.finish()
     return 0
 
@@ -315,7 +317,7 @@ def listed(members: Sequence[Member]) -> str:
     lines = []
     for member in members:
         if not member.finished():
-            commands = (["python", *arguments, f"--workdir={member.folder}"] for arguments in member.commands)
+            commands = (["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands)
             lines.append(" && ".join(map(shlex.join, commands)))
     return "\n".join(lines)
 
@@ -337,6 +339,7 @@ def main(argv):
         raise app.UsageError("expected --sweep KEY=VALUE,VALUE")
     if asked.workdir is None:
         workdir = workdir.with_name(f"{workdir.name}_sweep")
+    buckets.fetch(workdir)
     if (workdir / "config.json").exists():
         raise WorkdirError(f"expected a folder for the workdirs of a sweep, found the workdir of a run: {workdir}")
     members = list_members(config, given, read_swept(asked.sweep), asked.command.split("+"), workdir)
@@ -349,7 +352,7 @@ def main(argv):
         print(listed(members))
     elif asked.print == "slurm":
         swept = [f"--sweep={text}" for text in asked.sweep]
-        print(slurm(members, [*given, *swept, f"--command={asked.command}", f"--workdir={workdir}"]), end="")
+        print(slurm(members, [*given, *swept, f"--command={asked.command}", buckets.shown(f"--workdir={workdir}")]), end="")
     else:
         failed = run(members, workdir)
         tabulate(members, workdir, config.eval.reference)

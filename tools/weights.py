@@ -23,6 +23,7 @@ from ml_collections import ConfigDict
 
 from analysis.errors import joint
 from evaluation import commands, trained_models
+from runtime import buckets
 from runtime.workdirs import Workdir
 from training import cli
 
@@ -49,6 +50,7 @@ def named(given: Iterable[str]) -> dict[str, str]:
 def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> str:
     """Evaluates {name: file of weights}, each in its folder of `folder`; returns their table."""
     asked = {}
+    buckets.fetch(folder)
     for name, file in files.items():
         asked[folder / name] = own = ConfigDict(config.to_dict())
         own.model.checkpoint = file

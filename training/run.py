@@ -304,7 +304,7 @@ class MetricsLog:
             self._kept = [line for line in _lines(self._path, {"step": int}) if line["step"] <= step]
 
     def _open(self):
-        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in self._kept))
+        files.write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in self._kept), grows=True)
         self._file = open(self._path, "a")  # noqa: SIM115 - closed by close()
         if self._tensorboard:
             from tensorboardX import SummaryWriter  # an optional package

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Sequence
 
 from corruptions.from_files import FROM_FILES
+from corruptions.objects import BucketError
 from corruptions.write import decoding, files, manifests, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             progress=None if flags.progress else False,
             verify=flags.verify,
         )
-    except (WriteError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
+    except (WriteError, BucketError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     try:
@@ -124,7 +125,7 @@ def _parser(imports):
         help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME",
     )
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
-    add("--out", required=True, help="folder to write")
+    add("--out", required=True, help="folder to write, or gs://BUCKET/FOLDER, s3://BUCKET/FOLDER")
     add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
     add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all of the benchmark")
     add("--layout", choices=sorted(LAYOUTS), default="npy")

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
 _WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
 _PIECES, _PIECE = 1024, 2**14  # number of pieces in a sample, and bytes in each
 
@@ -24,11 +25,16 @@ def local(path: str | os.PathLike) -> pathlib.Path:
     Raises:
       WriteError: an address such as gs://bucket/folder.
     """
-    if re.match(r"[a-z][a-z0-9+.-]+:/", os.fspath(path)):  # pathlib makes gs:/bucket of gs://bucket
+    if is_address(path):
         raise WriteError(
             f"expected a path of this machine, found the address {path}; mount the bucket (gcsfuse, mount-s3)"
         )
     return pathlib.Path(path)
+
+
+def is_address(path: str | os.PathLike) -> bool:
+    """Returns True for gs://BUCKET/FOLDER and the like."""
+    return bool(_ADDRESS.match(os.fspath(path)))
 
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:

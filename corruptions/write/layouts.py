@@ -22,6 +22,7 @@ import numpy as np
 from corruptions.write import files, manifests, verifying
 from corruptions.write.manifests import Entry, Manifest, Severity
 from corruptions.write.sources import Source, require
+from corruptions.write.upload import Upload
 from corruptions.write.verifying import LABELS, Unit
 
 LOG = logging.getLogger("corruptions.write")
@@ -40,12 +41,20 @@ class Layout:
 
     suffix = ""  # ends the path of a corruption
 
-    def __init__(self, folder: str | os.PathLike, manifest: Manifest, source: Source, everything: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike,
+        manifest: Manifest,
+        source: Source,
+        everything: bool = False,
+        upload: Upload | None = None,
+    ) -> None:
         self.folder = pathlib.Path(folder)
         self.manifest = manifest
         self.source = source
         self.stamps = {} if everything else verifying.load_stamps(self.folder)
         self.verified = 0
+        self._everything, self.upload = everything, upload
 
     def start(self) -> None:
         """Prepares to write."""
@@ -96,6 +105,8 @@ class Layout:
         manifests.save(self.folder, self.manifest)
         if complete:
             self._publish(unit)
+            if self.upload:
+                self.upload.take()
 
     def close(self) -> None:
         """Removes the folder of unfinished units; keeps the stamps of units that were compared."""
@@ -106,12 +117,18 @@ class Layout:
         raise NotImplementedError
 
     def _is_sound(self, unit):
+        if self.upload and self.upload.has(self.manifest, unit):
+            if not self._everything:
+                return True
+            self.upload.fetch(unit)
         damage, foreign, number = verifying.compare(self.folder, self.manifest, unit, self.stamps)
         self.verified += number
         for line in foreign:
             LOG.warning("%s; left as it is", line)
         if damage:
             LOG.warning("%s; written again", damage)
+        if self.upload:
+            self.upload.drop(unit)
         return not damage
 
     def _refuse_foreign(self, path):

