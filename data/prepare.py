@@ -77,7 +77,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__.splitlines()[0])
     names = [*sorted(tfds_source.CIFAR), *CLASSES]
     parser.add_argument("--dataset", choices=names, required=True)
-    parser.add_argument("--data_dir", default="~/tensorflow_datasets", help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in")
+    parser.add_argument(
+        "--data_dir",
+        default="~/tensorflow_datasets",
+        help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in",
+    )
     group = parser.add_argument_group("ImageNet")
     group.add_argument("--source", help="root of the folder tree, or a tfds folder with imagenet2012")
     group.add_argument("--image_size", type=int, default=224, help="side of the images in pixels")

@@ -317,7 +317,9 @@ def listed(members: Sequence[Member]) -> str:
     lines = []
     for member in members:
         if not member.finished():
-            commands = (["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands)
+            commands = (
+                ["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands
+            )
             lines.append(" && ".join(map(shlex.join, commands)))
     return "\n".join(lines)
 
@@ -352,7 +354,10 @@ def main(argv):
         print(listed(members))
     elif asked.print == "slurm":
         swept = [f"--sweep={text}" for text in asked.sweep]
-        print(slurm(members, [*given, *swept, f"--command={asked.command}", buckets.shown(f"--workdir={workdir}")]), end="")
+        print(
+            slurm(members, [*given, *swept, f"--command={asked.command}", buckets.shown(f"--workdir={workdir}")]),
+            end="",
+        )
     else:
         failed = run(members, workdir)
         tabulate(members, workdir, config.eval.reference)
