@@ -123,7 +123,7 @@ class Mirror:
         return found
 
     def _generation(self, name):
-        """The generation that the file in the mirror has; None where it must be read."""
+        """The generation of the object that the file in the mirror equals; None where it must be read."""
         generation, state = self._known.get(name, (None, None))
         return bytes.fromhex(generation) if generation and state == _state(self._path(name)) else None
 
@@ -237,7 +237,8 @@ class Mirror:
 
     def _store_times(self):
         if self._times != self._stored_times:
-            self._write(_TIMES, json.dumps(self._times, indent=1, sort_keys=True).encode())
+            generation = self._write(_TIMES, json.dumps(self._times, indent=1, sort_keys=True).encode())
+            self._known[_TIMES] = [generation.hex(), None]
             self._stored_times = dict(self._times)
 
     @contextlib.contextmanager
