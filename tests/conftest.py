@@ -9,10 +9,10 @@ import pytest
 from tests import compiling
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Scripts that tests start are held to the same strictness.
+# Scripts that tests start are equally strict.
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
-# What one process compiled, the other workers and every script that a test starts read back.
+# The other workers, and every script that a test starts, read the programs that one process compiled.
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

@@ -1,4 +1,4 @@
-"""What the documents promise: sizes, links, commands and flags that exist."""
+"""The documents: sizes, links, and commands and flags that exist."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ from tests.pages import FENCE, HOWTO, LINK, PAGES, PROGRAMS, ROOT, check_command
 
 
 def words(text):
-    """Words a reader sees: of a link its text alone."""
+    """Lists the words that a reader sees: only the text of a link."""
     return LINK.sub(lambda link: link["text"], text).replace("|", " ").split()
 
 

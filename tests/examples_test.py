@@ -18,7 +18,7 @@ def run(name):
     """Standard output of `python -m examples.<name>`; skipped, visibly, without the library it is about."""
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; examples/{name}.py is about it")
-    # As a user runs it, not as a test.
+    # Run by a user's settings, not the tests'.
     environment = {k: v for k, v in compiling.environment().items() if "PROMOTION" not in k}
     environment |= {"JAX_PLATFORMS": "cpu", "KERAS_BACKEND": "jax"}
     command = [sys.executable, "-m", f"examples.{name}"]

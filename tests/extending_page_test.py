@@ -31,7 +31,7 @@ from tests.training import tiny
 from training import cli, study
 
 PAGE = ROOT / "docs/extending.md"
-SMALL = (  # and yet above chance
+SMALL = (  # but above chance
     *("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=6", "train.batch_size=50"),
     *("train.learning_rate=0.05", "eval.batch_size=100"),
 )

@@ -24,7 +24,7 @@ ALLOWED = {  # package -> our packages it may import, besides itself
     "projects": {"corruptions", "models", "data", "runtime", "training", "analysis", "evaluation", "configs"},
     "configs": {"training"},
 }
-REFERENCES = ("tests.reference.",)  # benchmarks may use the references of the tests, and nothing else of the tests
+REFERENCES = ("tests.reference.",)  # benchmarks may use only the references of the tests
 SCRIPTS = {"train", "eval", "overlap", "select_noc"}
 OURS = set(ALLOWED) | {"tests"} | {path.stem for path in ROOT.glob("*.py")}
 
@@ -125,7 +125,7 @@ def test_importing_corruptions_is_light():
 
 
 def test_the_library_needs_jax_and_numpy_alone():
-    """Where a module is imported; what is imported inside of functions is optional."""
+    """Finds where a module is imported; imports inside of functions are optional."""
     allowed = {"corruptions", "jax", "numpy", *sys.stdlib_module_names}
     for path in (ROOT / "corruptions").rglob("*.py"):
         at_the_top = [

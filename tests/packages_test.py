@@ -1,4 +1,4 @@
-"""What `pip install` brings: sdist and wheel hold the library, all of it and nothing else."""
+"""The content of `pip install`: sdist and wheel hold the whole library and nothing else."""
 
 import email
 import importlib.metadata

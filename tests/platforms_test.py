@@ -1,4 +1,4 @@
-"""What is traced does not ask for the platform at hand, for it may be compiled for another one, and promotes no rank or
+"""Traced code does not ask for the current platform, because it may be compiled for another one, and promotes no rank or
 dtype silently: the tests are traced strictly (tests/conftest.py).
 """
 
@@ -66,7 +66,7 @@ def test_only_functions_of_the_host_ask():
 
 @pytest.fixture
 def unknown(monkeypatch):
-    """Nobody is told what the platform is."""
+    """Makes every query of the platform fail."""
 
     def refuse():
         raise AssertionError("expected a trace not to ask for the platform, found jax.default_backend()")

@@ -81,7 +81,7 @@ class Process:
 
 
 class _Stream:
-    """A pipe, whose content is not limited as that of a file may be, and a thread that reads it."""
+    """Opens a pipe, which no limit on file sizes affects, and a thread that reads it."""
 
     def __init__(self):
         self._reader, self.end = _SERVER.Pipe(duplex=False)

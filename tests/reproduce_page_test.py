@@ -38,7 +38,7 @@ def labelled_commands():
 
 
 def test_every_command_of_the_papers_page_exists():
-    """In the blocks and, other than on other pages, in the running text and in the tables."""
+    """Checks the blocks and, unlike on other pages, the running text and the tables."""
     text = REPRODUCE.read_text()
     in_text = [shlex.split(code) for code in re.findall(r"`python ([^`]+)`", FENCE.sub("", text))]
     in_blocks = list(commands(text))
@@ -57,17 +57,17 @@ def test_every_row_of_the_papers_page_has_a_command():
         assert labels <= {label for label, found in labelled.items() if found}, row
         assert all(row.values()), row
         used |= labels
-    assert used == {label for label in labelled if label[0] != "F"}  # of no paper: on two cores
+    assert used == {label for label in labelled if label[0] != "F"}  # F labels belong to no paper: studies on two cores
 
 
 def test_every_label_of_the_papers_page_has_a_command_of_smoke_size():
-    """But for the one that trains nothing and reads one public table."""
+    """Except the command that trains nothing and reads one public table."""
     small = {label for line in re.findall(r"^# smoke (.*):", REPRODUCE.read_text(), re.M) for label in line.split()}
     assert small == set(labelled_commands()) - {"E1"}
 
 
 def test_commands_of_smoke_size_stand_in_the_order_of_the_page():
-    """But for those of no paper, F, which stand beside the same command of a paper or at the end."""
+    """Except F, the labels of no paper, which stand beside the same command of a paper or at the end."""
     lines = re.findall(r"^# smoke (.*):", REPRODUCE.read_text(), re.M)
     found = [label for line in lines for label in line.split() if label[0] != "F"]
     assert found == [label for label in labelled_commands() if label[0] != "F" and label != "E1"]

@@ -19,7 +19,7 @@ from tests.pages import commands, section_of
 SMALL = ["--config.dataset.train_limit=600", "--config.dataset.test_limit=200", "--config.train.epochs=6"]
 SMALL += ["--config.train.batch_size=50", "--config.train.learning_rate=0.05", "--config.eval.batch_size=100"]
 SMALL += ["--config.study.corruptions=('noc/border','noc/hue')"]
-IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # of the study once a test asked it for more
+IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # part of the study after a test asked it for more
 
 
 def script(name, *arguments):
@@ -77,7 +77,7 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
         f"{model}|0" for model in ("standard", "noc/border", "noc/hue", "noc/brightness", "mixture=two")
     }
     mixture = [line for line in (workdir / "mixtures.csv").read_text().splitlines() if line.startswith("mixture=")]
-    assert 1 <= len(mixture) <= 2 and "mixture=two: relative CE" in out  # those that cost accuracy
+    assert 1 <= len(mixture) <= 2 and "mixture=two: relative CE" in out  # corruptions that cost accuracy
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_eval_adds_conditions(study):
 
 
 def test_eval_reads_a_stored_dataset(study, tmp_path):
-    """What the writer stored gives the answers of the same images corrupted on the fly."""
+    """A written dataset gives the same answers as images corrupted during evaluation."""
     workdir, _ = study
     test = data.load("shapes", test_limit=200, train_limit=10).test
     of = {"corruptions": ["noc/border"], "severities": ["random"], "seed": 0, "progress": False}

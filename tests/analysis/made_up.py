@@ -26,7 +26,7 @@ def write_answers(folder, counts, conditions=None, shown="these", **said):
 
 
 def about(conditions, corruption):
-    """What the record of a file says of the conditions."""
+    """Makes the description of the conditions in a file's record."""
     if conditions is None:
         return {}
     names = ("dataset", "classes", "image_shape", "preprocessing")

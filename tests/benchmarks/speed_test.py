@@ -82,7 +82,7 @@ def test_rows_are_read_or_named_as_wrong():
 
 
 def test_programs_are_compiled_anew_after_the_cache_was_used(tmp_path):
-    """In a process of its own: a program is read from the disk, compiled, and read again."""
+    """In a separate process: a program is read from the disk, compiled, and read again."""
     code = (
         "import jax, sys; from benchmarks import timing\n"
         "jax.config.update('jax_compilation_cache_dir', sys.argv[1])\n"

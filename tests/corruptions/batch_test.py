@@ -88,7 +88,7 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
     with pytest.raises(ValueError, match=r"expected values in \[-1, 1\], found values from 1.5"):
         checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
     with pytest.raises(ValueError, match="values in"):
-        step(images + 1, 1)  # outside of a jit as ever
+        step(images + 1, 1)  # outside of a jit, as always
     with pytest.raises(ValueError, match="expected validate=True, False or 'checkify', found 'all'"):
         corruptions.corrupt(KEY, images, "imagenet_c/contrast", 1, validate="all")
 
@@ -263,7 +263,7 @@ def test_severities_of_a_table():
 
 
 def test_a_call_passes_few_files_and_functions(monkeypatch):
-    """Of a traced call with the corruption's own modules; from `corrupt` to the `vmap`."""
+    """Counts the files of a traced call, the corruption's own modules included, from `corrupt` to the `vmap`."""
     root, entered, stacks = pathlib.Path(corruptions.__file__).parent, set(), []
     ours = lambda frame: frame.f_code.co_filename.startswith(str(root))  # noqa: E731
 

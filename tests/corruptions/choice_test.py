@@ -19,12 +19,12 @@ CLOSE = {"rtol": 0, "atol": 1e-3 / 255}
 
 @pytest.fixture
 def registered(monkeypatch):
-    """What is registered is forgotten after the test."""
+    """Removes registered corruptions after the test."""
     monkeypatch.setattr(corruptions.registry, "NAMED", dict(corruptions.registry.NAMED))
 
 
 def drawn_for(corruption, number):
-    """What each image of a batch draws."""
+    """Lists the member that each image of a batch draws."""
     return [corruption.sample(batch.image_key(KEY, jnp.int32(i)), (32, 32, 3)) for i in range(number)]
 
 
@@ -54,7 +54,7 @@ def test_a_batch_computes_no_member_that_it_did_not_draw():
     text = jax.jit(lambda x: corruptions.corrupt(KEY, x, choice)).lower(IMAGES[:5]).as_text()
     assert text.count("stablehlo.case") == 1
     every = jax.jit(jax.vmap(lambda w: jax.lax.switch(w, [jnp.sin, jnp.cos], 1.0))).lower(jnp.arange(2)).as_text()
-    assert "stablehlo.case" not in every  # which a switch becomes under vmap by itself
+    assert "stablehlo.case" not in every  # a switch becomes a select under vmap
 
 
 def test_shares_follow_weights_and_probability():

@@ -1,4 +1,4 @@
-"""What `corrupt` promises of one image in another batch or program."""
+"""Compares one image in other batches and programs, by the promises of `corrupt`."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
 
 
 def assert_same(found, expected, bound=A_THOUSANDTH_OF_A_LEVEL):
-    """What `corrupt` promises of another batch size, piece, number of devices or program around
-    it; `bound` is that of float32.
+    """Compares results of two batch sizes, pieces, numbers of devices or surrounding programs, by
+    the promises of `corrupt`; `bound` is for float32.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     different = np.abs(found.astype(np.float64) - expected)

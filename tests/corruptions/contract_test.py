@@ -45,7 +45,7 @@ OF_THE_IMAGE_ITSELF = (
     "imagenet_c/shot_noise",
     "camera/color_quant",
 )  # their gradient is 1
-ROUNDS_IN_PART = ("cbar/color_balance",)  # its gradient is not zero as it is
+ROUNDS_IN_PART = ("cbar/color_balance",)  # its gradient is not zero by default
 HALVES = ("noc/elastic", "noc/thumbnail_resize")  # means on half a level, which padding may round either way
 
 
@@ -81,7 +81,7 @@ def test_batches_of_uint8(name, batch):
     for corrupted in (mildest, strongest):
         assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
     assert (strongest != batch).any((1, 2, 3)).all()
-    if name in SOME:  # of all in test_an_image_depends_on_its_index_alone, slow
+    if name in SOME:  # test_an_image_depends_on_its_index_alone, slow, takes all
         np.testing.assert_array_equal(corruptions.corrupt(KEY, batch, name, severities[-1]), strongest)
 
 

@@ -21,7 +21,7 @@ from corruptions import devices
 counts_maps = pytest.mark.skipif(devices.memory_maps() is None, reason="the system does not tell a process its maps")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-# What a child does; the parent's key and images come with the fork.
+# The child's code; the parent's key and images come with the fork.
 USES = {
     "corrupt": "corruptions.corrupt(key, images, 'noc/brightness', 0.5)",
     "one image": "corruptions.noc.brightness(key, image, 0.5)",
@@ -82,7 +82,7 @@ def test_a_thousand_programs_in_one_process():
 @counts_maps
 def test_programs_that_are_forgotten_give_their_maps_back():
     images = np.full((1, 16, 23, 3), 100, np.uint8)
-    corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", 1)  # also what stays: threads, constants
+    corruptions.corrupt(jax.random.key(0), images, "imagenet_c/fog", 1)  # also lasting memory: threads, constants
     compiled = devices.memory_maps()
     assert devices.bound_programs(1)
     assert devices.memory_maps() < compiled - 10  # 27 fewer as tests are compiled, 140 as users do

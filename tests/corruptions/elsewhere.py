@@ -1,4 +1,4 @@
-"""What other platforms compute, on the one at hand."""
+"""Runs other platforms' code on this platform."""
 
 import jax
 

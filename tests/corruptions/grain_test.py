@@ -158,7 +158,7 @@ def test_without_grain_the_module_says_what_to_install(monkeypatch):
 
 @pytest.mark.slow
 def test_the_recipe_corrupts_in_workers_as_in_this_process(monkeypatch):
-    monkeypatch.delenv("JAX_PLATFORMS")  # which a worker would take over
+    monkeypatch.delenv("JAX_PLATFORMS")  # a worker would inherit it
     recipe = example_of("docs/howto/corrupt.md", "Corrupt in a Grain pipeline")
     for given, small in (("128", "4"), ("num_workers=4", "num_workers=2")):
         assert given in recipe

@@ -54,7 +54,7 @@ def test_the_upper_half_of_an_index_counts(draw):
     np.testing.assert_array_equal(last[0], large[0])
     assert (last[1] != large[1]).any() and (last[1] != draw([7, 2**32 - 1])[1]).any()
     mixed = draw([7, 9 + 2**63])
-    np.testing.assert_array_equal(mixed[0], small[0])  # a small one gives what it always gave
+    np.testing.assert_array_equal(mixed[0], small[0])  # a small seed gives the same key as before
     np.testing.assert_array_equal(mixed[1], large[1])
 
 
@@ -82,7 +82,7 @@ def test_small_integers_give_the_keys_of_jax():
 def test_seeds_beyond_32_bits_are_seeds_of_their_own():
     seeds = (0, 1, 2**32, 2**32 + 1, 2**40, 2**63, 2**64 - 1)
     assert len({tuple(bits(keys.seed_key(seed))) for seed in seeds}) == len(seeds)
-    assert bits(jax.random.key(2**40)) == bits(jax.random.key(0))  # what this is about
+    assert bits(jax.random.key(2**40)) == bits(jax.random.key(0))  # the point of this test
 
 
 @pytest.mark.parametrize("draw", [corrupt, augment])

@@ -14,7 +14,7 @@ KEY = jax.random.key(3)
 
 
 def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
-    """Of a corruption to the nearest pixel, images moved as masks are the corrupted images."""
+    """A corruption that moves whole pixels gives the same images when they are moved as masks."""
     images, index = photographs(2, 32, 32), [5, 9]
     where = corruptions.coordinates(KEY, images, "noc/rotation", index=index)
     expected = corruptions.corrupt(KEY, images, "noc/rotation", index=index)
@@ -34,7 +34,7 @@ def test_what_stays_has_its_own_positions_and_parts_without_a_map_are_named():
 
 
 def test_masks_take_the_nearest_label_and_boxes_those_that_are_left():
-    """Pixel (r, c) shows (r + 2.4, c - 3): what is there moves up by two, and right by three."""
+    """Pixel (r, c) shows (r + 2.4, c - 3): content moves up by two, and right by three."""
     where = (own_positions(10, 12) + (2.4, -3))[None]
     mask = np.zeros((1, 10, 12), np.int8)
     mask[0, 4:7, 1:5] = 7

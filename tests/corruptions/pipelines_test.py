@@ -20,7 +20,7 @@ LABELS = np.arange(4)
 
 
 class Tensor:
-    """As far as it is looked at: a class of a module of torch, with a shape and a dtype."""
+    """A stand-in for a tensor: a class of a module of torch, with a shape and a dtype."""
 
     __module__ = "torch.nn.parameter"
     shape, dtype = (2, 32, 32, 3), "torch.float32"
@@ -112,7 +112,7 @@ def test_what_tf_data_reads(dataset):
 
 
 class Tensors:
-    """Of a PyTorch tensor the one method that the recipe calls."""
+    """A PyTorch tensor with only the method that the recipe calls."""
 
     def __init__(self, array):
         self.array = np.from_dlpack(array)
@@ -122,7 +122,7 @@ class Tensors:
 
 
 def collated(dataset, batch_size, num_workers, collate_fn):
-    """What a DataLoader yields."""
+    """Yields the batches of a DataLoader."""
     for start in range(0, len(dataset), batch_size):
         yield collate_fn(dataset[start : start + batch_size])
 

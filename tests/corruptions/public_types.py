@@ -1,4 +1,4 @@
-"""What a type checker accepts and refuses of the public face; `make lint` runs mypy over it.
+"""Calls of the public API that a type checker must accept or refuse; `make lint` runs mypy over them.
 
 Each call in `refused` is wrong in one way and says so to mypy. Where an annotation is lost, mypy no
 longer sees the mistake and reports the comment as unused.

@@ -110,7 +110,7 @@ def test_fresh_noise_has_the_severity_of_its_clip_and_the_first_frame_as_it_was(
     assert_same(fresh[:, 0], corruptions.corrupt(KEY, still[:, 0], name, index=INDEX))
     noise = fresh.astype(np.float32) - 128
     deviation = noise.std((2, 3, 4))
-    # Of another severity it would be up to 3.6 times that.
+    # With another severity it would be up to 3.6 times as large.
     np.testing.assert_allclose(deviation, np.broadcast_to(deviation[:, :1], (2, 3)), rtol=0.05)
     for clip in noise.reshape(2, 3, -1):
         np.testing.assert_allclose(np.corrcoef(clip), np.eye(3), atol=0.08)  # of 3,072 values: .018

@@ -29,7 +29,7 @@ def test_blocks_are_whole_images(monkeypatch):
     assert blocks.describe(IMAGES[:0])["checksums"] == ""
 
 
-HARMS = {  # what becomes of the values of one image
+HARMS = {  # damaged values of one image
     "zeroed": lambda flat: np.where(np.arange(flat.size) // 150 == 20, 0, flat).astype(np.uint8),
     "pages exchanged": lambda flat: np.concatenate([np.roll(flat[:8192], 4096), flat[8192:]]),
     "shifted": lambda flat: np.roll(flat, 1),

@@ -55,7 +55,7 @@ def test_a_scene_is_the_same_at_every_size():
     key, index = shapes.split_key("test"), np.arange(40)
     small, large = (shapes.draw(key, index, index % 10, size).astype(float) for size in (32, 64))
     averaged = large.reshape(40, 32, 2, 32, 2, 3).mean((2, 4))
-    # What remains is pixel noise, drawn anew: at most 0.1 wide, uniform, hence 0.025 on average over both.
+    # The rest is fresh pixel noise: at most 0.1 wide, uniform, hence 0.025 on average over both.
     assert np.abs(averaged - small).mean() < 0.025 * 255
     for size in (16, 47):
         assert data.load("shapes", image_size=size, train_limit=5, test_limit=12).image_shape == (size, size, 3)

@@ -1,4 +1,4 @@
-"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one when it is there."""
+"""CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one if it exists."""
 
 import json
 import subprocess
@@ -109,7 +109,7 @@ def test_prepare_writes_array_record(tmp_path, monkeypatch, capsys):
     without(monkeypatch)
     asked = []
     monkeypatch.setattr(tfds, "builder", lambda n, **options: asked.append(n) or builder_class(n, 10)(**options))
-    for _ in range(2):  # the second time it is there already
+    for _ in range(2):  # the second time it exists already
         assert prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}"]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "cifar10" / "3.0.2")
     assert asked == ["cifar10"]

@@ -73,7 +73,7 @@ def test_other_settings_refuse_the_conditions_that_they_change(folder, measured,
         measure(folder, predict=nobody, **changed)
     assert all(line in str(error.value) for line in refused) and "clean-0" not in str(error.value)
     kept = [name for name in ("noc/border", "noc/hue") if not any(name.replace("/", ".") in line for line in refused)]
-    assert measure(folder, kept, predict=nobody, **changed)  # all that they do not change stays
+    assert measure(folder, kept, predict=nobody, **changed)  # the other conditions stay
     for line in refused:  # the files that the message names, removed
         (folder / "answers" / line.partition(":")[0]).unlink()
     assert measure(folder, **changed) == measure(folder.with_name("fresh"), **changed)

@@ -68,7 +68,7 @@ def test_conditions_of_benchmarks_and_severities():
 def test_benchmarks_bring_their_own_levels():
     names = ["cifar10_c_bar", "imagenet_c_bar", "cbar/lines"]
     found = list_conditions(names, "levels")
-    assert len(set(found)) == len(found)  # what two benchmarks share is evaluated once
+    assert len(set(found)) == len(found)  # corruptions of two benchmarks are evaluated once
 
     def levels(name):
         return [c.value for c in found if c.corruption == name]
@@ -105,7 +105,7 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
 
 
 def test_a_list_of_test_images_is_evaluated_alone(tmp_path):
-    """In a workdir of its own, whose tables are not compared with those of all images."""
+    """In a separate workdir, whose tables are not compared with the tables of all images."""
     config = tiny.config()
     config.eval.corruptions = ("noc/border",)
     whole, some = (tiny.untrained_workdir(tmp_path / name, config) for name in ("whole", "some"))

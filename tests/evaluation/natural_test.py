@@ -55,7 +55,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def situation(names, place=False):
-    """(models, dataset, shown) of a network of these classes, two clean images a class."""
+    """Makes (models, dataset, shown) for a network of some classes, two clean images per class."""
     labels = np.repeat(np.arange(len(names)), 2).astype(np.int32)
     shades = np.random.default_rng(1).integers(0, 256, len(labels), np.uint8)
     images = np.ascontiguousarray(np.broadcast_to(shades[:, None, None, None], (len(labels), SIDE, SIDE, 3)))

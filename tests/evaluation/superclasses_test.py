@@ -36,7 +36,7 @@ def expected_answers(logits, reduce):
 def test_answers_are_those_of_the_definition(turned, place):
     names = WORDNET[::-1] if turned else WORDNET
     models, dataset, shown = situation(names, place)
-    order = np.argsort([WORDNET.index(name) for name in names])  # of the model's logits
+    order = np.argsort([WORDNET.index(name) for name in names])  # logits of the model
     logits = np.asarray(models["standard", 0][1].params["table"][...])[:, order]
     labels = LABELS[[WORDNET.index(names[label]) for label in np.asarray(shown.split.labels)]]
     shades = np.asarray(shown.split.images)[:, 0, 0, 0]

@@ -54,13 +54,13 @@ def test_workdirs_of_earlier_settings_are_evaluated(workdir):
     for path in (workdir / "answers").iterdir():
         path.unlink()
     (workdir / "config.json").write_text(json.dumps(stored))
-    (workdir / "provenance.json").unlink()  # which tells of an edit
+    (workdir / "provenance.json").unlink()  # the digest shows an edit
     tiny.finish(workdir, tiny.config())
     assert evaluate.run(config, workdir) == expected
 
 
 def test_only_folders_named_as_their_model_are_read(tmp_path, monkeypatch, caplog):
-    """A backup takes nobody's place, whether the model is there or was moved away."""
+    """A backup does not replace a model, whether the model exists or was moved away."""
     monkeypatch.setattr(trained_models.log, "propagate", True)
     own = tiny.untrained_workdir(tmp_path / "models" / "standard" / "seed0", tiny.config())
     for name in ("standard/seed0_old", "before/seed0"):
@@ -75,7 +75,7 @@ def test_only_folders_named_as_their_model_are_read(tmp_path, monkeypatch, caplo
 
 
 def test_a_config_that_is_something_else_is_named(workdir):
-    """As after it was swapped with the provenance beside it, which holds its digest."""
+    """Swaps it with the provenance beside it, which contains its digest."""
     provenance = (workdir / "provenance.json").read_text()
     shutil.copy(workdir / "config.json", workdir / "provenance.json")
     (workdir / "config.json").write_text(provenance)

@@ -1,4 +1,4 @@
-"""What `models.build` promises: names, published sizes, shapes, dtypes, initial values, errors."""
+"""`models.build`: names, published sizes, shapes, dtypes, initial values, errors."""
 
 import functools
 

@@ -31,7 +31,7 @@ def small(groups=2, **changed):
 
 
 def dropped(kernel, mask, number):
-    """Of each group the `number` inputs that are left with the smallest sums of |w| go, one by one."""
+    """Drops from each group the `number` remaining inputs with the smallest sums of |w|, one by one."""
     mask = mask.copy()
     for group in range(mask.shape[1]):
         sums = np.abs(kernel[:, group :: mask.shape[1]]).sum(1)

@@ -46,7 +46,7 @@ def reference(images, kernel, strides, padding, groups=1):
 
 
 def values_and_gradients(conv, images, kernel, *options):
-    """What a convolution gives, and what its gradients give for a random cotangent, by one program."""
+    """Computes a convolution, and its gradients for a random cotangent, by one program."""
 
     @jax.jit
     def program(images, kernel):

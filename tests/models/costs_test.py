@@ -49,7 +49,7 @@ def test_multiply_adds_up_to_each_exit_are_the_published_ones(name):
 
 
 def test_products_are_those_of_the_layers():
-    """Of a network with one linear layer at its end; its stem sees 2x2 pixels as 12 channels."""
+    """Counts for a network with one linear layer at its end; its stem sees 2x2 pixels as 12 channels."""
     found = costs.products("small_resnet", 32, 7)
     assert [product.linear for product in found] == [False] * (len(found) - 1) + [True]
     assert found[0].multiply_adds == 16 * 16 * 9 * 12 * 24 and found[-1].multiply_adds == 96 * 7

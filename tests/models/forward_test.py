@@ -33,7 +33,7 @@ TINY = {
     "vgg_bn": lambda r, x: r.vgg(x, (1, 1, 2, 1, 1), batch_norm=True, imagenet=True),
     "cifar_vgg_bn": lambda r, x: r.vgg(x, (1, 1, 1, 1, 1), batch_norm=True, imagenet=False),
 }
-OF_SIDES = {  # of 2^n pixels
+OF_SIDES = {  # sides of 2^n pixels
     "msdnet": lambda r, x: r.msdnet(x, (2, 1)),
     "multigrid": lambda r, x: r.multigrid(x, tiny.GRIDS),
     "condensenet": lambda r, x: r.condensenet(x, (2, 1), 4),

@@ -25,7 +25,7 @@ def grouped_conv(x, kernel, stride, groups):
 def max_pool(x, size, stride, ceil=False):
     """Windows that start inside the image, whole ones only unless `ceil`; cut off at the edge."""
     last = [full - 1 if ceil else full - size for full in x.shape[1:3]]
-    # With `ceil` a window is there only to reach pixels that the one before leaves.
+    # With `ceil` there is another window only if the window before does not reach the last pixels.
     starts = [
         [s for s in range(0, end + 1, stride) if not s or s - stride + size < f] for end, f in zip(last, x.shape[1:3])
     ]

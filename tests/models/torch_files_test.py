@@ -74,7 +74,7 @@ def test_safetensors_come_back_as_they_were(tmp_path):
 
 def test_without_torch_the_way_out_is_told(harmful, monkeypatch):
     path, trace = harmful
-    monkeypatch.setitem(sys.modules, "torch", None)  # what `import torch` meets where it is not installed
+    monkeypatch.setitem(sys.modules, "torch", None)  # `import torch` fails as if it were not installed
     with pytest.raises(RuntimeError, match="needs PyTorch") as caught:
         torch_files.read(path)
     assert "save_file(w, 'weights.safetensors')" in str(caught.value) and "'model_state_dict'" in str(caught.value)

@@ -16,7 +16,7 @@ from tests.tools import report_studies
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = sorted([*ROOT.glob("*.py"), *ROOT.glob("tools/[a-z]*.py")])
 
-# A command as the scripts are, which fails with the error its flag names.
+# A command like the scripts, which fails with the error that its flag names.
 SCRIPT = """
 import errno, sys
 from absl import flags

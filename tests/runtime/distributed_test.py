@@ -1,4 +1,4 @@
-"""Two real processes over loopback: they train one model like one process, stop together, and go on after a death; signals."""
+"""Two real processes over loopback train one model like one process, stop together, and continue after a death; signals."""
 
 import contextlib
 import json

@@ -12,7 +12,7 @@ import pytest
 from tests import compiling, processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 250  # seconds for what takes some ten on an idle machine
+PATIENCE = 250  # seconds; an idle machine takes about ten
 
 
 def environment(devices, **more):
@@ -27,7 +27,7 @@ def free_port():
 
 
 class Pair:
-    """Two processes of one device each, in folders of their own, as if they were hosts without a shared disk."""
+    """Starts two processes with one device each, in separate folders, like hosts without a shared disk."""
 
     def __init__(self, folder, *command, differently=(), heartbeat=10):
         self.folders = [folder / "host0", folder / "host1"]

@@ -27,7 +27,7 @@ def test_fresh_workdir_records_config_and_provenance(tmp_path):
 
 
 def test_runs_with_other_code_are_added_to_the_first(tmp_path, monkeypatch):
-    """What was trained at one revision does not become the work of a later one that only reads it."""
+    """A model trained at one revision is not recorded for a later revision that only reads it."""
     for revision in ("one", "one", "two", "two", "one"):
         monkeypatch.setattr("runtime.artifacts.git_revision", lambda r=revision: r)
         with workdirs.open_workdir(tmp_path, {"seed": 3}):

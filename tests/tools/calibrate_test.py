@@ -61,7 +61,7 @@ def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatc
     robustness = Robustness(*setting, "noc/circle")
     assert robustness(5) == robustness(20) == 0.5 and robustness.over((5, 20)) == 0.5
     assert robustness.clean == 0.75
-    # Common random numbers: what few circles paint is where some of many circles are.
+    # Common random numbers: few circles lie at places of many circles.
     clean, few, many = (images.astype(int) for images in seen[:3])
     changed = [(images != clean).any(-1) for images in (few, many)]
     assert changed[0].sum() < changed[1].sum()

@@ -34,7 +34,7 @@ class Quick:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What train.py, eval.py, tools.calibrate and tools.msd leave, the last in little."""
+    """Makes the files of train.py, eval.py, tools.calibrate and, in part, of tools.msd."""
     folder = tiny.untrained_workdir(tmp_path_factory.mktemp("made") / "work", tiny.config())
     config = default.get_config()
     config.eval.update({"corruptions": ("noc/border",), "batch_size": 32})
@@ -79,7 +79,7 @@ EDITS = {
     "ranges.json": lambda path: change(path, targets=[0.9, 0.4]),
     "msd/settings.json": lambda path: change(path, seed=5),
 }
-NAMED = {  # what is wrong with a file may be seen in those that were made from it
+NAMED = {  # damage to a file may also show in files that were made from it
     "checkpoints/0": ("work holds a finished model",),
     "msd/settings.json": ("centres/clean-0.npz",),
 }
@@ -104,7 +104,7 @@ def test_what_is_left_of_an_earlier_model_is_named(folder):
 
 
 def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
-    """Folders of projects.structural.enhancement_study and tools.cbar; only what is looked at is there."""
+    """Folders of projects.structural.enhancement_study and tools.cbar; they hold only the files that the check reads."""
     names = ("standard+enhance=clahe", "standard+train=clahe+enhance=nlm")
     for number, study in enumerate((tmp_path, tmp_path / "train=clahe")):
         workdirs.write_final(study / "models" / "standard" / "seed0", step=0, digest=str(number), num_classes=10)
@@ -120,7 +120,7 @@ def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
 
 
 def test_no_damage_is_a_traceback(folder, made, monkeypatch):
-    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # which takes long; its damages: above
+    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # slow; its damages: above
     assert check.verify_workdir(folder).problems == []
     for name in ("config.json", "final.json", "ranges.json", "msd/settings.json", "msd/centres/clean-0.npz",
                  "answers/clean-0.npz", "answers/noc.border-random.npz"):  # fmt: skip

@@ -69,7 +69,7 @@ def copy(trained, tmp_path):
 
 
 def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
-    """No augmentation and a deterministic corruption: both distances are that of two means over the images."""
+    """No augmentation and a deterministic corruption: both distances are the distance of two means over the images."""
     folder, rows = measured
     images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images
     ((graphdef, state),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).values()

@@ -15,7 +15,7 @@ def find_browser():
 
 
 def browse(found, profile, page, *options):
-    """What headless Chromium, without a network, prints for a page."""
+    """Prints a page by headless Chromium without a network."""
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=5000"]
     flags += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={profile}", *options, page.as_uri()]
     return subprocess.run([found, *flags], capture_output=True, text=True, check=True, timeout=200).stdout
@@ -59,7 +59,7 @@ class Page(html.parser.HTMLParser):
         return " ".join(" ".join(e[2] for e in self.all(tag, **attributes)).split())
 
     def rows(self, **attributes):
-        """For each table with these attributes the texts of its cells, a list for each row."""
+        """Lists the texts of the cells of each table with these attributes, a list for each row."""
         tables = []
         for table in self.all("table", **attributes):
             tables.append([])
@@ -87,6 +87,6 @@ class Page(html.parser.HTMLParser):
 
 
 def shows(text, value):
-    """Whether a printed number is the value, rounded at its last digit."""
+    """Tells whether a printed number is the value, rounded at its last digit."""
     places = len(text.split(".")[1]) if "." in text else 0
     return abs(float(text) - value) <= 0.5001 * 10.0**-places

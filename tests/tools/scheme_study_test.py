@@ -150,7 +150,7 @@ def test_killed_while_it_trains_and_while_it_evaluates_it_ends_in_the_same_table
         assert process.wait(60) == -signal.SIGKILL
         assert not (work / "schemes.csv").exists()
         after = finished(work)
-        assert kept.items() <= after.items()  # what was finished is not trained again
+        assert kept.items() <= after.items()  # finished models are not trained again
         kept = after
     finish(tmp_path)
     assert len(finished(work)) == 6 and kept.items() <= finished(work).items()

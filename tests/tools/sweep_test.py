@@ -32,7 +32,7 @@ def members(workdir, texts, scripts=("train",), given=GIVEN):
 
 
 class Commands:
-    """In place of `sweep.call`: leaves what train.py leaves, or fails as it is told."""
+    """Replaces `sweep.call`: leaves the files of train.py, or fails on request."""
 
     def __init__(self, accuracy=lambda folder: 0.5, fails=(), status=1):
         self.accuracy, self.fails, self.status, self.called = accuracy, fails, status, []
@@ -58,7 +58,7 @@ class Commands:
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Runs a sweep on stand-ins, its devices untouched: `run(Commands(...), texts)` -> what failed."""
-    monkeypatch.setattr("jax._src.xla_bridge.backends", None)  # that the commands are to have
+    monkeypatch.setattr("jax._src.xla_bridge.backends", None)  # settings that the commands must have
 
     def run(stand_in, texts=RATES, scripts=("train",)):
         monkeypatch.setattr(sweep, "call", stand_in)
@@ -157,7 +157,7 @@ STOPS = "trap 'echo saved; exit {status}' TERM; kill -{signal} $PPID; sleep 5 & 
 
 @pytest.fixture
 def untold():
-    """What reaches this process in place of a command, which would end it."""
+    """Records signals that reach this process instead of a command; they would end it."""
     numbers = []
 
     def note(number, _):

@@ -35,7 +35,7 @@ _UNITS = {
     **{"kills": "kills", "damages": "damages", "interrupts": "signals", "fuzz": "pictures", "clips": "frames"},
     **{"each": "images", "calls": "calls", "images": "files"},
 }
-_SHARES = {  # of the time
+_SHARES = {  # share of the time
     **{"kills": 26, "damages": 18, "interrupts": 15, "streams": 7, "disks": 5, "rivals": 4},
     **{"fuzz": 10, "clips": 5, "each": 5, "images": 2, "settings": 2, "calls": 1},
 }
@@ -99,7 +99,7 @@ class Torture:
         began = commands.CLOCK.tick()
         try:
             outcome = self.case(attack, number)
-        except RuntimeError as error:  # no reference: a command alone fails, or leaves something else each time
+        except RuntimeError as error:  # no reference: the undisturbed command fails, or its files vary
             outcome = Outcome("unclear", str(error)[:3000])
         seconds = commands.CLOCK.tick() - began
         record = {"attack": attack, "base": self._seed, "seed": number, "revision": self._revision}
@@ -137,7 +137,7 @@ def running(folder: pathlib.Path) -> Iterator[Callable[[str, np.random.Generator
 
 
 def _cut(path):
-    """Whether the last line of a log was not written to its end."""
+    """Tells whether the last line of a log is incomplete."""
     content = pathlib.Path(path).read_bytes()
     return bool(content) and not content.endswith(b"\n")
 
@@ -145,7 +145,7 @@ def _cut(path):
 def _parsed(line):
     try:
         return json.loads(line)
-    except ValueError:  # of a torture that was killed
+    except ValueError:  # left by a torture that was killed
         return None
 
 

@@ -36,7 +36,7 @@ CLOCK = Clock()
 
 
 class Watch:
-    """Whether a process hangs: it takes many CPU seconds, or none at all for minutes. A busy machine makes it slow, not
+    """Tells whether a process hangs: it takes many CPU seconds, or none at all for minutes. A busy machine makes it slow, not
     hanging.
 
     Attributes:
@@ -49,7 +49,7 @@ class Watch:
         self.seconds, self.hung = 0.0, False
 
     def look(self) -> float:
-        """Returns the CPU seconds of the process, and of those that it started, since the beginning."""
+        """Returns the CPU seconds of the process and its children since the beginning."""
         now = _cpu_seconds(self._pid) - self._began
         if now > self.seconds:
             self.seconds, self._moved = now, CLOCK.tick()
@@ -83,7 +83,7 @@ class Ending:
 
     @property
     def before_python(self) -> bool:
-        """Whether Ctrl-C came while Python itself started, which ends with status 1 then."""
+        """Tells whether Ctrl-C came while Python itself started, which then ends with status 1."""
         return self.status == 1 and "Fatal Python error: init_import_site" in self.output
 
     def tail(self, characters: int = 600) -> str:
@@ -127,7 +127,7 @@ class Process:
         _LIVE.add(self)
 
     def running(self) -> bool:
-        """Whether the process has not ended yet."""
+        """Tells whether the process still runs."""
         if self._process.poll() is None:
             return True
         _LIVE.discard(self)

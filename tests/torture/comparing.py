@@ -1,4 +1,4 @@
-"""Whether a command left what an undisturbed one leaves: file by file, byte by byte, but for what tells of the run."""
+"""Compares the files of a command with an undisturbed command's, byte by byte, without the records of the run."""
 
 import collections
 import hashlib
@@ -11,12 +11,12 @@ from runtime import files
 from runtime.files import DamagedFileError
 from training import states
 
-_OF_THE_RUN = re.compile(  # who ran when and how fast
+_OF_THE_RUN = re.compile(  # records of process, time and speed
     r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
     r"|(^|/)[\w.]+=[\w.]+\.log$"
 )
 _WHEN = re.compile(rb'"written": "[^"]*"')
-_SEALED = re.compile(r'"(written|sha256)": ?"[^"]*"')  # of a text beside arrays, whose digest holds the time too
+_SEALED = re.compile(r'"(written|sha256)": ?"[^"]*"')  # text beside arrays, whose digest depends on the time too
 _MINUTE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # of the report, and of files it tells of
 _REMOVED = {  # file -> keys that tell of the run, and the digest that holds them
     "manifest.json": ("runs", "sha256"),

@@ -14,7 +14,7 @@ from tests.torture.commands import run
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place, remove
 
-# What stands there when the damage comes -> the commands that may meet it.
+# Kind of folder that is damaged -> the commands that may read it.
 _MEETS = {
     "train": ("train", "eval", "adapt"),
     "eval": ("eval",),
@@ -68,7 +68,7 @@ def _expected(place, stands, command):
 
 
 def _names(name):
-    """What a message may call a damaged file: its name, its stem, the folders above."""
+    """Lists the words that may name a damaged file in a message: its name, its stem, the folders above."""
     path = pathlib.PurePosixPath(name)
     parts = [part for part in path.parts if part not in ("work", "out")]
     return [part for part in (*parts, path.stem) if len(part) > 3] + [str(path.parent)]

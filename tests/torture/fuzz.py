@@ -14,7 +14,7 @@ from tests.torture.outcomes import Outcome
 
 NAMES = corruptions.names()
 SHAPES = ((16, 16), (16, 37), (33, 46), (32, 32), (47, 48), (70, 65))
-ROUNDS = 5  # batches of a case: a program costs more than what it does
+ROUNDS = 5  # batches of a case: compiling costs more than running
 _TYPES = ("uint8",) * 8 + ("float32",) * 10 + ("float16", "bfloat16", "one channel")
 _THOUSANDTH = 1e-3 / 255
 

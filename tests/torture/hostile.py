@@ -32,7 +32,7 @@ def images(rng: np.random.Generator, folder: pathlib.Path) -> Outcome:
     name = str(rng.choice(_NAMES))
     path = root / "class1" / name
     what = _hostile_file(rng, path)
-    began = time.process_time()  # not on the clock: the machine may be busy
+    began = time.process_time()  # CPU time, because the machine may be busy
     try:
         found = _load(root, folder)
     except (ValueError, OSError) as error:

@@ -9,7 +9,7 @@ from tests.torture.commands import Process, run
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place
 
-_WEIGHTS = {  # small for those that take long
+_WEIGHTS = {  # small for slow commands
     **{"train": 3, "eval": 3, "overlap": 2, "judge": 2, "stream": 1, "write_npy": 5, "write_folders": 4},
     **{"calibrate": 1, "msd": 1, "adapt": 2, "select": 1, "report": 1, "folder": 2, "stored": 2},
     **{"sweep": 1, "schemes": 1, "features": 1, "decoder": 2, "styles": 3},

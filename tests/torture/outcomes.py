@@ -1,4 +1,4 @@
-"""What a case ended with, and the table of all cases."""
+"""The outcome of a case, and the table of all cases."""
 
 import collections
 import dataclasses

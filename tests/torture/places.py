@@ -1,4 +1,4 @@
-"""Where cases are run: material, what each command leaves when nothing disturbs it, and the case at hand."""
+"""Folders of cases: material, the files that each undisturbed command leaves, and the current case."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ class Place:
         self._put([self.reference(name)])
 
     def _put(self, sources):
-        if self.case.is_mount():  # of a full disk whose case was interrupted
+        if self.case.is_mount():  # left by an interrupted case of a full disk
             subprocess.run(["umount", self.case], check=True)
         shutil.rmtree(self.case, ignore_errors=True)
         self.case.mkdir(parents=True)
@@ -51,7 +51,7 @@ class Place:
             shutil.copytree(source, self.case, dirs_exist_ok=True)
 
     def reference(self, name: str) -> pathlib.Path:
-        """What an undisturbed run of the scenario leaves; made when it is first asked for."""
+        """Makes, at the first call, the files that an undisturbed run of the scenario leaves."""
         folder = self._references / name
         if not (folder / "facts.json").exists():
             self._make(name, folder)
@@ -84,7 +84,7 @@ class Place:
         return json.loads((self._references / name / "facts.json").read_text())
 
     def differences(self, name: str) -> list[str]:
-        """What the case holds that an undisturbed run of the scenario does not leave."""
+        """Lists files of the case that an undisturbed run of the scenario does not leave."""
         return comparing.differences(comparing.snapshot(self.case), self.facts(name)["snapshot"])
 
 

@@ -39,7 +39,7 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
     if all(ending.status for ending in endings):
         return Outcome("lost", f"{what}\n{endings[0].tail()}\n{endings[1].tail()}")
     wrong = place.differences(name)
-    if wrong and all(line.endswith("is left over") for line in wrong):  # of the one that was refused
+    if wrong and all(line.endswith("is left over") for line in wrong):  # output of the refused run
         ending = run(place.argv(name), **options)
         wrong = [f"status {ending.status}"] if ending.status else place.differences(name)
     if wrong:

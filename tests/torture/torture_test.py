@@ -170,7 +170,7 @@ def test_a_torture_that_was_stopped_continues_with_the_next_case_and_repeats_one
     with pytest.raises(KeyboardInterrupt):
         torture.run(1, ("kills",))
     with open(tmp_path / "kills.jsonl", "a") as file:
-        file.write('{"attack": "kil')  # of a torture that was killed while it wrote
+        file.write('{"attack": "kil')  # left by a torture that was killed while it wrote
     with pytest.raises(KeyboardInterrupt):
         torture.run(1, ("kills",))
     assert [record["seed"] for record in torture.records()] == [0, 1, 2, 3, 4]

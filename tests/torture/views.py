@@ -103,7 +103,7 @@ _BAD = (
 
 
 def _severities(name, number, rng):
-    """Whole levels of those that have levels: others need an option that not every corruption takes."""
+    """Draws whole levels if a corruption has levels: fractional levels need an option that not every corruption takes."""
     scale = corruptions.get(name).scale
     found = draw_severities(scale, number, rng)
     return np.round(found) if isinstance(scale, corruptions.Levels) else found

@@ -52,7 +52,7 @@ def test_round_trip(tmp_path):
 
 
 def test_a_checkpoint_too_many_goes(tmp_path):
-    """Which a kill between the writing of one and the removal of another leaves."""
+    """Makes the checkpoints that a kill leaves between writing one and removing another."""
     save(tmp_path, [1, 2, 3, 4], keep=4)
     chex.assert_trees_all_equal(restore(tmp_path), state(4))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3", "4"]

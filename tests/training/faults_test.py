@@ -1,4 +1,4 @@
-"""What happens to long runs: a disk that fills, a clock that jumps, a kill in the middle of a study; level memory. Real processes."""
+"""Long runs in real processes: a disk that fills, a clock that jumps, a kill in the middle of a study, level memory."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def programs(environment):
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory, environment):
-    """What the run ends with when nothing disturbs it, and the programs it compiled."""
+    """Gives the result of an undisturbed run, and the programs that it compiled."""
     found = finish(tmp_path_factory.mktemp("undisturbed") / "run", environment)[1]
     return found, programs(environment)
 
@@ -89,7 +89,7 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
     workdir, _ = stopped
     (tmp_path / "sitecustomize.py").write_text(JUMPING_CLOCK)
     for number, path in enumerate(sorted(workdir.rglob("*"))):
-        day = time.time() + (-1) ** number * 3000 * 86400  # before and after now
+        day = time.time() + (-1) ** number * 3000 * 86400  # a clock before and after the present
         os.utime(path, (day, day))
     began = time.monotonic()
     output, found = finish(workdir, environment | {"PYTHONPATH": str(tmp_path)})
@@ -97,7 +97,7 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
     lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(5, 5 * EPOCHS + 1, 5))
     assert all(line["images_per_second"] > 0 for line in lines)
-    seconds = sum(5 * 32 / line["images_per_second"] for line in lines[-3:])  # of this process for certain
+    seconds = sum(5 * 32 / line["images_per_second"] for line in lines[-3:])  # certainly in this process
     assert seconds < time.monotonic() - began
     kept = sorted(int(p.name) for p in (workdir / "checkpoints").iterdir())
     assert kept == [5 * EPOCHS - 5, 5 * EPOCHS]  # the newest, and nothing half-written

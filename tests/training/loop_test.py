@@ -38,7 +38,7 @@ def lines(folder):
 
 
 def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
-    config = tiny.config(epochs=1, batch_size=40)  # a shape of no other test
+    config = tiny.config(epochs=1, batch_size=40)  # a shape that no other test compiles
     config.eval.batch_size = 36
     names, seeds = ("noc/border", "noc/hue"), (0, 1)
     with meshes.counting_compiles() as compiled:

@@ -246,7 +246,7 @@ def test_a_probe_that_was_stopped_ends_like_one_that_was_not(tmp_path, monkeypat
     start, halves, whole = (
         trained_models.read_model(tmp_path / name, 10, 32, mesh)[1] for name in ("backbone", "halves", "whole")
     )
-    chex.assert_trees_all_equal(halves, whole)  # momentum and drifting statistics among it
+    chex.assert_trees_all_equal(halves, whole)  # also momentum and drifting statistics
     stayed = jax.tree.map(np.array_equal, start.params, whole.params)
     for path, same in jax.tree_util.tree_leaves_with_path(stayed):
         assert same != states.of_head(path), path

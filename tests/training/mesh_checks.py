@@ -92,7 +92,7 @@ def shapes_of_meshes():
 
 
 def no_copy_for_a_row():
-    """What is replicated over all devices lies on a row already."""
+    """Arrays that are replicated over all devices already lie on every row."""
     whole = Split(*(jax.device_put(np.arange(n), meshes.replicated(grid(1, 8))) for n in (3, 4, 5)))
     (row,) = meshes.rows(grid(1, 2))
     part = meshes.local_copy(whole, row)
@@ -103,7 +103,7 @@ def no_copy_for_a_row():
 
 @functools.cache
 def communication(mesh, norm_groups=1):
-    """What communicates in the compiled block, [(operation, its line)]."""
+    """Lists the collectives of the compiled block, [(operation, its line)]."""
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
     lowered = steps.train_models_block.lower(mesh, graphdef, OPTIMIZER, *arguments, norm_groups=norm_groups)
@@ -133,7 +133,7 @@ def no_communication_between_rows():
 
 
 def one_collective_a_layer_and_direction():
-    """Of synchronised statistics, and one for the gradients; where devices keep their own, only the latter."""
+    """Counts collectives: those of synchronised statistics and one for the gradients; only the latter if devices keep their own."""
     graphdef, state = network()
     modules = nnx.iter_graph(nnx.merge(graphdef, state.params, state.statistics))
     layers = sum(isinstance(module, BatchNorm) for _, module in modules)
@@ -275,7 +275,7 @@ def rows_share_the_work_and_one_program():
 
 @contextlib.contextmanager
 def ended_after(number):
-    """Ends training in place of the checkpoint after `number` others; yields the steps of those that were written."""
+    """Ends training instead of writing the checkpoint after `number` others; yields the steps of the written ones."""
     save, steps_saved = run.Checkpoints.save, []
 
     def stop(self, state):

@@ -191,7 +191,7 @@ def test_an_edited_file_is_refused(calibrated):
     ):
         with pytest.raises(ValueError, match=r"ranges\.json: .*the file was edited"):
             read()
-    change(path, lambda content: content.pop("sha256"))  # ranges of one's own
+    change(path, lambda content: content.pop("sha256"))  # a user's ranges
     assert ranges.read_ranges(path) == {"imagenet_c/fog": {"range": (1.0, 5.0)}}
 
 
@@ -247,7 +247,7 @@ def test_a_file_without_digests_is_continued_and_bound(calibrated):
     calibrate.run(asked("imagenet_c/fog", "imagenet_c/contrast"), calibrated)
     content = ranges.read_content(path)
     assert list(content["corruptions"]) == ["imagenet_c/contrast", "imagenet_c/fog"]
-    assert content["corruptions"]["imagenet_c/fog"]["range"] == [1.0, 5.0]  # what is finished is not done again
+    assert content["corruptions"]["imagenet_c/fog"]["range"] == [1.0, 5.0]  # finished parts are not repeated
     assert content["made_from"] == made_from and "sha256" in json.loads(path.read_text())
 
 

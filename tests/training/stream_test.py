@@ -140,7 +140,7 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
 
     assert placed("device", 0) == [True, True] and placed("stream", 1e12) == [False, False]
     assert placed("auto", size[0] + 2 * size[1]) == [True, True]
-    assert placed("auto", 2 * size[0]) == [True, False]  # what is left does not do for the test images
+    assert placed("auto", 2 * size[0]) == [True, False]  # the rest is too small for the test images
     assert placed("auto", 2 * size[0] - 2) == [False, False]
     assert placed("device", 0, placed=("test",)) == [False, True]
     dataset = dataclasses.replace(dataset, train=dataset.test, test=dataset.train)
@@ -206,7 +206,7 @@ def checked(monkeypatch):
 
 
 def needed():
-    """What a block of batches of 32 needs, by its compiler, with the images of the next."""
+    """Measures the need of a block of batches of 32, by its compiler, with the next block's images."""
     images, labels = jax.ShapeDtypeStruct((2, 32, SIDE, SIDE, 3), np.uint8), jax.ShapeDtypeStruct((2, 32), np.int32)
     return stream.beyond_arguments(block.lower(images, labels).compile()) + images.size
 
@@ -218,7 +218,7 @@ def test_what_fits_passes_and_what_does_not_names_the_largest_batch(checked):
     with pytest.raises(SettingsError, match=r"config\.train\.batch_size: expected .* free on cpu, found 32, ") as error:
         checked(whole * 0.7)
     largest, compiled = map(int, re.search(r"is about (\d+) \((\d+) need", str(error.value)).groups())
-    assert compiled == 16 and 20 <= largest <= 22  # .7 of 32 is 22.4; what does not grow makes it less
+    assert compiled == 16 and 20 <= largest <= 22  # .7 of 32 is 22.4; constant memory makes it less
     with pytest.raises(SettingsError, match="no batch fits"):
         checked(10)
     with pytest.raises(SettingsError, match=r"about 16 \(16 need"):
@@ -281,7 +281,7 @@ def test_training_asks_before_its_first_step_and_compiles_once(dataset, mesh, tm
 
 @pytest.mark.slow
 def test_the_state_is_donated_whole():
-    """Of a block's arguments the state, and nothing else, gives its memory to the results."""
+    """Only the state, among a block's arguments, gives its memory to the results."""
     network = states.abstract_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
     optimizer = states.make_optimizer(default.get_config().train, 5)
     shown = jax.ShapeDtypeStruct((5, 32, 32, 32, 3), np.uint8)

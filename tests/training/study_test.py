@@ -176,7 +176,7 @@ print("equal")
 
 
 def test_a_finetuned_run_that_was_stopped_continues_on_several_devices(tmp_path):
-    """Two CPU devices, stopped after an epoch (its checkpoint is kept): the end is that of a run never stopped."""
+    """Two CPU devices, stopped after an epoch (its checkpoint is kept): it ends like an undisturbed run."""
     done = processes.run([sys.executable, "-c", STOPPED, tmp_path])
     assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stderr
 

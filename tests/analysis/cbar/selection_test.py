@@ -170,7 +170,7 @@ def test_the_choice_is_the_pair_closest_to_the_target():
     assert found.error == pytest.approx((halves.error[i] + halves.error[j]) / 2)
     assert found.distance == pytest.approx((halves.distance[i] + halves.distance[j]) / 2)
     expected = {
-        f"c{c:02d}": tuple(range(g + 1, g + 6))  # what table() gives group g
+        f"c{c:02d}": tuple(range(g + 1, g + 6))  # the group g of table()
         for h in (i, j)
         for c, g in zip(halves.members[h].tolist(), halves.groups[h].tolist())
     }

@@ -23,7 +23,7 @@ def plain(distances):
     return listed
 
 
-@pytest.mark.parametrize("levels", [0, 3, 1])  # 0: real numbers; else so many different ones, so that most tie
+@pytest.mark.parametrize("levels", [0, 3, 1])  # 0: real numbers; else this many different values, so that most tie
 @pytest.mark.parametrize(("number", "references"), [(1, 1), (7, 1), (1, 5), (40, 6), (6, 40)])
 def test_order_is_the_described_one(number, references, levels):
     rng = np.random.default_rng(number + references)

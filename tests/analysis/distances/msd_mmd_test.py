@@ -55,7 +55,7 @@ def test_the_minimum_is_over_transforms_and_only_corruptions_are_averaged():
     augmentation[17] = corruption[0]
     assert minimal_sample_distance(augmentation, corruption[:1])[0] == 0
     assert mean_distance(augmentation, corruption[:1])[0] == pytest.approx(5 * 49 / 50)
-    # As centre of a corruption the same augmentation is its mean, and nothing of it is met.
+    # The centre of the same augmentation is its mean, which no transform reaches.
     assert minimal_sample_distance(corruption, augmentation.mean(0)[None])[0] == pytest.approx(5 * 49 / 50)
 
 
@@ -135,7 +135,7 @@ def test_spearman_by_hand():
 
 
 def test_intervals_of_spearman_hold_the_truth_at_their_rate():
-    """Of pairs with correlation .7 (rank correlation 6/pi asin .35), about nine in ten intervals hold it."""
+    """For pairs with correlation .7 (rank correlation 6/pi asin .35), about nine in ten intervals contain it."""
     rng = np.random.default_rng(0)
     truth = 6 / np.pi * np.arcsin(0.35)
     held = []

@@ -31,7 +31,7 @@ ROWS = [
     Distance("augmix=rotate+equalize", "imagenet_c/fog", 1, 1.0, 0.1, 2.0, 0.2),
     Distance("augmix=rotate+equalize", "imagenet_c/fog", 2, 3.0, 0.1, 4.0, 0.2),
 ]
-FILES = {  # what a scheme's file of tools.msd holds: MSD and MMD [2, 1 + halves] by target
+FILES = {  # content of a scheme's file of tools.msd: MSD and MMD [2, 1 + halves] by target
     "standard": {
         "imagenet_c/fog|1": [[0.1, 0.1, 0.3], [0.2, 0.2, 0.6]],
         "noc/hue|random": [[5.0, 5.0, 7.0], [6.0, 6.0, 8.0]],

@@ -21,7 +21,7 @@ def noc(**options):
 
 
 def _of_table(table, alexnet, names, raw=False, **options):
-    """With `raw`, of accuracies in the place of robustness."""
+    """With `raw`, computed from accuracies instead of robustness."""
     full = published.accuracies(table, alexnet, names)
     return overlap_matrix(full[:, 1:], np.ones(len(full)) if raw else full[:, 0], names=names, **options)
 

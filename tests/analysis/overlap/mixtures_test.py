@@ -48,7 +48,7 @@ def test_answers_give_table_1_on_imagenet_c():
     means = found.loc["mean"]
     assert means.relative_ce + means.relative_gain == pytest.approx(104, abs=0.55)
     assert means.relative_ce == pytest.approx(79.9, abs=0.1)  # printed 81: an erratum of the paper
-    # Where the paper's coverage is weak.
+    # Corruptions with weak coverage in the paper.
     weak = {"jpeg_compression": 3, "elastic_transform": 4, "pixelate": 7, "glass_blur": 9}
     smallest = found.relative_gain.sort_values()[:4]
     assert list(smallest.index) == list(weak) and list(smallest) == pytest.approx(list(weak.values()), abs=0.3)

@@ -178,7 +178,7 @@ def test_a_standard_model_near_chance_is_flagged():
     assert warning.startswith(
         "standard: clean accuracy 0.1200 is near chance (expected at least 0.1450 with 10 classes"
     )
-    few = overlap_matrix(full, names="a", num_classes=100, number=50)  # 3 SE above chance are asked for
+    few = overlap_matrix(full, names="a", num_classes=100, number=50)  # 3 SE above chance are required
     assert few.flags == ("weak",) and "near chance" in few.warnings[0]
 
 

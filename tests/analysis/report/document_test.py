@@ -1,4 +1,4 @@
-"""What the page of a study shows."""
+"""The content of a study's page."""
 
 import json
 import re

@@ -109,7 +109,7 @@ def test_damage_anywhere_is_refused_by_name_or_shown(small, page, name):
         path.write_text(json.dumps(other))
         try:
             page(small)
-        except ValueError as error:  # the reason is said
+        except ValueError as error:  # the message gives the reason
             assert str(error)
 
 

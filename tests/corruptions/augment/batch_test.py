@@ -90,7 +90,7 @@ def test_subset_and_options_act():
 
 
 def test_inside_jit_and_empty_batches():
-    schemes._made.cache_clear()  # a scheme first asked for inside a trace must not keep anything of it
+    schemes._made.cache_clear()  # a scheme first made inside a trace must not keep traced values
     inside = jax.jit(lambda key, images: augment.augment(key, images, "augmix"))(KEY, IMAGES)
     np.testing.assert_array_equal(inside, augment.augment(KEY, IMAGES, "augmix"))
     assert augment.augment(KEY, IMAGES[:0], "augmix").shape == (0, 32, 32, 3)

@@ -10,7 +10,7 @@ import scipy.stats
 from corruptions import augment
 from corruptions.augment import operations
 
-NAMES = (None, *operations.OPERATIONS)  # by code
+NAMES = (None, *operations.OPERATIONS)  # indexed by code
 
 
 @functools.cache

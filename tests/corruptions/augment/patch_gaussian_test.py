@@ -20,7 +20,7 @@ def params(**changes):
 
 
 def noisy(row, column, width, shape=(32, 32)):
-    """Where the image changes."""
+    """Finds the pixels of the image that change."""
     found = apply(jnp.full((*shape, 3), 0.5, jnp.float32), params(row=row, column=column, width=np.float32(width)))
     return np.asarray(found != 0.5).any(-1)
 

@@ -196,7 +196,7 @@ RIG = np.ones((5, 6, 16, 16, 3), np.uint8)
 
 
 def black(rig):
-    """Which cameras of which samples are black, bool [N, M]; the others are as they were."""
+    """Finds the black cameras, bool [N, M]; the other cameras must be unchanged."""
     rig = np.asarray(rig)
     lost = (rig == 0).all((2, 3, 4))
     assert (rig[~lost] == 1).all()

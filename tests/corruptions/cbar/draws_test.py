@@ -111,7 +111,7 @@ def test_tables():
             corruption.sample(jax.random.key(0), (32, 32, 3), 1, table="tiny")
 
 
-TALL = (36, 24, 3)  # of the images under fish_eye and water_drop
+TALL = (36, 24, 3)  # mean change of the images under fish_eye and water_drop
 UNIFORM = (  # lowest value and width, of each coordinate
     ("single_frequency_greyscale", "phase", (0,), 2 * math.pi),
     ("concentric_sine_waves", "centre", (0,), 32),

@@ -11,7 +11,7 @@ from corruptions.enhance import clahe, clahe_skimage
 from tests.corruptions.enhance import references
 
 RNG = np.random.default_rng(0)
-CASES = {  # (H, W), clip, grid: digest of what OpenCV 5.0.0 gives for `picture(H, W)`
+CASES = {  # (H, W), clip, grid: digest of OpenCV 5.0.0's result for `picture(H, W)`
     (32, 32, 2.0, (8, 8)): "09db90ea1f567b26",
     (45, 28, 3.7, (3, 5)): "1b5d4cd37d27462b",
     (24, 40, 0.0, (4, 4)): "0eb69bc5b630c5e1",
@@ -73,7 +73,7 @@ def test_lab_is_the_formula_and_comes_back():
     for channel, values in zip(found, expected):
         assert np.abs(np.asarray(channel) - values).max() <= 0.51
     back = np.asarray(jax.jit(clahe.rgb_from_lab)(*found)).astype(int)
-    assert np.abs(back - colours).mean() < 2.5  # what 8 bits of L, a and b leave of bright colours
+    assert np.abs(back - colours).mean() < 2.5  # rounding of L, a and b to 8 bits, for bright colours
 
 
 def test_value_and_channels_equalise_what_they_say():

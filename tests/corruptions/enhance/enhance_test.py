@@ -75,7 +75,7 @@ def test_ten_crops_are_corners_centre_and_their_mirror_images():
     index = jnp.asarray(np.stack([rows, columns], -1))
     found = np.asarray(enhancements.ten_crops(index, 32, 35))
     assert found.shape == (10, 32, 35, 2)
-    starts = [(3, 3), (0, 0), (0, 6), (5, 0), (5, 6)]  # of the centre a half is rounded up
+    starts = [(3, 3), (0, 0), (0, 6), (5, 0), (5, 6)]  # the centre's half pixel is rounded up
     assert [tuple(crop[0, 0]) for crop in found[:5]] == starts
     for (top, left), crop, mirrored in zip(starts, found[:5], found[5:]):
         assert tuple(crop[-1, -1]) == (top + 31, left + 34)

@@ -64,7 +64,7 @@ def test_scikit_images_denoising():
     restoration = pytest.importorskip("skimage.restoration")
     pytest.importorskip("pywt")
     for shape, scale in (((48, 64), 0.0), ((47, 33), 0.05), ((48, 64), 0.2)):
-        image = 0.25 + np.stack([*pictures(3, *shape)], -1) / 510  # the error is that of the contrast
+        image = 0.25 + np.stack([*pictures(3, *shape)], -1) / 510  # the contrast decides the error
         image = (image + RNG.normal(scale=scale, size=image.shape)).clip(0, 1).astype(np.float32)
         sigma = float(restoration.estimate_sigma(image, channel_axis=-1, average_sigmas=True))
         assert float(jax.jit(denoise.estimate)(image)) == pytest.approx(sigma, rel=1e-4)

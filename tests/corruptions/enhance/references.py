@@ -110,7 +110,7 @@ def noise(image):
 
 
 def non_local_means(image, h, patch, distance, sigma=0.0):
-    """By loops over pixels and shifts, float64."""
+    """Computes in float64 by loops over pixels and shifts."""
     height, width, channels = image.shape
     o, d = patch // 2, distance
     padded = np.pad(image.astype(float), ((o + d,) * 2, (o + d,) * 2, (0, 0)), mode="reflect")

@@ -91,7 +91,7 @@ def test_errors_of_folders(tmp_path, folder):
 
 
 def test_small_textures_are_enlarged_for_large_images(folder):
-    """By 1.1 times what the larger ratio of sides asks for, bicubic, as imagecorruptions does; others are left alone."""
+    """Bicubic, to 1.1 times the larger ratio of sides, as imagecorruptions does; larger photographs are not enlarged."""
     shape, digest, files = (340, 700, 3), use_photographs(folder), sorted(folder.glob("*.png"))
     sample = jax.jit(lambda key: frost.sample(key, shape, 1, photographs=digest))
     for seed in range(6):
@@ -107,7 +107,7 @@ def test_small_textures_are_enlarged_for_large_images(folder):
 
 
 def test_the_original_photographs_are_found_in_the_installed_package(tmp_path, folder, monkeypatch):
-    """By one word, which records replace by the digest; a sixth file beside the five is not read."""
+    """One word names the photographs, and records replace it by the digest; a sixth file is not read."""
     package = tmp_path / "imagecorruptions"
     (package / "frost").mkdir(parents=True)
     (package / "__init__.py").write_text("")

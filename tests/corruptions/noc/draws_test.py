@@ -10,7 +10,7 @@ from tests.corruptions.noc.running import SQUARE, compiled, draws
 
 
 def _uniform_integers(values, low, high):
-    """All of low..high, none else, evenly: chi-square at 1 in 10^4."""
+    """Checks that draws cover low..high evenly, and nothing else: chi-square at 1 in 10^4."""
     assert values.min() == low and values.max() == high
     count = np.bincount(values.ravel() - low, minlength=high - low + 1)
     assert scipy.stats.chisquare(count).pvalue > 1e-4

@@ -100,7 +100,7 @@ def test_batches_are_the_test_set_in_pieces(stub, tmp_path):
     found = corruptions.evaluate(lambda x: seen.append(len(x)) or predict(x), batches, **OF, path=tmp_path)
     assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF) and set(seen) == {5}
     again = corruptions.evaluate(lambda x: pytest.fail("again"), IMAGES, LABELS, path=tmp_path, **OF)
-    assert again == found  # the folder is of the same images
+    assert again == found  # the folder has answers to the same images
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def _foreign_array(folder, clean):
     (folder / "border.npy").write_text("published")
 
 
-FOLDERS = {  # what is done to the folder "out" first, the arguments of the next call, the refusal
+FOLDERS = {  # change to the folder "out", arguments of the next call, refusal
     "other images": (
         lambda out, clean: _write(out, (255 - clean[0], clean[1])),
         {"corruptions": "imagenet_c/contrast"},
@@ -81,7 +81,7 @@ FOLDERS = {  # what is done to the folder "out" first, the arguments of the next
 def test_folders_that_are_refused_stay_as_they_are(clean, tmp_path, name):
     harm, arguments, message = FOLDERS[name]
     harm(tmp_path / "out", clean)
-    ours = ("manifest.json", ".checks.json", ".lock")  # what the writer may touch before it refuses
+    ours = ("manifest.json", ".checks.json", ".lock")  # files that the writer may change before it refuses
     contents = lambda: {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file() and p.name not in ours}  # noqa: E731
     before = contents()
     with pytest.raises(WriteError, match=message):

@@ -13,7 +13,7 @@ LABELS = np.arange(12) % 3
 
 
 def expected(images, name, severity, seed, **options):
-    """What the dataset is defined to hold, from one call per image."""
+    """Computes the defined content of the dataset, by one call per image."""
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
     corrupted = [
         corruptions.corrupt(key, image[None], name, severity, index=np.array([i]), **options)[0]

@@ -1,4 +1,4 @@
-"""Where written datasets come from: arrays, folders and tfds."""
+"""Sources of written datasets: arrays, folders and tfds."""
 
 import dataclasses
 import io

@@ -56,7 +56,7 @@ def rot(path, position):
 
 HUE = 128 + NUMBER * 32 * 32 * 3  # where severity 0.5 begins in hue.npy
 IMAGE = "hue/0.5/1/04.png"
-HARMS = {  # layout, harm, what is said, blocks to write
+HARMS = {  # layout, damage, message, blocks to write
     "nothing": ("npy", lambda f: None, None, 0),
     "a bit": ("npy", lambda f: change(f / "hue.npy", HUE), "hue.npy: expected sha256", 3),
     "the header": ("npy", lambda f: change(f / "hue.npy", 3), "hue.npy: expected sha256", 3),
@@ -205,7 +205,7 @@ def _link(name):
     return harm
 
 
-OUTSIDE = {  # what a downloaded manifest or folder does to reach files elsewhere, and the name in the refusal
+OUTSIDE = {  # tricks of a downloaded manifest or folder to reach files elsewhere, and the name in the refusal
     "an absolute path": (_entry(path="/etc"), "/etc"),
     "a parent": (_entry(path=".."), r"\.\."),
     "a path through a parent": (_entry(path="hue/../../hue"), "hue/../../hue"),

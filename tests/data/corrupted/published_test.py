@@ -48,7 +48,7 @@ def test_arrays_are_not_read_before_they_are_asked_for(tmp_path):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     number = 600
-    for name in ("fog", "snow"):  # 450 MB each, of holes
+    for name in ("fog", "snow"):  # sparse files of 450 MB each
         np.lib.format.open_memmap(tmp_path / f"{name}.npy", "w+", np.uint8, (5 * number, 224, 224, 3))
     np.save(tmp_path / "labels.npy", np.zeros(5 * number, int))
     before = resident()
@@ -229,7 +229,7 @@ def test_strengths_are_those_of_the_benchmark():
         folders = [f"{strength:.2f}" for strength in strengths]
         assert published_severities(name, sorted(folders)) == {f: k for k, f in enumerate(folders, 1)}
     assert published_severities("sparkles", ["1.00", "2.00", "3.00", "4.00", "5.00"]) == {}
-    assert published_severities("sparkles", ["1", "2", "3", "5", "6"]) == {}  # not as it prints them
+    assert published_severities("sparkles", ["1", "2", "3", "5", "6"]) == {}  # in another order than printed
     assert published_severities("snow", ["1.00", "2.00", "3.00", "5.00", "6.00"]) == {}
 
 

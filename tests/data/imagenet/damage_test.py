@@ -44,7 +44,7 @@ def test_a_changed_byte_is_found_and_mended(tree, prepared, copy, capsys):
 
 
 def test_a_changed_pixel_is_found_when_it_is_read(copy):
-    path = flip(shards(copy)[5])  # of test: positions 40 to 47
+    path = flip(shards(copy)[5])  # a shard of test: positions 40 to 47
     for read in (
         lambda found: found.test.images[40],
         lambda found: found.test.images[35:50],

@@ -44,7 +44,7 @@ def test_broken_links_and_names_that_are_no_text_are_damaged_images(tree, tmp_pa
     lines = (out / "damaged.txt").read_text().splitlines()
     assert lines[0].startswith(f"{first} (FileNotFoundError")
     assert lines[1] == rf"{second.parent}/caf\udce9.JPEG (its name is not valid UTF-8)" and len(lines) == 2
-    prepare.prepare("imagenet100", root, tmp_path, max_damaged=0.02, **SMALL)  # the same source, for all that
+    prepare.prepare("imagenet100", root, tmp_path, max_damaged=0.02, **SMALL)  # still the same source
 
 
 def test_too_many_damaged_images_stop_it(tree, tmp_path):

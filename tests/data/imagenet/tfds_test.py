@@ -34,7 +34,7 @@ def source(tmp_path_factory):
 
 @pytest.mark.parametrize(("name", "stride"), [("imagenet100", 10), ("imagenet", 1)])
 def test_wanted_records_are_stored(source, tmp_path, name, stride):
-    # Of imagenet100 a shard is read from ten times as many records: 12 records of shards of 1 image are two shards.
+    # imagenet100 reads ten times as many records for a shard: 12 records of shards of 1 image are two shards.
     given = [source, source / "imagenet2012" / "5.1.0"][stride == 1]
     out = prepare.prepare(name, given, tmp_path, image_size=16, workers=1, shard_images=1)
     assert len(list((out / "shards").glob("train-*.npy"))) == (2 if stride == 10 else 12)

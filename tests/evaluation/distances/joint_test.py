@@ -46,7 +46,7 @@ def test_the_centre_is_the_mean_over_images_each_with_its_draw(network, tmp_path
     key = jax.random.fold_in(seed_key(SEED), zlib.crc32(name.encode()))
     feature = jax.jit(lambda image: model(image[None].astype(jnp.float32) / 255, train=False)[1]["penultimate"][0])
     expected = []
-    for i in range(IMAGES):  # the last batch is padded with what must not count
+    for i in range(IMAGES):  # the last batch is padded with images that must not count
         one = corruptions.corrupt(key, extractor.images[i : i + 1], name, level, index=np.array([i]))[0]
         expected.append(np.asarray(feature(one), float))
     found = joint.centre(measured(network, tmp_path), Condition(name, str(level)))

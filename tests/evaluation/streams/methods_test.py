@@ -70,7 +70,7 @@ def test_tent_without_a_rate_is_bn1_and_its_first_batch_is_always():
 
 
 def test_entropy_and_its_gradient():
-    """Of the sheet's logits, and none where all classes are alike."""
+    """The sheet's logits give a gradient; equal logits of all classes give none."""
     with jax.enable_x64(True):
         z = jnp.array([2.0, 1.0, 0.0])
         value, slope = jax.value_and_grad(tent.entropy)(z)

@@ -43,7 +43,7 @@ def drawn(seed=0, head=1.5):
 
 
 class Norm:
-    """By keep x stored + (1 - keep) x batch; `keep` None is the stored ones. `after` are those stored then."""
+    """Normalises by keep x stored + (1 - keep) x batch; `keep` None takes the stored statistics. `after` are the new stored ones."""
 
     def __init__(self, x, theta, stored, keep, unbiased=False, moves=None):
         rows = self.rows = x.reshape(-1, x.shape[-1])

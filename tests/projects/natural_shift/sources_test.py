@@ -121,7 +121,7 @@ def test_timms_files_are_joined_by_model_and_size(tmp_path):
     write(tmp_path / "results-imagenetv2-matched-frequency.csv", header, *of_v2)
     write(tmp_path / "results-imagenet-r.csv", header, ["resnet50.tv_in1k", 224, 36.157, 0])
     write(tmp_path / "results-imagenet-r-clean.csv", header, ["resnet50.tv_in1k", 224, 92.15, 0])
-    write(tmp_path / "results-imagenet-a.csv", header, ["big", 224, 12, 0])  # whose clean file is not there
+    write(tmp_path / "results-imagenet-a.csv", header, ["big", 224, 12, 0])  # its clean file is missing
     table = read_timm(tmp_path, {"big": "standard"})
     assert list(table.accuracy.index) == ["resnet50.tv_in1k", "big"] and not table.synthetic
     assert table.natural == ["imagenet_v2", "imagenet_r"]
@@ -164,7 +164,7 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     np.testing.assert_allclose(table[CLEAN], [90, 85])
     np.testing.assert_allclose(table["imagenet_c/fog"], [60, 60])
     np.testing.assert_allclose(table.shift("imagenet_r"), [[30, np.nan], [95, np.nan]])
-    np.testing.assert_allclose(table.shift("imagenet_v2")[1], [90, 85])  # of all classes
+    np.testing.assert_allclose(table.shift("imagenet_v2")[1], [90, 85])  # accuracy on all classes
     assert table.synthetic == ["imagenet_c/fog"] and table.standard.tolist() == [True, False]
     assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
 

@@ -15,7 +15,7 @@ def sigmoid(x):
 
 def made_up(number=24, seed=0):
     """Models of which the first half is standard: ImageNet-R follows a line in logits, others
-    exceed it by as much as they exceed that of the corruptions.
+    exceed it by as much as they exceed the line of the corruptions.
     """
     rng = np.random.default_rng(seed)
     x = rng.uniform(0, 2, number)  # logit of clean accuracy

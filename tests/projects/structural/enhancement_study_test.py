@@ -28,7 +28,7 @@ def test_a_study_of_enhancements(tmp_path, capsys):
     enhancement_study.run(config("clahe"), workdir)
     first = finished(workdir)
     more = config("clahe", "train=clahe")
-    more.eval.update({"reference": "alexnet", "reference_mismatch": "label"})  # of other images, which is to be said
+    more.eval.update({"reference": "alexnet", "reference_mismatch": "label"})  # measured on other images
     text = enhancement_study.run(more, workdir)
     second = finished(workdir)
     assert first.items() < second.items()

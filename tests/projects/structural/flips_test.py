@@ -51,10 +51,10 @@ def test_flips_are_measured_once_and_rates_are_relative_to_a_reference(work, cap
     np.save(given / "tilt.npy", PIXELS[:3])
     with pytest.raises(ValueError, match="3 sequences of 2 frames of tilt in the reference, found 4 of 2 frames"):
         flips.run(tiny.config(), workdir, given, str(workdir))
-    assert len(flips.run(tiny.config(), workdir, given)) == 2 and shown[2:] == ["tilt"]  # whose file changed
+    assert len(flips.run(tiny.config(), workdir, given)) == 2 and shown[2:] == ["tilt"]  # its file changed
     assert flips.run(tiny.config(), workdir, given, str(workdir), ["gaussian_noise"]) == rows[:1]
     assert "| mFR | 100.0 |" in capsys.readouterr().out
-    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise", "tilt"]  # which is still measured
+    assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise", "tilt"]  # this one is still measured
     np.save(given / "tilt.npy", PIXELS)
     flips.run(tiny.config(), workdir, given, perturbations=["gaussian_noise"])
     assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise"] and len(shown) == 3

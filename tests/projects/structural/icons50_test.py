@@ -112,7 +112,7 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(tmp_path, wrap
 
 
 OBJECT = np.dtype("O")
-NULLS = bytes(8)  # one address, of no object
+NULLS = bytes(8)  # an address without an object
 
 
 def array_of(dtype, content, shape=(1,)):
