@@ -88,10 +88,13 @@ def _content(path):
 def _sums(content):
     """Last step, and sums over all steps, of a metrics.jsonl; a run that was stopped within a block has a line more."""
     sums, before = collections.Counter(), 0
-    for line in map(json.loads, content.splitlines()):
-        step = line.pop("step")
-        line.pop("images_per_second", None)
-        for name, value in line.items():
-            sums[name] += (step - before) * value
-        before = step
-    return f"{before} { ({name: round(total, 2) for name, total in sums.items()}) }".encode()
+    try:
+        for line in map(json.loads, content.splitlines()):
+            step = line.pop("step")
+            line.pop("images_per_second", None)
+            for name, value in line.items():
+                sums[name] += (step - before) * value
+            before = step
+        return f"{before} { ({name: round(total, 2) for name, total in sums.items()}) }".encode()
+    except (ValueError, KeyError, TypeError, AttributeError):  # a damaged file
+        return content

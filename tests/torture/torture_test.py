@@ -154,6 +154,9 @@ def test_metrics_of_a_run_that_was_stopped_within_a_block_are_those_of_the_whole
 
     whole = metrics("whole", (10, 2.0), (20, 1.0))
     assert metrics("stopped", (10, 2.0), (12, 1.4), (20, 0.9)) == whole
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "metrics.jsonl").write_text('{"step": 10, "lo')
+    assert comparing.snapshot(tmp_path / "damaged") != whole
     assert metrics("lost", (20, 1.0)) != whole != metrics("wrong", (10, 2.0), (12, 1.4), (20, 1.0))
 
 
