@@ -3,6 +3,7 @@
     python -m tools.streams --workdir=runs/wrn --streams=continual,mixed --methods=source,bn1,tent
     python -m tools.streams --workdir=runs/wrn --streams=correlated --delta=0 --reset=shift
     python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --methods=source,bn_alpha,tent
+    python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --window=64 --methods=bn1,tent
     python -m tools.streams --workdir=runs/wrn --streams=continual --methods=tent --eta=1
     python -m tools.streams --workdir=runs/wrn --streams=ccc --target=40 --speed=1000 --walks=10
 
@@ -17,7 +18,8 @@ on (`evaluation.streams.orders`); methods have the published settings for the si
 
 and the predicted classes of each finished stream: stopped anywhere, the same command shows the unfinished one again, with
 the same numbers. --eta counts time: a method that takes C times as long as the plain network adapts to every
-ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given by --cost.
+ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given by --cost. The network as last adapted answers the
+others, or chance does (--between=random).
 """
 
 from runtime import command  # isort: skip
@@ -53,7 +55,16 @@ from training import cli, study
 
 COLUMNS = (
     *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
-    *("severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se", "fewest_classes"),
+    *(
+        "between",
+        "severity",
+        "images_per_condition",
+        "images",
+        "same_class_as_before",
+        "error",
+        "error_se",
+        "fewest_classes",
+    ),
 )
 CCC = "ccc"
 _CALIBRATION = 2000  # images for an accuracy of a walk
@@ -70,17 +81,23 @@ def define_flags():
     )
     flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
     flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
+    flags.DEFINE_integer("window", 0, "With --batch=1: images that a method sees at once; 0 is none.", lower_bound=0)
     flags.DEFINE_string("reset", "never", "When a method starts anew: never, shift, batch, or every N batches.")
     flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
     flags.DEFINE_integer("seed", 1, "Of the order of the images.", lower_bound=0)
-    flags.DEFINE_bool("stored_order", False, "continual, gradual: images in the order of the dataset, not shuffled.")
+    flags.DEFINE_bool(
+        "stored_order", False, "continual, gradual, forgetting: images in the order of the dataset, not shuffled."
+    )
     flags.DEFINE_float("delta", 0.0, "Correlated streams: 0 sorts by class, more is a Dirichlet draw.", lower_bound=0)
+    flags.DEFINE_float("ratio", 500_000, "label_shift: how much more frequent the class of a block is.", lower_bound=1)
     flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
     flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
     flags.DEFINE_integer("speed", 1000, "ccc: images at each node of a walk.", lower_bound=1)
     flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
     flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
     flags.DEFINE_float("cost", 0.0, "C of every method in place of the measured one; 0 measures.", lower_bound=0)
+    between = "What answers batches that a method has no time for: the network as last adapted, or random classes."
+    flags.DEFINE_enum("between", "adapted", ["adapted", "random"], between)
 
 
 def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
@@ -100,12 +117,14 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
         if len(names) != len(orders.STANDARD):
             raise ValueError(f"expected {len(orders.STANDARD)} corruptions with --order, found {len(names)}")
         names = [names[number] for number in orders.ORDERS[given.order]]
-    plain = kind in ("continual", "gradual")
+    plain = kind in ("continual", "gradual", "forgetting")
     settings: dict[str, Any] = {"seed": None if plain and given.stored_order else given.seed}
     if kind != "gradual":
         settings["severity"] = given.severity
     if "correlated" in kind:
         settings["delta"] = given.delta
+    if kind == "label_shift":
+        settings["ratio"] = given.ratio
     return orders.KINDS[kind](labels[: given.images or None], tuple(names), **settings)
 
 
@@ -141,7 +160,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
-        ways = {name: methods.make(name, batch, side, dataset.num_classes) for name in given.methods}
+        ways = {name: methods.make(name, batch, side, dataset.num_classes, given.window) for name in given.methods}
         for stream in made.values():
             shown.check(stream, split)
             run.plan(len(stream), stream.shifts, batch, given.reset)
@@ -153,7 +172,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         source = Shown.of(trained, split, mesh, dataset)
         start = Start(dataset.num_classes, (batch, *dataset.image_shape), None)
         if any(method.needs_source for method in ways.values()):
-            start = start._replace(source=_clean(dataset.train, batch))
+            start = start._replace(source=_clean(dataset.train, given.window or batch))
         asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models), start)
         if CCC in given.streams:
             made[CCC] = _continuous(asked, models)
@@ -253,14 +272,18 @@ def _answers(asked, kind, stream, key, model, name, method):
         return run.predictions(graphdef, weights, method, images, plan, asked.start)
 
     stem = f"{key[0].replace('/', '.')}-{key[1]}-{kind}-{name}-{artifacts.digest(made_from)[:10]}"
-    return run.kept(asked.folder / f"{stem}.npz", made_from, show), every
+    answers = run.kept(asked.folder / f"{stem}.npz", made_from, show)
+    if asked.given.between == "random":
+        chance = np.random.default_rng([asked.given.seed, 3]).integers(0, asked.start.classes, len(answers))
+        answers = np.where(np.repeat(plan.adapts, asked.batch)[: len(answers)], answers, chance)
+    return answers, every
 
 
 def _row(asked, kind, stream, truth, method, every):
     given, conditions = asked.given, len(stream) // len(stream.segments)
     return (
         *(kind, method.name, method.prediction, method.settings, asked.batch, given.reset, every, given.seed),
-        *(given.severity, conditions, len(stream), orders.neighbours(truth)),
+        *(given.between if every > 1 else "", given.severity, conditions, len(stream), orders.neighbours(truth)),
     )
 
 

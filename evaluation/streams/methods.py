@@ -13,14 +13,19 @@ rotta     a slow teacher, and a student on a memory of balanced classes (Yuan et
 roid      weighted samples, consistency, source weights that pull back, prior correction (Marsden et al. 2024)
 """
 
+import dataclasses
 from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 
 from corruptions.contract import suggest
 from evaluation.streams.eata import Eata, Eta, Sar
 from evaluation.streams.lame import Lame
 from evaluation.streams.roid import Roid
 from evaluation.streams.rotta import Rotta
-from evaluation.streams.tent import BatchStatistics, Descent, Method, MixedStatistics, MovingStatistics, Tent
+from evaluation.streams.tent import NONE, BatchStatistics, Descent, Method, MixedStatistics, MovingStatistics, Tent
 
 _LARGE = 64  # images of at least this side in pixels take the settings for ImageNet-C
 
@@ -30,7 +35,7 @@ def names() -> tuple[str, ...]:
     return tuple(_known(2, 32, 10))
 
 
-def make(name: str, batch: int, side: int, classes: int) -> Method:
+def make(name: str, batch: int, side: int, classes: int, window: int = 0) -> "Method | Windowed":
     """Makes a method with its published hyper-parameters.
 
     Args:
@@ -39,14 +44,69 @@ def make(name: str, batch: int, side: int, classes: int) -> Method:
       side: side of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C, or
         CIFAR-100-C with 100 classes.
       classes: number of logits.
+      window: of `Windowed`; 0 is none. The settings are then those for batches of that many images.
 
     Raises:
-      ValueError: an unknown name.
+      ValueError: an unknown name, or a window over batches of more than one image.
     """
-    known = _known(batch, side, classes)
+    if window and batch != 1:
+        raise ValueError(f"expected batches of one image with a window, found {batch}; take --batch=1")
+    known = _known(window or batch, side, classes)
     if name not in known:
         raise ValueError(f"expected a method among {', '.join(known)}, found {name!r}{suggest(name, known)}")
-    return known[name]()
+    return Windowed(known[name](), window) if window else known[name]()
+
+
+@dataclasses.dataclass(frozen=True)
+class Windowed:
+    """A method on single images: it sees the last `length` of them, answers the newest, and adapts once to every `length`.
+
+    As the benchmark of ROID's authors; where its first windows are shorter, these hold the first image several times.
+
+    Attributes:
+      inner: the method; its name, its needs and its check are those of both.
+      length: images of the window.
+    """
+
+    inner: Method
+    length: int
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @property
+    def settings(self) -> str:
+        """Describes the hyper-parameters, for tables."""
+        return ", ".join(filter(None, (self.inner.settings, f"window {self.length}")))
+
+    def init(self, graphdef, weights, start):
+        shape = (self.length, *start.shape[1:])
+        inner = self.inner.init(graphdef, weights, start._replace(shape=shape))
+        return {"inner": inner, "window": jnp.zeros(shape, start.dtype), "seen": jnp.zeros((), jnp.int32)}
+
+    def step(self, graphdef, weights, state, images, key):
+        window, place = self._shown(state, images)
+
+        def adapt(inner):
+            return self.inner.step(graphdef, weights, inner, window, key)
+
+        def still(inner):
+            return inner, self.inner.predict(graphdef, weights, inner, window)
+
+        if self.inner.prediction == NONE:
+            inner, logits = adapt(state["inner"])
+        else:
+            inner, logits = jax.lax.cond(place == self.length - 1, adapt, still, state["inner"])
+        return {"inner": inner, "window": window, "seen": state["seen"] + 1}, logits[place][None]
+
+    def predict(self, graphdef, weights, state, images):
+        window, place = self._shown(state, images)
+        return self.inner.predict(graphdef, weights, state["inner"], window)[place][None]
+
+    def _shown(self, state, images):
+        place = state["seen"] % self.length
+        window = jnp.where(state["seen"] == 0, jnp.broadcast_to(images, state["window"].shape), state["window"])
+        return window.at[place].set(images[0]), place
 
 
 def _known(batch: int, side: int, classes: int) -> dict[str, Callable[[], Method]]:

@@ -5,9 +5,13 @@ gradual           every corruption through severities 1 2 3 4 5 4 3 2 1, the fir
 mixed             the images of all corruptions, shuffled
 correlated        continual, the images of a corruption by class: sorted, or in Dirichlet chunks
 mixed_correlated  the images of all corruptions at once, by class
+label_shift       each corruption over draws with replacement in blocks, in which one class is frequent
+forgetting        continual, with all clean images after every corruption
 
 Q. Wang et al., "Continual test-time domain adaptation" (2022); R. A. Marsden et al., "Universal test-time adaptation
-through weight ensembling, diversity weighting, and prior correction" (2024), whose five settings these are.
+through weight ensembling, diversity weighting, and prior correction" (2024), for the first five; S. Niu et al., "Towards
+stable test-time adaptation in dynamic wild world" (2023), for label_shift, and "Efficient test-time model adaptation without
+forgetting" (2022).
 """
 
 from collections.abc import Callable, Sequence
@@ -33,6 +37,7 @@ ORDERS = (  # by the authors of CoTTA, for gradual and for ImageNet-C
 )
 _UP_AND_DOWN = (1, 2, 3, 4, 5, 4, 3, 2, 1)
 _LEAST = 10  # images in a chunk
+_DRAWS = 100  # images in a block of label_shift
 _TRIES = 1000
 
 
@@ -123,12 +128,53 @@ def mixed_correlated(
     )
 
 
+def label_shift(
+    labels: np.ndarray,
+    names: Sequence[str] = STANDARD,
+    severity: float = 5,
+    seed: int = 0,
+    ratio: float = 500_000,
+) -> Stream:
+    """Draws 100 images with replacement for each of C blocks; every corruption shows the same draws.
+
+    Blocks are in random order; one has a class of its own, with probability r / (r + C - 1), and the others share the rest.
+
+    Args:
+      labels, names, severity, seed: as above.
+      ratio: r of at least 1, how much more frequent the class is than each other; 1 is no shift, 500,000 nearly sorted.
+
+    Raises:
+      ValueError: a ratio below 1.
+    """
+    if not ratio >= 1:
+        raise ValueError(f"expected a ratio of at least 1, found {ratio}")
+    labels, rng = np.asarray(labels), np.random.default_rng(seed)
+    classes, counts = np.unique(labels, return_counts=True)
+    own, number = np.repeat(rng.permutation(len(classes)), _DRAWS), len(classes)
+    other = rng.random(len(own)) >= ratio / (ratio + number - 1)
+    drawn = (own + other * rng.integers(1, max(2, number), len(own))) % max(1, number)
+    starts = np.cumsum(counts) - counts
+    rows = np.argsort(labels, kind="stable")[starts[drawn] + rng.integers(0, counts[drawn])]
+    segments = [Segment(((name, severity),)) for name in names]
+    return _of_segments(f"label_shift:{ratio:g}", labels, segments, None, lambda _: rows)
+
+
+def forgetting(
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int | None = None
+) -> Stream:
+    """Shows all images under each corruption in turn, and clean after each."""
+    segments = [segment for name in names for segment in (Segment(((name, severity),)), Segment(()))]
+    return _of_segments("forgetting", labels, segments, seed)
+
+
 KINDS: dict[str, Callable[..., Stream]] = {
     "continual": continual,
     "gradual": gradual,
     "mixed": mixed,
     "correlated": correlated,
     "mixed_correlated": mixed_correlated,
+    "label_shift": label_shift,
+    "forgetting": forgetting,
 }
 
 
@@ -148,9 +194,10 @@ def _of_segments(
         def order(labels):
             return np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
 
-    image = np.concatenate([order(labels) for _ in segments]).astype(np.int32)
-    segment = np.repeat(np.arange(len(segments), dtype=np.int32), number)
-    return Stream(name, tuple(segments), image, segment, np.arange(0, len(image), number, dtype=np.int32))
+    images = [np.asarray(order(labels), np.int32) for _ in segments]
+    segment = np.repeat(np.arange(len(segments), dtype=np.int32), len(images[0]))
+    shifts = np.arange(0, len(segment), len(images[0]), dtype=np.int32)
+    return Stream(name, tuple(segments), np.concatenate(images), segment, shifts)
 
 
 def _none() -> np.ndarray:

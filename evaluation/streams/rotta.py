@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from evaluation.streams import networks
 from evaluation.streams.networks import Statistics
 from evaluation.streams.tent import Tent, where
-from evaluation.streams.views import augment
+from evaluation.streams.views import degrade
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Rotta(Tent):
     every: int = 64
     alpha: float = 0.05
     nu: float = 0.001
-    views: Callable[[jax.Array, jax.Array], jax.Array] = dataclasses.field(default=augment, metadata={"told": False})
+    views: Callable[[jax.Array, jax.Array], jax.Array] = dataclasses.field(default=degrade, metadata={"told": False})
 
     def init(self, graphdef, weights, start):
         state = super().init(graphdef, weights, start)

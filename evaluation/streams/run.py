@@ -22,6 +22,7 @@ from runtime import artifacts
 
 REMEDY = "remove it to show this stream again"
 _BYTES = 2**27  # bytes of images in one program's argument
+_IMAGES = 1000  # images in it, or 50 batches if these are more
 _TIMED = 20  # batches that a measured cost averages
 _SAME = 1.05  # a cost below this counts as 1
 
@@ -116,7 +117,9 @@ def predictions(
     """
     method.check(graphdef, weights)
     number = len(of.resets)
-    together = max(1, min(number, 50, _BYTES // max(1, of.batch * math.prod(start.shape[1:]))))
+    together = max(
+        1, min(number, max(50, _IMAGES // of.batch), _BYTES // max(1, of.batch * math.prod(start.shape[1:])))
+    )
     root, first = jax.random.key(seed), method.init(graphdef, weights, start)
     state, found, done = first, [], 0
     for piece in images(together * of.batch):

@@ -1,6 +1,8 @@
 """tools.confidence: tables, pictures and the section of a report from a workdir, and from a folder of the library."""
 
 import json
+import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,11 +11,14 @@ import pytest
 import corruptions
 from analysis import answers
 from analysis.report import inputs
+from analysis.report.document import document
 from corruptions.scoring.folder import read_confidence
 from runtime.files import mismatch
 from tests.analysis.confidence.cells_test import NUMBER, answered
 from tests.corruptions.scoring.confidence_test import probabilities
 from tests.corruptions.write.datasets import IMAGES, LABELS
+from tests.tools import report_studies
+from tests.tools.report_pages import Page
 from tools import confidence
 
 
@@ -29,8 +34,14 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_a_workdir_has_tables_pictures_and_a_section(folder):
-    text, out = confidence.run(folder, resamples=20)
+@pytest.fixture(scope="module")
+def made(folder):
+    """The table and the folder of tools.confidence on it."""
+    return confidence.run(folder, resamples=20)
+
+
+def test_a_workdir_has_tables_pictures_and_a_section(folder, made):
+    text, out = made
     assert out == folder / "confidence"
     cells, summary = pd.read_csv(out / "cells.csv"), pd.read_csv(out / "summary.csv", keep_default_na=False)
     assert len(cells) == 2 * 21
@@ -67,6 +78,19 @@ def test_a_mean_over_corruptions_of_no_benchmark_says_which(tmp_path):
     said = "others (levels): the mean over corruptions of no benchmark that was evaluated completely: imagenet_c/fog."
     assert said in text and said in json.loads((out / "section.json").read_text())["facts"]
     assert "completely: noc/hue." in text and "| standard | others (random) |" in text
+
+
+def test_a_report_shows_the_section(made, tmp_path):
+    study = tmp_path / "study"
+    report_studies.write(study, ("noc/hue", "noc/rain", "noc/border"), number=60)
+    assert f"python -m tools.confidence --workdir={study}" in Page(document(inputs.read(study))).text("main")
+    shutil.copytree(made[1], study / "confidence")
+    section = json.loads((study / "confidence" / "section.json").read_text())
+    page = document(inputs.read(study))
+    assert re.findall(r'alt="Confidence: (\w+)"', page) == section["figures"] and len(section["figures"]) == 3
+    (table,) = Page(page).rows(**{"aria-label": "Confidence"})
+    assert [list(row) for row in table] == [section["header"], *section["rows"]]
+    assert "tools.confidence" not in Page(page).text("section", id="further")
 
 
 def test_a_folder_of_any_classifier_is_measured(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evaluation.streams import run
 from tests.training import tiny
 from tools import streams
 from tools.check import verify_workdir
@@ -14,6 +15,7 @@ GIVEN = {
     **{"streams": ["continual"], "methods": ["source", "eata"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
     **{"severity": 1.0, "batch": 20, "reset": "never", "order": -1, "seed": 1, "stored_order": False, "delta": 0.0},
     **{"images": 0, "eta": 0.0, "cost": 0.0, "target": 20.0, "speed": 10, "walks": 1},
+    **{"window": 0, "ratio": 20.0, "between": "adapted"},
 }
 
 
@@ -43,6 +45,31 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     kept = sorted(folder.glob("*.npz"))[0]
     kept.write_bytes(kept.read_bytes()[:-30])
     assert "remove it to show this stream again" in "".join(verify_workdir(workdir).problems)
+
+
+def test_a_stopped_command_continues_with_the_same_numbers(tmp_path, monkeypatch):
+    """Stopped after a finished stream, within the second one: that is shown anew."""
+    config, asked = tiny.config(), given(methods=["source", "bn1"])
+    whole, stopped = (tiny.untrained_workdir(tmp_path / name, config) for name in ("whole", "stopped"))
+    text = streams.measure(config, whole, asked)
+    show = run.predictions
+
+    def stop(graphdef, weights, method, images, *rest):
+        def some(number):
+            yield next(iter(images(number)))
+            raise KeyboardInterrupt
+
+        return show(graphdef, weights, method, images if method.name == "source" else some, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("evaluation.streams.run.predictions", stop)
+        with pytest.raises(KeyboardInterrupt):
+            streams.measure(config, stopped, asked)
+    assert len(list((stopped / "streams").glob("*.npz"))) == 1 and not (stopped / "streams" / "streams.csv").exists()
+    assert streams.measure(config, stopped, asked) == text
+    assert (stopped / "streams" / "segments.csv").read_text() == (whole / "streams" / "segments.csv").read_text()
+    chance = streams.measure(config, stopped, given(methods=["bn1"], eta=1.0, cost=3.0, between="random"))
+    assert chance != text
 
 
 @pytest.mark.slow

@@ -93,3 +93,14 @@ def test_a_view_is_one_draw_for_the_whole_batch_and_stays_an_image():
     assert found.min() >= 0 and found.max() <= 1 and np.abs(found[0] - one[0]).mean() > 0.01
     other = np.asarray(augment(jax.random.key(4), jnp.asarray(np.repeat(one, 3, 0))))
     assert np.abs(found - other).mean() > 0.01
+
+
+def test_what_rotta_sees_is_blurred_and_noisy():
+    one = np.random.default_rng(2).random((1, 9, 8, 3))
+    rows, columns = (np.convolve(np.eye(5)[2], np.exp(-0.5 * (np.arange(-2, 3) / s) ** 2), "same") for s in (0.4, 0.4))
+    kernel = np.outer(rows / rows.sum(), columns / columns.sum())
+    windows = np.lib.stride_tricks.sliding_window_view(one, (5, 5), (1, 2))
+    found = views._blurred(jnp.asarray(one, jnp.float32), jnp.float32(0.4))
+    np.testing.assert_allclose(found, np.einsum("nhwcab,ab->nhwc", windows, kernel), atol=1e-6)
+    grey = np.asarray(jax.jit(views.degrade)(jax.random.key(0), jnp.full((3, 32, 32, 3), 0.4, jnp.float32)))
+    assert grey.shape == (3, 32, 32, 3) and abs(grey.std() - 0.005) < 0.0002 and np.abs(grey[0] - grey[1]).max() > 0.005

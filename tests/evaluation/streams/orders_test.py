@@ -14,7 +14,7 @@ def histogram_entropy(labels, batch=50):
     return np.mean([-(p[p > 0] * np.log(p[p > 0])).sum() for p in counts])
 
 
-@pytest.mark.parametrize("kind", orders.KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in orders.KINDS if kind != "label_shift"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_image_is_shown_once_under_every_condition(kind, seed):
     stream = orders.KINDS[kind](LABELS, seed=seed)
@@ -37,6 +37,28 @@ def test_continual_is_the_standard_order_at_severity_5():
 def test_gradual_has_131_segments():
     levels = [segment.parts[0][1] for segment in orders.gradual(LABELS).segments]
     assert len(levels) == 131 and levels[:14] == [5, 4, 3, 2, 1, 1, 2, 3, 4, 5, 4, 3, 2, 1]
+
+
+def test_forgetting_is_seen_on_clean_images_after_every_corruption():
+    stream = orders.forgetting(LABELS, orders.STANDARD[:2])
+    assert [segment.label for segment in stream.segments][1:] == ["clean", "imagenet_c/shot_noise-5", "clean"]
+
+
+@pytest.mark.parametrize("ratio", [1, 20, 500_000])
+def test_a_block_of_label_shift_has_a_frequent_class_and_draws_with_replacement(ratio):
+    stream = orders.label_shift(LABELS, orders.STANDARD[:2], seed=4, ratio=ratio)
+    assert len(stream) == 2 * 10 * 100 and (stream.image[:1000] == stream.image[1000:]).all()
+    blocks = LABELS[stream.image[:1000]].reshape(10, 100)
+    counts = np.array([np.bincount(block, minlength=10) for block in blocks])
+    expected = ratio / (ratio + 9)
+    assert abs(counts.max(1).mean() / 100 - expected) < 0.08 + 0.1 * (
+        ratio == 1
+    )  # the largest of ten equal ones is larger
+    if ratio > 1:
+        assert sorted(counts.argmax(1)) == list(range(10)) and (np.diff(counts.argmax(1)) != 1).any()
+        others = (100 - counts.max(1)).sum()
+        assert abs(others - 1000 * (1 - expected)) <= 4 * (1000 * expected * (1 - expected)) ** 0.5
+    assert 150 < len(np.unique(stream.image)) < 400  # 400 (1 - e^-2.5) = 367 of equal draws
 
 
 def test_the_ten_orders_are_permutations_and_differ():
@@ -78,6 +100,7 @@ def test_a_small_delta_correlates():
     [
         (lambda: orders.continual(LABELS[:0]), "expected images and corruptions for a stream, found 0 and 15"),
         (lambda: orders.correlated(LABELS, delta=-1.0), "expected delta of at least 0, found -1"),
+        (lambda: orders.label_shift(LABELS, ratio=0.5), "expected a ratio of at least 1, found 0.5"),
         (
             lambda: orders.dirichlet(np.repeat(np.arange(2), [199, 1]), 1e-8, np.random.default_rng(0)),
             "take a larger delta or more images",

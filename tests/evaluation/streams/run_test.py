@@ -8,8 +8,9 @@ import data
 from analysis import streams as analysis
 from corruptions.scoring.conditions import Condition
 from evaluation.shown import Shown
-from evaluation.streams import orders, run, shown
-from evaluation.streams.tent import Descent, Start, Tent
+from evaluation.streams import methods, orders, run, shown
+from evaluation.streams.methods import Windowed
+from evaluation.streams.tent import BatchStatistics, Descent, Start, Tent
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from tests.evaluation.streams import reference, tiny
@@ -53,7 +54,8 @@ def shown_to(method, batches, plan, together=2):
         for start in range(0, len(stream), together * plan.batch):
             yield jax.numpy.asarray(stream[start : start + together * plan.batch])
 
-    return run.predictions(graphdef, weights, method, images, plan, Start(4, (plan.batch, *stream.shape[1:])))
+    start = Start(4, (plan.batch, *stream.shape[1:]), dtype=stream.dtype)
+    return run.predictions(graphdef, weights, method, images, plan, start)
 
 
 def by_hand(batches, adapts=None, resets=None):
@@ -113,6 +115,24 @@ def test_a_stream_that_does_not_wait_is_adapted_to_now_and_then(cost, eta, every
         np.testing.assert_array_equal(shown_to(TENT, BATCHES, plan), expected)
 
 
+def test_a_window_answers_the_newest_image_and_adapts_once_to_every_window():
+    images = np.concatenate(BATCHES)[:14]
+    found = shown_to(Windowed(TENT, 4), list(images[:, None]), run.plan(14, np.zeros(1), 1), together=5)
+    expected, theta, optimizer = [], NETWORK[1], reference.Sgd(RATE, False)
+    for newest in range(14):
+        window = images[np.maximum(0, newest - 3 + np.arange(4))]  # its first ones hold the first image several times
+        one = reference.Pass(NETWORK, window, theta, keep=0.0)
+        expected.append(one.logits[-1].argmax())
+        if newest % 4 == 3:
+            theta = optimizer(theta, one.back(reference.d_entropy(one.logits) / 4))
+    np.testing.assert_array_equal(found, expected)
+    assert len(set(expected)) > 1
+    plain = shown_to(BatchStatistics(), [window], run.plan(4, np.zeros(1), 4), together=1)
+    assert (
+        shown_to(Windowed(BatchStatistics(), 4), list(images[-4:, None]), run.plan(4, np.zeros(1), 1))[-1] == plain[-1]
+    )
+
+
 def test_a_cost_of_all_batches_adapts_to_the_first_alone():
     plan = run.plan(56, np.zeros(1), 8, every=run.skipping(7.0, 1))
     assert plan.adapts.tolist() == [True] + [False] * 6
@@ -138,6 +158,7 @@ def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_p
         ),
         (lambda: run.plan(10, np.zeros(1), 5, "0"), "found '0'"),
         (lambda: run.plan(10, np.zeros(1), 0), "expected a batch and a period of at least 1, found 0"),
+        (lambda: methods.make("tent", 8, 32, 4, window=4), "expected batches of one image with a window, found 8"),
         (lambda: run.skipping(2, 1.5), r"expected eta in \[0, 1\], found 1.5"),
     ],
 )
