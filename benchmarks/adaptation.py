@@ -17,7 +17,7 @@ from absl import flags
 from flax import nnx
 
 import models
-from benchmarks import tables, timing
+from benchmarks import timing
 from evaluation.streams import methods, run
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Start
@@ -85,7 +85,7 @@ def main(argv):
         f"network that adapts nothing; `load`: load average, other work included.\n"
     )
     header = [*HEADER, *(_PEER if peer else ()), "load"]
-    tables.continued(given.out, top, header, given.methods, lambda name: cells(name, peer, given))
+    timing.continued(given.out, top, header, given.methods, lambda name: cells(name, peer, given))
 
 
 if __name__ == "__main__":
