@@ -77,7 +77,7 @@ def main(argv):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
     meshes.use_all_cores()
     threads = len(os.sched_getaffinity(0))
-    peer = timing.Peer(given.peer_python, "networks.py", f"--threads={threads}") if given.peer_python else None
+    peer = timing.Peer(given.peer_python, "adaptation.py", f"--threads={threads}") if given.peer_python else None
     top = (
         f"# Speed of adaptation on a stream\n\n{timing.title()}; {threads} threads. Peer: {peer.hello['version'] if peer else 'none'}. "
         f"`{NETWORK}`, a stream of {given.images:,} images of {SIDE} pixels in batches of {given.batch}; medians of {given.rounds} "

@@ -1,11 +1,9 @@
-"""Networks of `models/` in PyTorch with a timed block of steps: peer of benchmarks/training.py and benchmarks/adaptation.py.
+"""Networks of `models/` in PyTorch with a timed block of steps: peer of benchmarks/training.py.
 
     PYTHON benchmarks/peers/networks.py --threads=2
 
 Answers {"model", "batch", "steps", "channels_last"} with the seconds, [by the clock, CPU of all threads], of that many training
-steps (forward, backward, SGD with momentum and weight decay) on random images. With "method" the steps predict: `source` by
-stored statistics, `bn1` by statistics of the batch, `tent` by them before a step of Adam on the mean entropy, which moves
-scales and shifts of BatchNorm.
+steps (forward, backward, SGD with momentum and weight decay) on random images.
 """
 
 import argparse
@@ -91,38 +89,12 @@ class Trainer:
         self.labels = torch.randint(0, 10, (batch,))
         self.mean, self.std = torch.full((1, 3, 1, 1), 0.48), torch.full((1, 3, 1, 1), 0.25)
 
-    def inputs(self):
-        return ((self.images.float() / 255 - self.mean) / self.std).contiguous(memory_format=self.layout)
-
     def train(self, steps):
         for _ in range(steps):
+            x = ((self.images.float() / 255 - self.mean) / self.std).contiguous(memory_format=self.layout)
             self.optimizer.zero_grad(set_to_none=True)
-            functional.cross_entropy(self.model(self.inputs()), self.labels).backward()
+            functional.cross_entropy(self.model(x), self.labels).backward()
             self.optimizer.step()
-
-
-class Adapter(Trainer):
-    """The network with a method of test-time adaptation."""
-
-    def __init__(self, name, batch, channels_last, method):
-        super().__init__(name, batch, channels_last)
-        self.method, norms = method, [layer for layer in self.model.modules() if isinstance(layer, nn.BatchNorm2d)]
-        self.model.train(method != "source").requires_grad_(False)
-        for layer in norms if method != "source" else ():
-            layer.running_mean = layer.running_var = None
-        if method == "tent":
-            parameters = [parameter.requires_grad_() for layer in norms for parameter in layer.parameters()]
-            self.optimizer = torch.optim.Adam(parameters, 1e-3)
-
-    def train(self, steps):
-        for _ in range(steps):
-            with torch.set_grad_enabled(self.method == "tent"):
-                logits = self.model(self.inputs())
-                logits.argmax(1)
-                if self.method == "tent":
-                    (-(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()).backward()
-                    self.optimizer.step()
-                    self.optimizer.zero_grad(set_to_none=True)
 
 
 def main():
@@ -133,11 +105,10 @@ def main():
     trainers = {}
     for line in sys.stdin:
         request = json.loads(line)
-        method = [request["method"]] if "method" in request else []
-        key = request["model"], request["batch"], request["channels_last"], *method
+        key = request["model"], request["batch"], request["channels_last"]
         if key not in trainers:
             trainers = {k: v for k, v in trainers.items() if k[0] == key[0]}  # memory for one network at a time
-            trainers[key] = (Adapter if method else Trainer)(*key)
+            trainers[key] = Trainer(*key)
             trainers[key].train(1)
         wall, cpu = time.perf_counter(), time.process_time()
         trainers[key].train(request["steps"])
