@@ -322,7 +322,7 @@ def read(workdir: str | os.PathLike) -> Answers:
         files.append((record, {key: bits for key, bits in by_model.items() if key not in stale}))
     if left_out:
         log.warning(
-            "%d answers in %s are of models that were trained again since (the first: %s): they are left out until "
+            "%d answers in %s come from models that were trained again since (the first: %s): they are left out until "
             "they are evaluated again.",
             len(left_out),
             folder,

@@ -111,7 +111,7 @@ def _choice(
 
     docs = (
         "Applies the drawn member to the image, or none. Reverse-mode derivatives are of batches only (`corrupt`).",
-        "Draws `which` of the members, one more than there are for none; their own draws follow from `key`, at "
+        "Draws the number `which` of a member, or the number of members for none; their own draws follow from `key`, at "
         "`severity`.",
     )
     return _made(name, "choice", members, scale, "which", bounds, branches, docs)

@@ -148,7 +148,7 @@ def _read(folder: Path, say: bool = True) -> Entry | None:
         return _open(folder)
     except (OSError, ValueError) as error:
         if say:
-            logging.warning("the cache entry %s is made anew: %s", folder.name, error)
+            logging.warning("the cache entry %s is made again: %s", folder.name, error)
         return None
 
 

@@ -337,7 +337,7 @@ def _claim(path, config, free):
     if known and before not in known:
         if asked not in known:
             raise WorkdirError("\n  ".join([_edited_config(path), *settings.differences(content, config, free)]))
-        log.warning("%s was edited; it is written again as the run before left it.", stored)
+        log.warning("%s was edited; it is written again as the last run left it.", stored)
         before = asked
     else:
         refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"

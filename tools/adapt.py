@@ -29,7 +29,7 @@ from training.states import Checkpoints, TrainState, digest
 def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.Path) -> TrainState:
     """Writes the model of `source`, adapted by config.adapt, to `workdir`."""
     if not source:
-        raise app.UsageError("expected --source=WORKDIR, the model that is adapted")
+        raise app.UsageError("expected --source=WORKDIR, the model to adapt")
     source, asked = pathlib.Path(source), config.adapt
     if asked.batch_size < 2 or asked.images < asked.batch_size:
         raise ValueError(
@@ -67,6 +67,6 @@ def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.P
 
 if __name__ == "__main__":
     cli.define_flags()
-    flags.DEFINE_string("source", None, "Workdir of train.py with the model that is adapted (required).")
+    flags.DEFINE_string("source", None, "Workdir of train.py with the model to adapt (required).")
     done = "The model is in {workdir}; evaluate it with: python eval.py --workdir={workdir}"
     command.run(cli.main(lambda config, workdir: run(config, flags.FLAGS.source, workdir), done), cli.parse)

@@ -74,7 +74,7 @@ _SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset
 
 def define_flags():
     """Defines the flags of the tool."""
-    flags.DEFINE_list("streams", ["continual"], f"Of {', '.join((*orders.KINDS, CCC))}.")
+    flags.DEFINE_list("streams", ["continual"], f"Kinds of streams: {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
     flags.DEFINE_list(
         "corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order; by default ImageNet-C's 15."
@@ -82,9 +82,9 @@ def define_flags():
     flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
     flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
     flags.DEFINE_integer("window", 0, "With --batch=1: images that a method sees at once; 0 is none.", lower_bound=0)
-    flags.DEFINE_string("reset", "never", "When a method starts anew: never, shift, batch, or every N batches.")
+    flags.DEFINE_string("reset", "never", "When a method is reset: never, shift, batch, or every N batches.")
     flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
-    flags.DEFINE_integer("seed", 1, "Of the order of the images.", lower_bound=0)
+    flags.DEFINE_integer("seed", 1, "Seed of the order of the images.", lower_bound=0)
     flags.DEFINE_bool(
         "stored_order", False, "continual, gradual, forgetting: images in the order of the dataset, not shuffled."
     )
@@ -95,8 +95,8 @@ def define_flags():
     flags.DEFINE_integer("speed", 1000, "ccc: images at each node of a walk.", lower_bound=1)
     flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
     flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
-    flags.DEFINE_float("cost", 0.0, "C of every method in place of the measured one; 0 measures.", lower_bound=0)
-    between = "What answers batches that a method has no time for: the network as last adapted, or random classes."
+    flags.DEFINE_float("cost", 0.0, "C of every method instead of measuring it; 0 measures.", lower_bound=0)
+    between = "Answers to batches that a method has no time for: by the network as last adapted, or random classes."
     flags.DEFINE_enum("between", "adapted", ["adapted", "random"], between)
 
 

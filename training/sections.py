@@ -190,7 +190,7 @@ class TrainSettings(Section):
     checkpoint_epochs: int = setting(1, "epochs between two checkpoints; the end has one too", whole(1))
     tensorboard: bool = setting(False, "write metrics for TensorBoard, too", Kind("True or False", _check_tensorboard))
     init_from: str = setting("", "trained model to start from: a workdir, a file of weights, or 'standard'", _START)
-    frozen: str = setting("", "weights of that model that stay: all but the last layer", choice("", "backbone"))
+    frozen: str = setting("", "weights of this model that stay: all but the last layer", choice("", "backbone"))
     mix_in: MixInSettings = group(MixInSettings)
 
 
@@ -205,7 +205,7 @@ class EvalSettings(Section):
     verify: bool = setting(False, "compare all files of a stored dataset with their sha256", SWITCH)
     images: str = setting("", "list of the test images to show, of data.listed; '' is all (eval.py)", _PATH)
     natural: str = setting("", "naturally shifted test sets too: imagenet_r,objectnet (eval.py)", _NATURAL)
-    natural_dir: str = setting("", "folder of these sets; '' is the folder of tfds datasets", text("a folder, or ''"))
+    natural_dir: str = setting("", "their folder; '' is the folder of tfds datasets", text("a folder, or ''"))
     batch_size: int = setting(500, "images at a time", _BATCH)
     reference: str = setting("", "reference of CE and mCE; '' is AlexNet where its published errors hold", _REFERENCE)
     reference_mismatch: str = setting("refuse", "a reference of other conditions", choice("refuse", "label"))
@@ -223,7 +223,7 @@ class EvalSettings(Section):
 class AdaptSettings(Section):
     """`adapt`: BatchNorm statistics of augmented training images (tools.adapt)."""
 
-    scheme: str = setting("augmix", "augmentation of the training images; '' is mirror and crop alone", _SCHEME)
+    scheme: str = setting("augmix", "augmentation of the training images; '' is only mirror and crop", _SCHEME)
     images: int = setting(10000, "number of training images", whole(2))
     batch_size: int = setting(500, "images at a time; their statistics normalise each layer", whole(2, 2**20))
     pseudo_count: float = setting(0.0, "weight of the statistics from training, in images; 0 replaces them", number(0))
@@ -254,7 +254,7 @@ class StudySettings(Section):
     """`study`: the models that a study trains."""
 
     corruptions: tuple[str, ...] = setting((), "corruptions to train on, beside a standard model", _SOME_CORRUPTIONS)
-    mixtures: tuple[str, ...] = setting((), "mixtures to train on too, to see what they cover", _MIXTURES)
+    mixtures: tuple[str, ...] = setting((), "mixtures to train on too, for their coverage", _MIXTURES)
     schemes: tuple[str, ...] = setting(
         (), "schemes to train with: standard, augmix, augmix=* (512), NAME+jsd", _SCHEMES
     )
@@ -274,8 +274,8 @@ class AdainSettings(Section):
     widths: tuple[int, ...] = setting((64, 128, 256, 512), "channels of the four stages of both networks", _FOUR_WIDTHS)
     styles: str = setting("", "pictures of styles; '' draws textures", text("a folder of up to 10,000 images, or ''"))
     drawn: int = setting(100, "number of procedural textures", whole(1, 100_000))
-    reading: str = setting("port", "formulas: of the PyTorch port, or of the paper's code", choice("port", "original"))
-    steps: int = setting(160_000, "training steps of the decoder; 0 takes it as it is", whole())
+    reading: str = setting("port", "formulas of the PyTorch port, or of the paper's code", choice("port", "original"))
+    steps: int = setting(160_000, "training steps of the decoder; 0 keeps the first decoder", whole())
     batch_size: int = setting(8, "contents in a step, and as many styles", _BATCH)
     learning_rate: float = setting(1e-4, "learning rate of Adam at its first step", _POSITIVE)
     style_weight: float = setting(10.0, "weight of the style loss; `original`: .01 in code, .1 in decoder", number(0))
@@ -288,7 +288,7 @@ class ToySettings(Section):
     first: str = setting("imagenet_c/motion_blur", "first of the two corruptions to mix", _CORRUPTION)
     second: str = setting("imagenet_c/impulse_noise", "second of the two corruptions to mix", _CORRUPTION)
     severity: str = setting("3", "severity of both, one number", _SEVERITY)
-    fractions: tuple[float, ...] = setting((0.0, 0.5, 0.9, 0.99, 1.0), "shares of the first", several(_SHARE, 1))
+    fractions: tuple[float, ...] = setting((0.0, 0.5, 0.9, 0.99, 1.0), "shares of the first one", several(_SHARE, 1))
     out: str = setting("toy", "folder of results in the workdir", _FOLDER)
 
 
@@ -297,7 +297,7 @@ class SubsetsSettings(Section):
     """`msd.subsets`: closest, random and farthest transforms (tools.msd)."""
 
     scheme: str = setting("augmix", "scheme whose transforms are drawn", _SCHEME)
-    pool: int = setting(4000, "number of transforms that are put in order; the paper takes 100,000", whole(1))
+    pool: int = setting(4000, "number of transforms to order by closeness; the paper takes 100,000", whole(1))
     sizes: tuple[int, ...] = setting((10, 100, 1000), "sizes of the subsets, up to the pool", several(whole(1), 1))
     out: str = setting("subsets", "folder of results in the workdir", _FOLDER)
 
@@ -319,7 +319,7 @@ class MsdSettings(Section):
     """`msd`: distances of augmentation schemes to corruptions (tools.msd)."""
 
     model: str = setting("standard", "training of the model that gives the features", text("a model's name"))
-    model_seed: int = setting(0, "seed of that model", _SEED)
+    model_seed: int = setting(0, "seed of this model", _SEED)
     seed: int = setting(0, "seed of the choice of images and of all draws", _SEED)
     images: int = setting(100, "training images, without mirroring or cropping", whole(1))
     schemes: tuple[str, ...] = setting(

@@ -137,7 +137,7 @@ def joint(
     best, untested = _best(rows, columns, cells, _images(evaluated))
     if alone and not benchmarks:
         notes.append(
-            f"In no column, as no benchmark of theirs was evaluated completely: {', '.join(alone)}; a table by corruption "
+            f"Without a column, because none of their benchmarks was evaluated completely: {', '.join(alone)}; a table by corruption "
             "(--by=corruption) has them."
         )
     caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, rows))
@@ -251,7 +251,7 @@ def _tested(best, untested, rows):
     )
     if untested:
         listed = ", ".join(f"{benchmark} {measure}" for benchmark, _, measure in untested)
-        yield f"Not tested, as the answers to the same images are not all there: {listed}."
+        yield f"Not tested, because answers to the same images are missing: {listed}."
 
 
 def markdown(table: Joint) -> str:

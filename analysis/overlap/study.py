@@ -164,7 +164,7 @@ def _write_selection(path, study, threshold):
         for name in ("benchmark.json", "stability.json"):  # left by an earlier run
             files.remove(path / name)
         log.warning(
-            "No benchmark is selected: no overlap is defined, for no model gains on the corruption it was trained with "
+            "No benchmark is selected: no overlap is defined, because no model gains on the corruption it was trained with "
             "(see the flags). Train longer, or on more images."
         )
         return

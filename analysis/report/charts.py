@@ -157,7 +157,7 @@ def _pair_text(study: Study, i: int, j: int) -> str:
     if i == j:
         return f"{first} with itself"
     if np.isnan(overlap.overlap[i, j]):
-        return f"{first} and {second}: undefined, training on one of them did not help with itself"
+        return f"{first} and {second}: undefined, because training with one of them gave no gain on itself"
     if weak := study.weak((first, second)):
         return f"{first} and {second}: weak gain of {' and '.join(weak)}"
     return (

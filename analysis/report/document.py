@@ -352,7 +352,7 @@ def _short(revision):
 def _errors(study):
     result = [(False, sentence) for sentence in study.omitted.values()]
     if len(study.whole.seeds) == 1:
-        result.append((False, "one seed: standard errors are of the test images only and hold no training noise"))
+        result.append((False, "one seed: standard errors are over the test images only and contain no training noise"))
     above = int(np.sum(np.triu(np.nan_to_num(study.clear.overlap.overlap), 1) > 1)) if study.clear else 0
     if above:
         result.append(

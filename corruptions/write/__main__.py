@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: --imports: expected modules that Python finds and can import, found {error}", file=sys.stderr)
         return 1
     if flags.source is None and not flags.verify:
-        parser.error("the following arguments are required: --source (or --verify, for a dataset that is there)")
+        parser.error("the following arguments are required: --source (or --verify, for an existing dataset)")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("jax", "absl", "PIL"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -84,7 +84,7 @@ def _verify(out):
     for line in lines:
         print(f"error: {line}", file=sys.stderr)
     if lines:
-        print(f"error: the command that wrote it mends it: {manifests.command(manifest)}", file=sys.stderr)
+        print(f"error: the command that wrote it repairs it: {manifests.command(manifest)}", file=sys.stderr)
     print(f"{out}: {number} files verified, {len(lines)} problems")
     return 1 if lines else 0
 
@@ -145,7 +145,7 @@ def _parser(imports):
     add("--data_dir", "--data-dir", help="for a tfds source")
     add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
     add("--size", type=_size, help="side of the images after --preprocess, in pixels; or keep, each at its own size")
-    add("--limit", type=int, help="take only the first so many images")
+    add("--limit", type=int, help="number of images to take, from the first")
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
     add(
         "--verify",

@@ -133,7 +133,7 @@ class Layout:
 
     def _refuse_foreign(self, path):
         if path.exists():
-            raise files.WriteError(f"{path} is there and was not written by this program; move it away")
+            raise files.WriteError(f"{path} exists and was not written by this program; move it away")
 
     def _part(self, path):
         return self.folder / ".part" / path

@@ -105,7 +105,7 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     differences = list(_differences(before, now))
     if differences:
         raise WriteError(
-            f"{NAME} tells of a dataset written with other settings; use another folder or the same settings:\n  "
+            f"{NAME} records a dataset written with other settings; use another folder or the same settings:\n  "
             + "\n  ".join(differences)
         )
     return stored | {"corruptions": requested["corruptions"] | stored["corruptions"]}

@@ -43,7 +43,7 @@ def define_flags():
     flags.DEFINE_string("overlap", None, "overlap.csv that gives categories; default: the published ones.")
     flags.DEFINE_float("correlation", 0.5, "Mean correlation within categories, with --overlap.")
     flags.DEFINE_bool("published_units", False, "Add drops of clean accuracy as a fraction, a published error.")
-    flags.DEFINE_integer("resamples", 1000, "Resamples of the models behind the intervals.")
+    flags.DEFINE_integer("resamples", 1000, "Resamples of the models for the intervals.")
     flags.DEFINE_integer("seed", 0, "Seed of the resamples and of the drawn benchmarks.")
     flags.DEFINE_string("out", None, "Folder of the results (required).")
 

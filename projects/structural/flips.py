@@ -269,6 +269,6 @@ def main(argv):
 if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_string("sequences", None, "Folder of the perturbations (required).")
-    flags.DEFINE_list("perturbations", [], "Only these; by default all of the folder.")
-    flags.DEFINE_string("reference", "", "Workdir or flips.csv of the model that mFR is relative to.")
+    flags.DEFINE_list("perturbations", [], "Perturbations to measure; by default all in the folder.")
+    flags.DEFINE_string("reference", "", "Reference of mFR: a workdir of its model, or its flips.csv.")
     command.run(main, cli.parse)

@@ -133,7 +133,7 @@ def test_a_half_written_or_damaged_entry_is_named_and_replaced(tmp_path, caplog,
     build = Builder()
     with caplog.at_level(logging.WARNING):
         check(cache.cached("d", "k", build, tmp_path))
-    assert "entry d-k is made anew" in caplog.text and HARMS[harm][1] in caplog.text
+    assert "entry d-k is made again" in caplog.text and HARMS[harm][1] in caplog.text
     check(cache.cached("d", "k", build, tmp_path))
     assert build.calls == 1 and cache.verify(tmp_path) == []
 

@@ -61,7 +61,7 @@ def test_the_script_runs_and_the_page_is_complete(rendered):
     text = rendered.text("main")
     assert "small_resnet" in text and "epochs 7; batch size 64" in text and report_studies.REVISION in text
     assert "average linkage on the distance 1 - O" in text
-    assert "one seed: standard errors are of the test images only" in text
+    assert "one seed: standard errors are over the test images only" in text
     links = {e[1]["href"][1:] for e in rendered.all("a") if e[1]["href"].startswith("#")}
     assert links <= {e[1].get("id") for e in rendered.found}
 

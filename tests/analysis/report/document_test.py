@@ -151,7 +151,7 @@ def test_other_revisions_and_pairs_near_the_threshold_are_warned_of(workdir, pag
         "pairs lie within two standard errors of the threshold 0.1",
         "12 other sets have the same size",
         "imagenet_c/pixelate: training on it gives a gain of +0.0106",
-        "one seed: standard errors are of the test images only",
+        "one seed: standard errors are over the test images only",
     ):
         assert part in text, part
 
@@ -160,7 +160,7 @@ def test_a_corruption_without_gain_is_undefined_everywhere(tmp_path, page):
     report_studies.write(tmp_path / "work", ("x/a", "x/b", "x/c", "x/d"), number=300, harmed=2)
     found = page(tmp_path / "work", drawn=("overlap", "overlap_alphabetical"))
     titles = [title for *_, title in found.titles("overlap")]
-    assert sum("undefined, training on one of them did not help" in title for title in titles) == 6
+    assert sum("undefined, because training with one of them gave no gain" in title for title in titles) == 6
     assert "left out of the selection, without a defined overlap: x/c" in found.text("section", id="warnings")
     models = {row[0]: row[-1] for row in found.rows(class_="models")[0]}
     assert models["x/c"] == "no gain !" and models["x/a"] == ""

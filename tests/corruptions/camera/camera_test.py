@@ -227,7 +227,7 @@ def test_frames_are_lost_one_by_one():
 
 
 def test_black_is_the_low_end_of_the_range_of_values():
-    """Of the cameras that go black without a range."""
+    """The same cameras go black as without a range."""
     for lose in (camera.camera_crash, camera.frame_lost):
         signed = lose(jax.random.key(3), RIG.astype(np.float16), 4, value_range=(-1, 1))
         assert signed.dtype == np.float16

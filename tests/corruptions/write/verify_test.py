@@ -133,7 +133,7 @@ def test_the_command_verifies_by_the_manifest_alone(copy, capsys):
     assert __main__.main([f"--out={folder}", "--verify"]) == 1
     out, err = capsys.readouterr()
     assert out == f"{folder}: {6 * NUMBER} files verified, 1 problems\n"
-    assert f"{IMAGE}: expected sha256" in err and "mends it: " in err and contents(folder) == before
+    assert f"{IMAGE}: expected sha256" in err and "repairs it: " in err and contents(folder) == before
     assert __main__.main([f"--out={folder / 'hue'}", "--verify"]) == 1
     assert "expected a dataset of corruptions.write, with manifest.json" in capsys.readouterr().err
     with pytest.raises(SystemExit):
