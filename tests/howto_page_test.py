@@ -53,6 +53,26 @@ def test_what_there_is_and_its_halves():
     assert given["corrupted"].shape == (32, 32, 3) and given["corrupted"].dtype == jnp.float32
 
 
+def test_a_benchmark_of_your_own(monkeypatch):
+    for registered in ("NAMED", "_BENCHMARKS", "_COPIES"):
+        of = getattr(corruptions.registry, registered)
+        monkeypatch.setattr(corruptions.registry, registered, of.copy())
+    seen = []
+
+    def predict(batch):
+        seen.append(len(batch))
+        return jnp.eye(2)[(batch.mean((1, 2, 3)) > 0.5).astype(int)]
+
+    found = {"corruptions": corruptions, "key": KEY, "images": IMAGES, "labels": np.array([0, 1, 0, 1])}
+    found |= {"predict": predict, "other": lambda batch: 1 - predict(batch)}
+    exec(example_of("docs/howto/corrupt.md", "Make a benchmark of your own"), found)
+    assert corruptions.names("indoor_small") == ("indoor_small/ripple", "indoor_small/contrast")
+    strongest = corruptions.corrupt(KEY, IMAGES, "imagenet_c/contrast", 5, table="cifar")
+    np.testing.assert_array_equal(found["corrupted"], strongest)
+    shown = {count.corruption for count in found["counts"]}
+    assert shown == {"clean", "imagenet_c/brightness", "camera/dark", "noc/border"} and seen
+
+
 def test_augmentation_schemes():
     """Shapes alone: their pixels have tests of their own."""
     found = {"key": KEY, "jnp": jnp}

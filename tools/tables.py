@@ -13,6 +13,10 @@ refused, or marked with --mismatch=label. Where two workdirs hold the same model
 gives each corruption a column: a table for each benchmark and measure, with clean error and mean. --printed adds the rows
 that papers print of the same dataset, benchmark and measure. Writes by_corruption.csv, .md and .tex.
 
+    python -m tools.tables --printed [--benchmarks=imagenet_noc]
+
+prints these rows alone, without any workdir.
+
     python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
 
 writes a model's errors as a reference, for --config.eval.reference of eval.py and overlap.py.
@@ -250,8 +254,11 @@ TABLES = {"errors": errors, "balance": balance, "sets": over_sets, "overlaps": o
 
 def main(argv):
     given = command.given(argv[:1])
+    if len(argv) < 2 and given.printed:
+        print(sets.text(sets.printed(given.benchmarks), ()))
+        return
     if len(argv) < 2:
-        raise app.UsageError("expected one or more workdirs: python -m tools.tables WORKDIR ...")
+        raise app.UsageError("expected one or more workdirs: python -m tools.tables WORKDIR ..., or --printed alone")
     TABLES[given.table]([pathlib.Path(path) for path in argv[1:]], given)
 
 

@@ -10,7 +10,7 @@ Non-Overlapping Corruptions", Tables 2, 7 and 8; the paper's Tables 5 and 6 are 
 """
 
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -161,7 +161,7 @@ def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iter
         cells = rows.assign(text=[_cell(row) for row in rows.itertuples()]).set_index(["model", "corruption"]).text
         names += [MEAN] if MEAN in set(rows.corruption) else []
         wide_cells = cells.unstack(sort=False).reindex(columns=names).astype(object).fillna("\N{EN DASH}")
-        last = "mean" if measure == MEAN_ERROR else "mCE"
+        last = _mean_of(measure)
         wide_cells.columns = [last if name == MEAN else name.rpartition("/")[2] for name in names]
         wide_cells.insert(0, "clean error", [clean.get(model, "") for model in wide_cells.index])
         for of in (table for table in PRINTED if printed and (table.dataset, *table[2:5]) == (dataset, *unit)):
@@ -171,6 +171,19 @@ def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iter
         by = " and ".join(rows.reference[rows.reference != NONE].unique())
         title = f"{benchmark}, {severities}: {TITLES[measure]} in percent{f' by {by}' if by else ''}"
         yield title, wide_cells.rename_axis("model").reset_index()
+
+
+def printed(benchmarks: Collection[str] = ()) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Gives the tables that papers print of some benchmarks, () for all, as `texts` does: (title, a row for each model)."""
+    for of in PRINTED:
+        if not benchmarks or of.benchmark in benchmarks:
+            columns = ("clean error", *of.columns, _mean_of(of.measure))
+            frame = pd.DataFrame([(model, *row) for model, row in of.rows.items()], columns=["model", *columns])
+            yield f"{of.source}: {of.dataset}, {of.benchmark}, {of.severities}, {TITLES[of.measure]} in percent", frame
+
+
+def _mean_of(measure):
+    return "mean" if measure == MEAN_ERROR else "mCE"
 
 
 def _cell(row):

@@ -6,6 +6,7 @@ import csv
 import json
 import types
 
+import absl.app
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,6 +83,27 @@ def test_what_is_no_better_is_not_bold_and_what_cannot_be_paired_is_said(tmp_pat
     assert not same.best and "in no column" in capsys.readouterr().out
     found = run(command.errors, [tmp_path / "a", write(tmp_path / "c", 0.9, shown="others")])
     assert not found.best and "Not tested" in capsys.readouterr().out
+
+
+def test_printed_tables_need_no_workdir(capsys, monkeypatch):
+    """Each value stands in the row and column of the print; benchmarks choose among the tables."""
+    flags = {"table": "errors", "printed": True, "benchmarks": []}
+    monkeypatch.setattr(command.command, "given", lambda argv: types.SimpleNamespace(**flags))
+    command.main(["tools.tables"])
+    text = capsys.readouterr().out
+    assert text.count("in percent") == len(PRINTED) and "Table 5: imagenet, imagenet_c, levels, relative CE" in text
+    flags["benchmarks"] = ["imagenet_noc"]
+    command.main(["tools.tables"])
+    first = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    columns, resnet = (
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in (first[0], next(x for x in first if "resnet50" in x))
+    )
+    found = dict(zip(columns, resnet, strict=True))
+    assert (found["model"], found["clean error"], found["border"], found["mCE"]) == ("resnet50", "23.9", "53", "81")
+    flags["printed"] = False
+    with pytest.raises(absl.app.UsageError, match=r"one or more workdirs.*or --printed alone"):
+        command.main(["tools.tables"])
 
 
 def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
