@@ -51,15 +51,16 @@ def from_levels(levels: jax.Array) -> jax.Array:
 def channel_means(levels: jax.Array, params: Params) -> jax.Array:
     """Averages each channel over an image of levels, float32 [H, W, C] in [0, 255]: float32 [1, 1, C].
 
-    An integer sum gives the mean of whole levels without rounding errors; the rest is 0 for 8-bit images. Of a padded
-    image only its own part counts (see `padded.own_sides`).
+    Sums of whole levels have no rounding errors: those of a column are below 2^24, up to 65,793 rows, and columns are added
+    as integers; the rest is 0 for 8-bit images. Of a padded image only its own part counts (see `padded.own_sides`).
     """
     height, width = padded.own_sides(levels.shape, params)
     levels = padded.blackened(levels, params)
-    whole = jnp.round(levels)
-    total = jnp.sum(whole.astype(jnp.int32), (0, 1), keepdims=True).astype(jnp.float32)
-    total += jnp.sum(levels - whole, (0, 1), keepdims=True)
-    return total / jnp.float32(height * width)
+    columns = jnp.sum(levels.reshape(levels.shape[0], -1), 0).reshape(-1, levels.shape[2])
+    whole = jnp.round(columns)
+    high, low = jnp.divmod(whole.astype(jnp.int32), 256)  # a sum of 12 million white pixels has more than 31 bits
+    high, low, rest = (jnp.sum(part, 0).astype(jnp.float32)[None, None] for part in (high, low, columns - whole))
+    return (high * 256 + low + rest) / jnp.float32(height * width)
 
 
 def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
