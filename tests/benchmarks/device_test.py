@@ -32,6 +32,40 @@ def read(path):
     return json.loads(pathlib.Path(path).read_text())
 
 
+def test_a_stopped_run_continues_to_the_same_json(tmp_path, monkeypatch, caplog):
+    measured = []
+
+    def run(piece, data_dir):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        measured.append(piece)
+        return {"images_per_second": len(measured)}
+
+    def main(minutes):
+        flags = {"out": str(tmp_path), "minutes": minutes, "scale": "smoke", "data_dir": ""}
+        monkeypatch.setattr(command.command, "given", lambda argv, required: type("Flags", (), flags))
+        caplog.clear()
+        command.main([])
+        [path] = tmp_path.iterdir()
+        return read(path)
+
+    for name in ("use_all_cores", "enable_compilation_cache"):
+        monkeypatch.setattr(command.meshes, name, lambda: None)
+    monkeypatch.setattr(works, "run", run)
+    with caplog.at_level("INFO"):
+        with pytest.raises(KeyboardInterrupt):
+            main(20)
+        cut = main(0)["pieces"]
+        assert len(cut) == 2 and "no time left for the others; the same command continues" in caplog.text
+        measured.insert(0, None)
+        content = main(20)
+    assert "13 of 13 pieces; all are measured" in caplog.text
+    assert list(content["pieces"]) == list(contract.pieces(contract.scale("smoke"), tuple(pixels.stored())[:2]))
+    assert {name: content["pieces"][name] for name in cut} == cut and content["failed"] == {}
+    assert len(measured) == 1 + len(content["pieces"])  # none is measured twice
+
+
+@pytest.mark.slow
 def test_a_killed_run_continues_to_the_same_json(tmp_path):
     """Killed behind its second piece or later: the next run measures the others and leaves the finished ones alone."""
     run = [sys.executable, "-m", "benchmarks.device", "--scale=smoke", f"--out={tmp_path}"]

@@ -39,18 +39,37 @@ def table(path):
     return [line for line in path.read_text().splitlines() if not line.startswith("#")]
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """Folder in which one process with two devices trained and evaluated."""
-    place = tmp_path_factory.mktemp("alone")
-    for command in (TRAIN, EVAL):
+def run_alone(place, *commands):
+    """Runs commands as one process with two devices; returns the workdir."""
+    for command in commands:
         done = processes.run([sys.executable, *command], cwd=place, env=environment(2), timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
     return place / "work"
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return run_alone(tmp_path_factory.mktemp("alone"), TRAIN, EVAL)
+
+
+def assert_trained_alike(work, alone, steps):
+    assert json.loads((work / "final.json").read_text()) == json.loads((alone / "final.json").read_text())
+    assert losses(work) == losses(alone) and losses(work)[-1][0] == steps
+    assert json.loads((work / "provenance.json").read_text())["processes"] == 2
+    assert [p.name for p in (work.parents[1] / "host1").iterdir()] == ["output"]  # only process 0 writes
+
+
+def test_two_processes_train_like_one(tmp_path):
+    short = [*TRAIN, "--config.train.epochs=1"]
+    with Pair(tmp_path, *short) as pair:
+        assert pair.wait() == [0, 0], pair.output()
+    (tmp_path / "alone").mkdir()
+    assert_trained_alike(tmp_path / "host0" / "work", run_alone(tmp_path / "alone", short), 2)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("killed", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("killed", [1, 0])
 def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
     work = tmp_path / "host0" / "work"
 
@@ -78,12 +97,9 @@ def test_two_processes_stopped_twice_end_like_one(alone, tmp_path, killed):
     for command in (TRAIN, EVAL):
         with Pair(tmp_path, *command) as pair:
             assert pair.wait() == [0, 0], pair.output()
-    assert json.loads((work / "final.json").read_text()) == json.loads((alone / "final.json").read_text())
-    assert losses(work) == losses(alone) and losses(work)[-1][0] == STEPS
+    assert_trained_alike(work, alone, STEPS)
     counts = table(work / "counts.csv")
     assert counts == table(alone / "counts.csv") and any("noc/hue" in row for row in counts)
-    assert json.loads((work / "provenance.json").read_text())["processes"] == 2
-    assert [p.name for p in (tmp_path / "host1").iterdir()] == ["output"]  # only process 0 writes
 
 
 def test_processes_with_different_settings_refuse(tmp_path):

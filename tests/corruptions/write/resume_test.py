@@ -72,6 +72,7 @@ def sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_killed_command_continues(tmp_path):
     out, whole = tmp_path / "killed", tmp_path / "whole"
     arguments = command(tmp_path, out)
@@ -100,7 +101,12 @@ def test_a_killed_command_continues_with_folders(tmp_path):
     visible = {p.relative_to(out).as_posix() for p in out.glob("*/*") if p.parent.name in ("contrast", "hue")}
     complete = {f"{name.split('/')[1]}/{s}" for name, some in written(out).items() for s in some}
     assert 1 <= len(complete) < 4 and visible <= complete  # what is visible is complete
-    assert run(arguments).returncode == 0
+    second = run(arguments)
+    assert second.returncode == 0, second.stderr
+    assert f"{4 - len(complete)} of 4 blocks to write" in second.stderr
+    assert second.stdout.strip() == str(out / "manifest.json")
+    found = json.loads((out / "manifest.json").read_text())
+    assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
     options = {"layout": "folders", "severities": [0, 1], "batch_size": 50, "seed": 4}
     write_dataset(whole, first_of(200), corruptions=NAMES.split(","), **options)
     assert contents(out) == contents(whole) and len(contents(out)) == 4 * 200 + 4

@@ -18,6 +18,7 @@ from tests.data.imagenet import trees
 from tests.data.imagenet.trees import SMALL, content, shards
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_and_keeps_what_is_finished(tree, prepared, tmp_path):
     process = subprocess.Popen(
         trees.command(tree, tmp_path, "--workers=2"), cwd=trees.ROOT, env=os.environ | {"JAX_PLATFORMS": "cpu"}
