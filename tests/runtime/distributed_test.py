@@ -23,7 +23,7 @@ SMALL = (
     "train.epochs=8",
     "eval.batch_size=32",
 )
-TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'configs' / 'aug.py'}:noc/border", "--workdir=work"]
+TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'tests/fixtures/small.py'}:noc/border", "--workdir=work"]
 TRAIN += [f"--config.{setting}" for setting in (*SMALL, "train.checkpoint_epochs=2")]
 EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"]
 EVAL += ["--config.eval.corruptions=('noc/hue',)", "--config.eval.batch_size=32"]

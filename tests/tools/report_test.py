@@ -1,8 +1,6 @@
 """tools.report: its page and figures, what the command needs, and its errors."""
 
-import pathlib
 import re
-import subprocess
 import sys
 import time
 
@@ -16,15 +14,27 @@ from tests.tools import report_studies
 from tests.tools.report_pages import NAMES, Page
 from tools import report
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIGURES = ("overlap", "transfer", "means", "balance", "sweep", "stability")
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    workdir = tmp_path_factory.mktemp("report") / "work"
+def made(tmp_path_factory):
+    """(workdir, a page elsewhere, what a process printed that wrote the page without samples)."""
+    workdir, out = (tmp_path_factory.mktemp(name) for name in ("report", "elsewhere"))
+    workdir, out = workdir / "work", out / "new" / "page.html"
     report_studies.write(workdir, NAMES)
-    return report.run(workdir, samples=False)
+    code = (
+        "from tools import report; from jax._src import xla_bridge\n"
+        f"report.run({str(workdir)!r}, {str(out)!r}, samples=False); print(xla_bridge.backends_are_initialized())"
+    )
+    done = processes.run([sys.executable, "-c", code], timeout=250)
+    assert done.returncode == 0, done.stderr
+    return workdir, out, done.stdout
+
+
+@pytest.fixture
+def study(made):
+    return made[1]
 
 
 def test_the_page_needs_nothing_from_outside(study):
@@ -60,19 +70,12 @@ def small(tmp_path):
     return tmp_path / "small"
 
 
-def test_command_without_samples_starts_no_device(small, tmp_path):
+def test_command_without_samples_starts_no_device(made):
     """Another process may train on the accelerator meanwhile."""
-    out = tmp_path / "elsewhere" / "page.html"
-    code = (
-        "from tools import report; from jax._src import xla_bridge\n"
-        "report.charts.figures.save = lambda *_, **options: None\n"  # PNG and PDF take most of the time
-        f"report.run({str(small)!r}, {str(out)!r}, samples=False); print(xla_bridge.backends_are_initialized())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "False"
+    workdir, out, printed = made
+    assert printed.splitlines()[-1] == "False"
     assert out.stat().st_size > 50_000 and (out.parent / "figures" / "overlap.svg").exists()
-    assert not (small / "report.html").exists()
+    assert not (workdir / "report.html").exists() and not (workdir / "figures").exists()
 
 
 def test_errors_of_the_command_are_one_clear_message(tmp_path):

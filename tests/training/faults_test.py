@@ -38,9 +38,9 @@ def environment(tmp_path_factory):
     return own | {"JAX_COMPILATION_CACHE_DIR": None, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": None}
 
 
-def finish(workdir, environment):
+def finish(workdir, environment, *more):
     """Output of the run that begins or continues in `workdir`, and what it ended with."""
-    process = tiny.start(workdir, LONGER, **environment)
+    process = tiny.start(workdir, LONGER, *more, **environment)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 0, output
     return output, json.loads((workdir / "final.json").read_text())
@@ -109,12 +109,14 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
 
 
 @pytest.mark.slow
-def test_training_on_a_small_file_system(tmp_path, expected, environment):
+def test_training_on_a_small_file_system(tmp_path, tmp_path_factory, environment):
     """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user namespaces)."""
     can = subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "t", str(tmp_path)], capture_output=True)
     if can.returncode:
         pytest.skip("this machine lets users mount nothing")
-    command = shlex.join([*tiny.COMMAND, LONGER, f"--workdir={tmp_path / 'run'}"])
+    larger = ("--config.model.stem=24", "--config.model.widths=(48,96)")  # checkpoints of 1.3 MB
+    expected = finish(tmp_path_factory.mktemp("undisturbed") / "run", environment, *larger)[1]
+    command = shlex.join([*tiny.COMMAND, LONGER, *larger, f"--workdir={tmp_path / 'run'}"])
     script = f"mount -t tmpfs -o size=3m t {tmp_path}; ({command}) && exit 9; mount -o remount,size=90m {tmp_path}; "
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", f"{script} {command} && cat {tmp_path}/run/final.json"],
@@ -125,7 +127,7 @@ def test_training_on_a_small_file_system(tmp_path, expected, environment):
     )
     assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
-    assert "Resuming" in done.stderr and json.loads(done.stdout) == expected[0]
+    assert "Resuming" in done.stderr and json.loads(done.stdout) == expected
 
 
 # train.py as it is, but each line of metrics.jsonl also tells the memory of the process.

@@ -229,8 +229,6 @@ class Setting:
         for corruption, seed in members:
             config = tiny.config(corruption=corruption, **train)
             config.seed = seed
-            with config.unlocked():
-                config.model.update({"stem": 8, "widths": (16,)})
             path = self.root / folder / f"{corruption.replace('/', '.')}{seed}"
             path.mkdir(parents=True, exist_ok=True)
             one = study.model_config(config, corruption, seed)

@@ -8,9 +8,9 @@ import sys
 import jax
 import numpy as np
 
-from configs import default
 from runtime import meshes, workdirs
 from tests import processes
+from tests.fixtures import small
 from training import batches, states, study
 from training.batches import Plan
 from training.sections import TrainSettings
@@ -20,8 +20,8 @@ KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
 
 
 def config(**train):
-    """Default config shrunk to seconds; keyword arguments override config.train."""
-    tiny = default.get_config()
+    """A config shrunk to seconds; keyword arguments override config.train."""
+    tiny = small.get_config()
     tiny.dataset.update({"train_limit": 160, "test_limit": 70})
     tiny.eval.batch_size = 32
     tiny.train.update({"epochs": 2, "batch_size": 32, "learning_rate": 0.05, "milestones": (1,)} | train)
@@ -63,7 +63,7 @@ def finish(folder, given, state_of_seed=0, classes=10):
     workdirs.write_final(folder, step=0, digest=digest(state), num_classes=classes)
 
 
-COMMAND = [sys.executable, "train.py", "--config=configs/aug.py:noc/border"]
+COMMAND = [sys.executable, "train.py", "--config=tests/fixtures/small.py:noc/border"]
 COMMAND += ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "--config.train.batch_size=32"]
 COMMAND += ["--config.train.epochs=6", "--config.eval.batch_size=70"]
 
