@@ -1,10 +1,8 @@
 """CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one if it exists."""
 
 import json
-import subprocess
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +10,9 @@ import tensorflow_datasets as tfds
 
 import data
 from data import prepare, tfds_source
+from tests import processes
 from tests.data import records
 
-ROOT = Path(__file__).resolve().parents[2]
 IMAGES = np.random.default_rng(2).integers(0, 256, (40, 32, 32, 3), np.uint8)
 
 
@@ -68,8 +66,8 @@ def test_reading_needs_no_tensorflow(tiny, cache_folder):
         "print(len(d.train), 'tensorflow_datasets' in sys.modules, 'tensorflow' in sys.modules)"
     )
     for with_tfds in ("True", "False"):  # once the images are cached not even tfds
-        out = subprocess.check_output([sys.executable, "-c", code, str(tiny)], cwd=ROOT, text=True)
-        assert out.split() == ["30", with_tfds, "False"]
+        done = processes.run([sys.executable, "-c", code, str(tiny)])
+        assert done.stdout.split() == ["30", with_tfds, "False"], done.stderr
 
 
 def test_a_missing_dataset_and_another_file_format_are_named_with_the_command(tmp_path):

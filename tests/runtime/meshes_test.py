@@ -32,7 +32,7 @@ def test_rows_share_the_work_with_one_compiled_program():
 
 @pytest.mark.slow
 def test_a_group_stopped_between_two_checkpoints_continues_to_the_same_bits():
-    check("stopped_between_the_checkpoints_of_two_models")
+    check("stopped_between_the_checkpoints_of_two_models", "a_study_continues_with_more_or_fewer_rows")
 
 
 @pytest.mark.slow

@@ -263,12 +263,17 @@ def rows_share_the_work_and_one_program():
         few = [MEMBERS[k] for k in (5, 1, 3)]
         again = setting.train("few", few, grid(4, 1), **at_the_end)
         chex.assert_trees_all_equal(again, {member: found[4][member] for member in few})
-        # A study may continue with more or fewer rows than it began with.
+
+
+def a_study_continues_with_more_or_fewer_rows():
+    with tempfile.TemporaryDirectory() as root:
+        setting = Setting(root)
+        whole = setting.train("whole", MEMBERS, grid(1, 1))
         for before, after in ((1, 4), (4, 1)):
             with ended_after(3) as saved:
                 setting.train(f"from{before}", MEMBERS, grid(before, 1))
             assert saved == ([5, 10, 5] if before == 1 else [5, 5, 5])
-            close(setting.train(f"from{before}", MEMBERS, grid(after, 1)), found[1])
+            close(setting.train(f"from{before}", MEMBERS, grid(after, 1)), whole)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Procedural frost against the statistics measured on the photographs of ImageNet-C's frost."""
 
+import functools
 import itertools
 import math
 
@@ -54,16 +55,21 @@ def autocorrelation(x, lag):
     return (down + across) / 2 / (x**2).mean()
 
 
-def sheets(look, rows, columns, seeds):
-    make = jax.jit(lambda key: frost_texture.texture(key, look, rows, columns))
-    return np.stack([np.asarray(make(jax.random.key(seed)), np.float64) for seed in seeds])
+@functools.cache
+def maker(height, width, step=1):
+    """(key, look) -> every `step`th pixel of a sheet, one program for all looks."""
+    rows, columns = step * np.arange(height), step * np.arange(width)
+    return jax.jit(lambda key, look: frost_texture.texture(key, look, rows, columns))
+
+
+def sheets(look, make, seeds=(11, 12)):
+    return np.stack([np.asarray(make(jax.random.key(seed), look), np.float64) for seed in seeds])
 
 
 @pytest.mark.parametrize("look", range(4), ids=frost_texture.LOOKS)
 def test_levels_and_colours_of_the_photographs(look):
     measured = MEASURED[look]
-    sparse = 17 * np.arange(300)  # few pixels of a very large sheet
-    pixels = sheets(look, sparse, sparse, (11, 12)).reshape(-1, 3)
+    pixels = sheets(look, maker(300, 300, 17)).reshape(-1, 3)  # few pixels of a very large sheet
     assert pixels.min() >= 0 and pixels.max() <= 255 and (pixels == np.round(pixels)).all()
     np.testing.assert_allclose(pixels.mean(0), measured["mean_rgb"], atol=5)
     np.testing.assert_allclose(pixels.std(0), measured["std_rgb"], atol=3)
@@ -77,7 +83,7 @@ def test_levels_and_colours_of_the_photographs(look):
 @pytest.mark.parametrize("look", range(4), ids=frost_texture.LOOKS)
 def test_structure_of_the_photographs(look):
     measured = MEASURED[look]
-    luminance = sheets(look, *map(np.arange, measured["size"]), (11, 12, 13, 14)) @ LUMA
+    luminance = sheets(look, maker(*measured["size"])) @ LUMA
     found = np.sqrt(np.mean([bands(x) ** 2 for x in luminance], axis=0))
     np.testing.assert_allclose(found[:6], measured["bands"][:6], rtol=0.2)
     np.testing.assert_allclose(found[6:], measured["bands"][6:], rtol=0.35)  # few such waves fit into a sheet

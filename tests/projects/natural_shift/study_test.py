@@ -127,7 +127,8 @@ def further(workdir):
 
 
 def test_a_report_shows_the_section(testbed, tmp_path):
-    workdir = report_studies.smoke(tmp_path / "work")
+    workdir = tmp_path / "work"
+    report_studies.write(workdir, ("noc/border", "noc/hue", "noc/rain"), number=60)
     assert f"python -m projects.natural_shift --workdirs={workdir} --out={workdir}/natural_shift" in further(workdir)
     options = {"testbed": testbed / "top1.csv", "types": testbed / "types.csv", "resamples": 10}
     _, found = command.run(given(**options, out=workdir / "natural_shift"))
