@@ -19,8 +19,6 @@ from tests.pages import commands, section_of
 SMALL = ["--config.dataset.train_limit=600", "--config.dataset.test_limit=200", "--config.train.epochs=6"]
 SMALL += ["--config.train.batch_size=50", "--config.train.learning_rate=0.05", "--config.eval.batch_size=100"]
 SMALL += ["--config.study.corruptions=('noc/border','noc/hue')"]
-NETWORK = "--config=tests/fixtures/small.py"
-SMALL += [NETWORK]
 IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # part of the study after a test asked it for more
 
 

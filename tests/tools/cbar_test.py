@@ -58,7 +58,7 @@ def without_networks(monkeypatch):
     monkeypatch.setattr(cbar.study.Trainings, "train_in_parts", train_in_parts)
     monkeypatch.setattr(cbar, "evaluate_models", answers)
     monkeypatch.setattr(cbar, "_centres", centres)
-    monkeypatch.setattr(cbar.benchmark, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
+    monkeypatch.setattr(cbar.selection, "select", lambda *given: asked["selected"].append(given) or ({}, ""))
     return asked
 
 

@@ -76,7 +76,7 @@ def mixed(trained):
 
 def test_mixtures_by_their_definition(trained, mixed):
     names = ("imagenet_c.motion_blur-3", "imagenet_c.impulse_noise-3")
-    blur, noise = (np.load(trained / "toy" / "features" / f"{name}.npz")["features"] for name in names)
+    blur, noise = (np.load(trained / "toy" / "features" / f"{name}.npz")["features"].astype(float) for name in names)
     stored_centres = [np.load(trained / "toy" / "centres" / f"{name}.npz")["centre"][0] for name in names]
     expected = []
     for fraction, number in ((0.0, 0), (0.5, 5), (0.9, 9), (1.0, 10)):
