@@ -10,7 +10,7 @@ $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
 endef
 
-.PHONY: demo test suite slow torture lint docs dist lowest newest clean
+.PHONY: demo test suite slow torture lint docs dist release lowest newest clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
@@ -43,6 +43,10 @@ docs: $(VENV)/.docs
 dist: $(VENV)/.dev
 	rm -rf build/lib dist
 	$(BIN)/python -c "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
+
+# Uses the wheel as a stranger does, in an empty environment outside of the checkout; fetches jax and numpy.
+release: dist
+	$(BIN)/python -m tests.wheel
 
 # The core of the tests (the library, one training, one study) with the lowest and with the newest versions of the packages that
 # pyproject.toml names, `make newest PYTHON=python3.13`; the versions and the outcome are a file of benchmarks/results.

@@ -26,7 +26,7 @@ from corruptions.registry import (
 from corruptions.scoring import Count, ce_table, evaluate, mean_error
 from corruptions.write import write_dataset
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",

@@ -6,6 +6,7 @@ buckets.py      folders and files in buckets (gs://, s3://): a mirror on this ma
 command.py      flags, foreseen errors and Ctrl-C in one line, the user's modules, the command as a shell takes it
 distributed.py  one program in many processes, and the signals that end it
 files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer, paths
+jobs.py         texts and jobs for SLURM, SkyPilot and submitit
 leases.py       the lease of a workdir in a bucket: one run writes it at a time
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it

@@ -20,7 +20,7 @@ from typing import Any
 from absl import app, flags
 
 from runtime.log import configure, log, open_closed_streams
-from runtime.settings import SettingsError
+from runtime.settings import SettingsError, WorkdirInUseError
 
 # Errors of files, of JAX and of Orbax (a device without memory, a checkpoint that does not fit), and our own. Any other
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
@@ -28,6 +28,7 @@ _FORESEEN = (ValueError, OSError, RuntimeError)
 _MISTAKES = (NotImplementedError, RecursionError)  # subclasses of RuntimeError
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INTERRUPTED = 128 + signal.SIGINT
+IN_USE = os.EX_TEMPFAIL  # 75, the exit status of a command whose workdir another process holds
 _TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 
 
@@ -212,9 +213,9 @@ def _module():
 def errors() -> Iterator[None]:
     """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
 
-    Ctrl-C too ends in one line, with exit status 130: finished work lies in files already. Any other error is a mistake
-    of ours: its traceback ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the
-    traceback of every error.
+    The status is 75 where another process holds the workdir: wait, or leave the work to it. Ctrl-C too ends in one
+    line, with exit status 130: finished work lies in files already. Any other error is a mistake of ours: its traceback
+    ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback of every error.
     """
     try:
         yield
@@ -241,7 +242,7 @@ def errors() -> Iterator[None]:
             from runtime import distributed
 
             distributed.abandon(error)
-        raise SystemExit(1) from error
+        raise SystemExit(IN_USE if isinstance(error, WorkdirInUseError) else 1) from error
 
 
 def import_all(modules: Iterable[str], source: str = "config.imports") -> None:

@@ -29,6 +29,10 @@ class WorkdirError(RuntimeError):
     """A folder of results cannot be used with these settings; nothing in it was changed."""
 
 
+class WorkdirInUseError(WorkdirError):
+    """Another process holds the folder."""
+
+
 class Kind(NamedTuple):
     """The values that a setting takes.
 

@@ -20,7 +20,7 @@ from runtime import artifacts, files, settings
 from runtime.artifacts import of_file, provenance
 from runtime.leases import InUseError
 from runtime.log import log
-from runtime.settings import WorkdirError
+from runtime.settings import WorkdirError, WorkdirInUseError
 
 TRAINED = "train="
 """Prefix of the folder and of the name of models that are trained with an enhancement."""
@@ -297,9 +297,11 @@ def _enter_lock(stack, path):
     try:
         stack.enter_context(files.locked(path))
     except InUseError as error:
-        raise WorkdirError(f"workdir {error}") from None
+        raise WorkdirInUseError(f"workdir {error}") from None
     except BlockingIOError:
-        raise WorkdirError(f"workdir {path} is in use by another run; wait for it or use another --workdir") from None
+        raise WorkdirInUseError(
+            f"workdir {path} is in use by another run; wait for it or use another --workdir"
+        ) from None
     except OSError as error:
         if error.strerror is None:  # of a bucket
             raise

@@ -17,16 +17,21 @@ members that are not finished: failed, stopped or new ones, and those whose comm
 
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
     python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
+    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --workdir=gs://BUCKET/rates \\
+        --print=skypilot > sweep.yaml
 
-print the members that are not finished instead of running them: a line each, or a SLURM file with a task each. When all
-tasks have ended, the command without --print writes the table.
+print the members that are not finished instead of running them: a line each, a SLURM file with a task each, a YAML file
+for SkyPilot with a job each. --launch=slurm starts a job for each through submitit, and --launch=local starts all of
+them at once on this machine and waits; --job timeout_min=120 --job gpus_per_node=1 is what a job needs. When all jobs
+have ended, the command without --print and --launch writes the table.
+
+A member whose workdir another process holds is named and left to it; the exit status is then 75, where none failed.
 """
 
 from runtime import command  # isort: skip
 
 import itertools
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -47,7 +52,7 @@ from analysis.errors.reference import LABEL, NONE
 from analysis.errors.scores import Value
 from analysis.errors.summary import Summary, summarise
 from analysis.frames import CLEAN
-from runtime import artifacts, buckets, files
+from runtime import artifacts, buckets, files, jobs
 from runtime.artifacts import summary
 from runtime.files import read_json
 from runtime.log import log
@@ -55,18 +60,11 @@ from runtime.settings import SettingsError, WorkdirError, flatten
 from runtime.workdirs import final_of, read_config
 from training import cli
 
+_HELD = command.IN_USE
 _STOPPED = (130, 143, -signal.SIGINT, -signal.SIGTERM)  # exit statuses after Ctrl-C or SIGTERM
 _CLEAN = (CLEAN, NONE, "mean_error")
 _OF_CLEAN = {"accuracy": float, "standard_error": float, "model": str}
 _OF_PROVENANCE = {"device": str, "git_revision": str}
-_SLURM = """#!/bin/bash
-#SBATCH --job-name=sweep
-#SBATCH --array={numbers}
-# Give sbatch what a task needs: sbatch --gpus=1 --time=2:00:00 FILE. When all tasks have ended, the last line without
-# --member runs the missing members and writes the table.
-cd {folder}
-exec {again} --member="$SLURM_ARRAY_TASK_ID"
-"""
 
 
 class Member(NamedTuple):
@@ -179,13 +177,13 @@ def _as_folder(text):
     return re.sub(r"[^\w.=+-]+", "_", text.replace("/", "."))
 
 
-def run(members: Sequence[Member], workdir: pathlib.Path) -> list[str]:
-    """Runs the members that are not finished; returns the names of the failed ones.
+def run(members: Sequence[Member], workdir: pathlib.Path) -> dict[str, int]:
+    """Runs the members that are not finished; returns {name: exit status} of those that failed or are held.
 
     Raises:
       SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
     """
-    failed = []
+    failed = {}
     for number, member in enumerate(members, 1):
         name, before = str(member.folder.relative_to(workdir)), member.finished()
         log.info("[%d/%d] %s%s", number, len(members), name, ": finished before" if before else "")
@@ -193,8 +191,11 @@ def run(members: Sequence[Member], workdir: pathlib.Path) -> list[str]:
         if status in _STOPPED:
             raise SystemExit(status if status > 0 else 128 - status)
         if status:
+            failed[name] = status
+        if status == _HELD:
+            log.warning("%s is left to the process that holds its workdir", name)
+        elif status:
             log.error("%s failed with status %d: %s (%s)", name, status, _last_words(member), member.beside(".log"))
-            failed.append(name)
     return failed
 
 
@@ -312,25 +313,39 @@ def _clean_error(name, folders) -> Summary:
     return summarise((name, *_CLEAN), values)._replace(mean=mean, se=se)  # the seeds have the same test images
 
 
-def listed(members: Sequence[Member]) -> str:
-    """Writes the commands of the members that are not finished as a shell takes them, a line for each."""
-    lines = []
-    for member in members:
-        if not member.finished():
-            commands = (
-                ["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands
-            )
-            lines.append(" && ".join(map(shlex.join, commands)))
-    return "\n".join(lines)
+def left(members: Sequence[Member]) -> dict[int, Member]:
+    """Returns {number: member} of the members that are not finished.
 
-
-def slurm(members: Sequence[Member], again: Sequence[str]) -> str:
-    """Writes a file for sbatch, a task for each member that is not finished; `again`: this command's flags but --print."""
-    numbers = ",".join(str(number) for number, member in enumerate(members) if not member.finished())
-    if not numbers:
+    Raises:
+      ValueError: all are finished.
+    """
+    found = {number: member for number, member in enumerate(members) if not member.finished()}
+    if not found:
         raise ValueError("expected members left to run, found all finished; the command without --print tabulates them")
-    line = shlex.join([sys.executable, "-m", "tools.sweep", *again])
-    return _SLURM.format(numbers=numbers, folder=shlex.quote(os.getcwd()), again=line)
+    return found
+
+
+def shell(member: Member) -> str:
+    """Writes the commands of a member as a shell takes them, in one line."""
+    commands = (["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands)
+    return " && ".join(map(shlex.join, commands))
+
+
+def launch(
+    members: Mapping[int, Member], again: Sequence[str], workdir: pathlib.Path, cluster: str, options: Sequence[str]
+) -> dict[str, int]:
+    """Starts a job for each member through submitit and waits for local ones; returns as `run` does."""
+    commands = {number: [*again, f"--member={number}"] for number in members}
+    started = jobs.launch(cluster, commands, workdir / "jobs", options)
+    if cluster != "local":
+        return {}
+    statuses = zip(members.values(), (jobs.wait(job) for job in started), strict=True)
+    return {str(member.folder.relative_to(workdir)): status for member, status in statuses if status}
+
+
+def status(failed: Mapping[str, int]) -> int:
+    """Returns the exit status after the members' own: 0, 1 where one failed, or 75 where all of these are held."""
+    return 0 if not failed else _HELD if set(failed.values()) == {_HELD} else 1
 
 
 def main(argv):
@@ -345,29 +360,37 @@ def main(argv):
     if (workdir / "config.json").exists():
         raise WorkdirError(f"expected a folder for the workdirs of a sweep, found the workdir of a run: {workdir}")
     members = list_members(config, given, read_swept(asked.sweep), asked.command.split("+"), workdir)
-    failed = []
+    failed: Mapping[str, int] = {}
+    again = [f"--sweep={text}" for text in asked.sweep] + [f"--command={asked.command}"]
+    again = [sys.executable, "-m", "tools.sweep", *given, *again, buckets.shown(f"--workdir={workdir}")]
     if asked.member is not None:
         if not 0 <= asked.member < len(members):
             raise app.UsageError(f"expected --member from 0 to {len(members) - 1}, found {asked.member}")
         failed = run([members[asked.member]], workdir)
     elif asked.print == "commands":
-        print(listed(members))
+        print("\n".join(shell(member) for member in members if not member.finished()))
     elif asked.print == "slurm":
-        swept = [f"--sweep={text}" for text in asked.sweep]
-        print(
-            slurm(members, [*given, *swept, f"--command={asked.command}", buckets.shown(f"--workdir={workdir}")]),
-            end="",
-        )
+        print(jobs.slurm(list(left(members)), again), end="")
+    elif asked.print == "skypilot":
+        if "://" not in again[-1]:
+            raise SettingsError(f"expected --workdir in a bucket, which outlives SkyPilot's machines, found {workdir}")
+        print(jobs.skypilot({number: shell(member) for number, member in left(members).items()}), end="")
+    elif asked.launch:
+        failed = launch(left(members), again, workdir, asked.launch, asked.job)
     else:
         failed = run(members, workdir)
+    if not (asked.print or asked.launch == "slurm" or asked.member is not None):
         tabulate(members, workdir, config.eval.reference)
-    return 1 if failed else 0
+    return status(failed)
 
 
 if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_multi_string("sweep", [], "A setting and its values, KEY=VALUE,VALUE; one or more times (required).")
     flags.DEFINE_enum("command", "train", ["train", "train+eval", "eval", "overlap"], "What each combination runs.")
-    flags.DEFINE_enum("print", None, ["commands", "slurm"], "Print the members that are not finished, and run nothing.")
+    forms = ["commands", "slurm", "skypilot"]
+    flags.DEFINE_enum("print", None, forms, "Print the members that are not finished, and run nothing.")
+    flags.DEFINE_enum("launch", None, ["local", "slurm"], "Start a job for each of them through submitit.")
+    flags.DEFINE_multi_string("job", [], "What a job needs, KEY=VALUE of submitit, for --launch.")
     flags.DEFINE_integer("member", None, "Run only this combination, counted from 0, and write no table.")
     command.run(main, cli.parse)

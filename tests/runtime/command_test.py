@@ -11,6 +11,7 @@ import time
 import pytest
 
 from runtime import artifacts, command
+from runtime.settings import WorkdirInUseError
 from tests.tools import report_studies
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -143,6 +144,9 @@ def test_what_is_foreseen_and_what_is_a_mistake_of_ours():
         with pytest.raises(SystemExit) as caught, command.errors():
             raise error("found b")
         assert caught.value.code == 1
+    with pytest.raises(SystemExit) as caught, command.errors():
+        raise WorkdirInUseError("workdir a is in use by another run")
+    assert caught.value.code == 75
     for error in (TypeError, KeyError, AttributeError, ZeroDivisionError, NotImplementedError, RecursionError):
         with pytest.raises(error) as caught, command.errors():
             raise error("a bug")

@@ -77,7 +77,7 @@ def test_a_second_process_is_refused(tmp_path):
         "import sys; from runtime import workdirs\n"
         "try:\n"
         "    with workdirs.open_workdir(sys.argv[1], {}): print('entered')\n"
-        "except workdirs.WorkdirError as error: print(error)\n"
+        "except workdirs.WorkdirInUseError as error: print(error)\n"
     )
     with workdirs.open_workdir(tmp_path, {}):
         second = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)

@@ -1,6 +1,7 @@
 """tools.sweep with a stand-in for the commands: what is run, again, printed and tabulated."""
 
 import csv
+import importlib.util
 import json
 import os
 import shlex
@@ -65,7 +66,7 @@ def run(tmp_path, monkeypatch):
         chosen = members(tmp_path / "rates", texts, scripts)
         failed = sweep.run(chosen, tmp_path / "rates")
         sweep.tabulate(chosen, tmp_path / "rates")
-        return failed
+        return list(failed)
 
     return run
 
@@ -245,22 +246,26 @@ def test_seeds_under_other_conditions_are_labelled(tmp_path):
 
 
 def test_what_is_left_is_printed(run, tmp_path):
-    workdir = tmp_path / "rates"
     run(Commands(fails=("seed=1",)))
-    chosen = members(workdir, RATES, ("train", "eval"))
-    (first, *rest) = sweep.listed(chosen).splitlines()
-    assert len(rest) == 5
-    train, evaluate = (shlex.split(part) for part in first.split(" && "))
+    chosen = members(tmp_path / "rates", RATES, ("train", "eval"))
+    train, evaluate = (shlex.split(part) for part in sweep.shell(chosen[0]).split(" && "))
     assert train[:2] == ["python", "train.py"] and evaluate[:2] == ["python", "eval.py"]
     assert train[2:] == evaluate[2:] == [*GIVEN, *chosen[0].commands[0][3:], f"--workdir={chosen[0].folder}"]
-    text = sweep.slurm(members(workdir, RATES), [*GIVEN, "--sweep=seed=0,1 2"])
-    assert "#SBATCH --array=1,4\n" in text and f"cd {os.getcwd()}\n" in text
-    assert f"{GIVEN[1]} '--sweep=seed=0,1 2' --member=\"$SLURM_ARRAY_TASK_ID\"" in text
-    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    assert list(sweep.left(chosen)) == [0, 1, 2, 3, 4, 5]  # the evaluation is new
+    assert list(sweep.left(members(tmp_path / "rates", RATES))) == [1, 4]
     run(Commands())
-    assert sweep.listed(members(workdir, RATES)) == ""
     with pytest.raises(ValueError, match="found all finished"):
-        sweep.slurm(members(workdir, RATES), [])
+        sweep.left(members(tmp_path / "rates", RATES))
+
+
+def test_a_member_that_another_process_runs_is_left_to_it(tmp_path, monkeypatch):
+    """The exit status is then the command's own, 75; it is 1 where another member failed."""
+    stand_in = Commands(fails=("seed=1",), status=75)
+    monkeypatch.setattr(sweep, "call", stand_in)
+    chosen = members(tmp_path / "rates", ["seed=0,1"])
+    failed = sweep.run(chosen, tmp_path / "rates")
+    assert failed == {"seed=1": 75} and sweep.status(failed) == 75
+    assert sweep.status({"seed=1": 75, "seed=2": 2}) == 1 and sweep.status({}) == 0
 
 
 def test_settings_given_as_text_are_typed_and_leave_the_config_alone():
@@ -288,7 +293,7 @@ def test_the_recipe(tmp_path):
         assert done.returncode == 0, done.stderr
         return done
 
-    train, evaluate, slurm = commands(section)
+    train, evaluate, slurm, skypilot, launch = commands(section)
     assert call(train).stderr.count("finished before") == 0
     rows = list(csv.DictReader((tmp_path / "rates" / "table.csv").read_text().splitlines()))
     assert [row["seeds"] for row in rows] == ["2", "2"]
@@ -296,3 +301,8 @@ def test_the_recipe(tmp_path):
     assert "#SBATCH --array=0,1,2,3\n" in call(slurm).stdout
     assert "rate=0.1:noc/border" in call(evaluate).stdout
     assert (tmp_path / "rates/train.learning_rate=0.1/seed=1/counts.csv").is_file()
+    skypilot = [word.replace("gs://BUCKET", "memory://bucket") for word in skypilot]
+    assert "for member in 0 1 2 3; do sky jobs launch" in call(skypilot).stdout
+    if importlib.util.find_spec("submitit"):
+        launch = [word.replace("=slurm", "=local") for word in launch]
+        assert "rate=0.1:noc/border" in call(launch).stdout
