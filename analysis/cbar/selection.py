@@ -1,6 +1,6 @@
 """The search for a benchmark of given mean error whose corruptions lie far from a reference benchmark.
 
-Each run (its own networks and images; `analysis.cbar.half_sets`) gives half-sets of five candidates, each with a group
+Each run (its own networks and images; `analysis.cbar.scans`) gives half-sets of five candidates, each with a group
 of severities, and 100,000 benchmarks of two disjoint half-sets. A corruption's contribution is by how much benchmarks
 with it are more distant. The ten of largest contribution, averaged over runs, are chosen; among the ways to cut them
 into two half-sets the one whose error is closest to the target gives the severities.
@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from analysis import figures
 from analysis.cbar import scans
-from analysis.cbar.half_sets import HALF, PRECISION, GroupTable, HalfSets, group_table, half_sets
+from analysis.cbar.scans import HALF, PRECISION, GroupTable, HalfSets, group_table, half_sets
 from runtime.artifacts import record_inputs
 from runtime.files import without_nan, write_json
 
@@ -31,7 +31,7 @@ _ATTEMPTS = 1000  # draws per benchmark after which disjoint half-sets are taken
 class Run(NamedTuple):
     """The result of one run."""
 
-    table: GroupTable  # its `analysis.cbar.half_sets.GroupTable`
+    table: GroupTable  # its `analysis.cbar.scans.GroupTable`
     halves: HalfSets  # its `HalfSets`
     # Name -> contribution in standard deviations; NaN when no benchmark holds the candidate.
     contribution: dict[str, float]

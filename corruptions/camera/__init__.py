@@ -10,8 +10,7 @@ import dataclasses
 
 from corruptions import imagenet_c
 from corruptions.camera import libero
-from corruptions.camera.rigs import camera_crash, frame_lost
-from corruptions.camera.sensors import color_quant, dark, elastic_field, iso_noise
+from corruptions.camera.sensors import camera_crash, color_quant, dark, elastic_field, frame_lost, iso_noise
 from corruptions.record import Image, Params
 from corruptions.registry import register, register_benchmark
 

@@ -13,7 +13,7 @@ import pytest
 
 import configs.cbar_search
 import corruptions
-from analysis.cbar import half_sets, scans
+from analysis.cbar import scans
 from evaluation import evaluate
 from tests import processes
 from tests.runtime.pair import ROOT, environment
@@ -163,7 +163,7 @@ def test_command_chooses_the_distant_corruptions_and_writes_them(folder_of_scans
     scan = scans.read_scan(found["severities_from"])
     chosen = [scan.candidate_errors[NAMES.index(n), k - 1] for n, levels in found["members"].items() for k in levels]
     assert len(chosen) == 50 and np.mean(chosen) == pytest.approx(found["error"])
-    table = half_sets.group_table(scan)
+    table = scans.group_table(scan)
     assert all(list(levels) in table.levels[NAMES.index(n)].tolist() for n, levels in found["members"].items())
     assert len(found["runs"]) == 2 and found["runs"][0]["references"] == list(REFERENCES[:2])
     assert len(found["inputs"]) == 2 and f"written to {out}" in done.stdout

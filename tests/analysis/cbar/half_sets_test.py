@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.cbar import half_sets
+from analysis.cbar import scans
 from analysis.cbar.scans import Scan
 from corruptions.cbar.severities import SELECTED
 
@@ -46,7 +46,7 @@ def scan(seed=0, candidates=4, references=("a", "saturate", "b"), width=6):
 def test_spread_is_the_mean_of_both_ends():
     errors = np.array([[5, 7, 10, 12, 20], [30, 30, 20, 20, 15]], float)
     # (|-.5| + |1|) / 2 = .75 and (|.5| + |-.25|) / 2 = .375
-    assert half_sets.severity_spread(errors) == pytest.approx((0.75 + 0.375) / 2)
+    assert scans.severity_spread(errors) == pytest.approx((0.75 + 0.375) / 2)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -54,13 +54,13 @@ def test_groups_follow_the_rule(seed):
     rng = np.random.default_rng(seed)
     errors = np.sort(rng.uniform(5, 90, 10)) if seed % 2 else rng.integers(5, 12, 10).astype(float)  # many ties
     spread = rng.uniform(0.1, 1)
-    found = half_sets.severity_groups(errors, spread)
+    found = scans.severity_groups(errors, spread)
     assert found.tolist() == slow_groups(errors, spread)
     assert (np.diff(found) > 0).all() and found.min() >= 1 and found.max() <= 10
 
 
 def test_ties_go_to_the_larger_level():
-    assert half_sets.severity_groups(np.full(10, 20.0), 0.5)[2].tolist() == [3, 4, 5, 9, 10]
+    assert scans.severity_groups(np.full(10, 20.0), 0.5)[2].tolist() == [3, 4, 5, 9, 10]
 
 
 @pytest.mark.parametrize("benchmark", SELECTED)
@@ -68,13 +68,13 @@ def test_every_published_group_is_one_the_rule_can_give(benchmark):
     """With errors that meet -s, -s/2, 0, s/2, s exactly at the published levels, those are its group."""
     for name, levels in SELECTED[benchmark].items():
         errors = np.interp(np.arange(1, 11), (0, *levels, 11), (1, 10, 15, 20, 25, 30, 60))
-        chosen = half_sets.severity_groups(errors, 0.5)
+        chosen = scans.severity_groups(errors, 0.5)
         assert tuple(chosen[levels[2] - 3]) == levels, name
 
 
 def test_tables_are_means_over_the_levels_of_a_group():
     scanned = scan()
-    table = half_sets.group_table(scanned)
+    table = scans.group_table(scanned)
     spread = np.mean([(abs(e[0] / e[2] - 1) + abs(e[4] / e[2] - 1)) / 2 for e in scanned.reference_errors[[0, 2]]])
     assert table.spread == pytest.approx(spread)
     assert table.references == ("a", "b") and table.names == scanned.candidates
@@ -94,13 +94,13 @@ def test_tables_are_means_over_the_levels_of_a_group():
 def test_the_extra_corruptions_are_no_references_however_they_are_qualified():
     names = ("imagenet_c/saturate", "spatter", "x/gaussian_blur", "speckle_noise")
     with pytest.raises(ValueError, match="expected references besides saturate"):
-        half_sets.group_table(scan(references=names))
+        scans.group_table(scan(references=names))
 
 
 def test_errors_of_zero_are_refused_by_name():
     scanned = scan()
     scanned.candidate_errors[2, 4] = 0
     with pytest.raises(ValueError, match=r"c2: expected 10 errors, above 0 at levels 3\.\.8"):
-        half_sets.group_table(scanned)
+        scans.group_table(scanned)
     with pytest.raises(ValueError, match="above 0 at severity 3"):
-        half_sets.severity_spread([[1, 1, 0, 1, 1]])
+        scans.severity_spread([[1, 1, 0, 1, 1]])

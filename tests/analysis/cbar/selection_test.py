@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.cbar import half_sets, selection
-from analysis.cbar.half_sets import GroupTable
+from analysis.cbar import scans, selection
+from analysis.cbar.scans import GroupTable
 
 TARGET = 30.0
 
@@ -33,7 +33,7 @@ def valid_choices(error, subset, target, precision=0.01):
 def test_half_sets_exist_exactly_where_brute_force_finds_a_choice():
     scan = table(0, 7)
     scan.error[:2] += 30  # no choice for sets with both, few for sets with one
-    found = half_sets.half_sets(scan.error, scan.distance, TARGET, np.random.default_rng(0))
+    found = scans.half_sets(scan.error, scan.distance, TARGET, np.random.default_rng(0))
     by_set = {tuple(m): tuple(g) for m, g in zip(found.members.tolist(), found.groups.tolist())}
     assert len(by_set) == len(found.members)
     choices = {subset: valid_choices(scan.error, subset, TARGET) for subset in itertools.combinations(range(7), 5)}
@@ -53,8 +53,7 @@ def test_choices_are_uniform():
     rng = np.random.default_rng(0)
     draws = 100 * len(valid)
     counts = Counter(
-        tuple(half_sets.half_sets(scan.error, scan.distance, TARGET, rng, 0.0005).groups[0].tolist())
-        for _ in range(draws)
+        tuple(scans.half_sets(scan.error, scan.distance, TARGET, rng, 0.0005).groups[0].tolist()) for _ in range(draws)
     )
     assert set(counts) == set(valid)
     assert scipy.stats.chisquare([counts[groups] for groups in valid]).pvalue > 1e-4
@@ -63,14 +62,14 @@ def test_choices_are_uniform():
 @pytest.mark.parametrize(("offset", "kept"), [(0.0099, True), (0.0101, False), (-0.0099, True), (-0.0101, False)])
 def test_one_percent_is_relative_to_the_target(offset, kept):
     error = np.full((5, 6), TARGET * (1 + offset))
-    assert len(half_sets.half_sets(error, error, TARGET, np.random.default_rng(0)).error) == kept
+    assert len(scans.half_sets(error, error, TARGET, np.random.default_rng(0)).error) == kept
 
 
 def test_a_deviation_of_exactly_the_precision_is_outside():
     error = np.full((5, 6), 12.0)  # |40 - 60| / 40 = .5, without rounding
-    assert not len(half_sets.half_sets(error, error, 8.0, np.random.default_rng(0), 0.5).error)
+    assert not len(scans.half_sets(error, error, 8.0, np.random.default_rng(0), 0.5).error)
     error = np.full((5, 6), 4.0)
-    assert not len(half_sets.half_sets(error, error, 8.0, np.random.default_rng(0), 0.5).error)
+    assert not len(scans.half_sets(error, error, 8.0, np.random.default_rng(0), 0.5).error)
 
 
 def test_thirty_candidates_have_every_half_set_and_meet_the_target():
@@ -92,7 +91,7 @@ def test_a_seed_gives_one_result():
 def halves_of(members, error=None):
     members = np.array(members, np.int8)
     error = np.full(len(members), TARGET) if error is None else np.array(error, float)
-    return half_sets.HalfSets(members, np.zeros_like(members), error, np.arange(len(members), dtype=float))
+    return scans.HalfSets(members, np.zeros_like(members), error, np.arange(len(members), dtype=float))
 
 
 def test_benchmarks_are_uniform_over_disjoint_pairs():
@@ -201,4 +200,4 @@ def test_choices_that_do_not_exist_are_refused():
 )
 def test_bad_input_is_refused(shape, target, precision, message):
     with pytest.raises(ValueError, match=message):
-        half_sets.half_sets(np.ones(shape), np.ones(shape), target, None, precision)
+        scans.half_sets(np.ones(shape), np.ones(shape), target, None, precision)
