@@ -28,8 +28,7 @@ from PIL import Image
 
 import data
 from projects.structural import icons50
-from projects.structural.cifar100 import SUBCLASSES, SUPERCLASSES
-from projects.structural.synsets import LISTS
+from projects.structural.superclasses import LISTS, SUBCLASSES, SUPERCLASSES
 from runtime import files
 
 # fmt: off

@@ -8,7 +8,7 @@ python train.py --config=projects/structural/configs/imagenet22k_superclasses.py
     --config.train.init_from=runs/superclasses_backbone --config.dataset.data_dir=DIR
 
 The variant is any network of models.names(); its weights are a file, or the workdir of a trained one. DIR is laid out
-as in projects/structural/synsets.py. One epoch of batches of 128, Nesterov, cosine from .01, weight decay 5e-4 of the
+as in projects/structural/superclasses.py. One epoch of batches of 128, Nesterov, cosine from .01, weight decay 5e-4 of the
 last layer, images of shorter side 256, boxes of 224 cut at random, mirrored. All weights but the last layer's stay. As
 in the released code BatchNorm normalises by the batch and its running statistics drift, and dropout drops;
 --config.train.batch_norm=running keeps the statistics. Ends in the accuracies on seen and on unseen subclasses, with

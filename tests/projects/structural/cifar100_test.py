@@ -5,7 +5,7 @@ import pytest
 
 import data
 from data import tfds_source
-from projects.structural import cifar100, standin
+from projects.structural import standin, superclasses
 from projects.structural.configs import subclass
 from training import states
 
@@ -25,25 +25,27 @@ def folder(tmp_path_factory):
 
 
 def test_ids_are_those_of_cifar100():
-    assert list(cifar100.SUPERCLASSES) == sorted(cifar100.SUPERCLASSES)
-    assert {len(names) for names in cifar100.SUPERCLASSES.values()} == {5} and len(set(cifar100.SUBCLASSES)) == 100
+    assert list(superclasses.SUPERCLASSES) == sorted(superclasses.SUPERCLASSES)
+    assert {len(names) for names in superclasses.SUPERCLASSES.values()} == {5} and len(
+        set(superclasses.SUBCLASSES)
+    ) == 100
     for label, row in enumerate(ROWS):
-        assert [cifar100.SUBCLASSES[i] for i in row] == list(list(cifar100.SUPERCLASSES.values())[label])
-        assert cifar100.superclasses(row).tolist() == [label] * 5
+        assert [superclasses.SUBCLASSES[i] for i in row] == list(list(superclasses.SUPERCLASSES.values())[label])
+        assert superclasses.superclasses(row).tolist() == [label] * 5
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_the_first_k_of_each_superclass_are_held_out(k):
     for images in (50_000, 10_000):
         fine = np.repeat(np.arange(100), images // 100)
-        held = cifar100.held_out(fine, k)
+        held = superclasses.held_out(fine, k)
         assert set(fine[held]) == set(ROWS[:, :k].ravel()) and held.sum() == k * images // 5
 
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_training_sees_none_of_them_and_tests_both(folder, k):
     found, whole = data.load(f"cifar100_subclass_k{k}", data_dir=folder), data.load("cifar100", data_dir=folder)
-    assert found.class_names == tuple(cifar100.SUPERCLASSES) and found.parts.names == ("seen", "unseen")
+    assert found.class_names == tuple(superclasses.SUPERCLASSES) and found.parts.names == ("seen", "unseen")
     assert (len(found.train), len(found.test)) == ((5 - k) * 40, 100)
     held = set(ROWS[:, :k].ravel())
     assert set(whole.train.labels[found.train.index]) == set(range(100)) - held

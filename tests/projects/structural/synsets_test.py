@@ -9,7 +9,7 @@ import pytest
 
 import data
 import train
-from projects.structural import standin, synsets
+from projects.structural import standin, superclasses
 
 NAME = "imagenet22k_superclasses"
 
@@ -32,7 +32,7 @@ def load(root, **given):
 
 def synsets_of(root, split, order):
     """The synset of each image of a split, found by its place among the files."""
-    lists = json.loads((root / synsets.LISTS).read_text()).values()
+    lists = json.loads((root / superclasses.LISTS).read_text()).values()
     places = {"train": (("train", "seen"),), "test": (("val", "seen"), ("unseen", "unseen"))}[split]
     names = [
         path.parent.name
@@ -45,7 +45,7 @@ def synsets_of(root, split, order):
 
 
 def test_superclasses_are_trained_on_seen_synsets_and_tested_on_both(root):
-    found, lists = load(root), synsets.read_lists(root / synsets.LISTS)
+    found, lists = load(root), superclasses.read_lists(root / superclasses.LISTS)
     assert found.class_names == tuple(lists) and found.parts.names == ("seen", "unseen")
     assert (len(found.train), len(found.test)) == (20 * 2, 30 * 2)
     shown, asked = (synsets_of(root, split, getattr(found, split).index) for split in ("train", "test"))
@@ -68,7 +68,7 @@ def test_test_images_that_cannot_be_read_count_as_errors(root, tmp_path):
     shutil.copytree(root, broken)
     first = min((broken / "unseen").rglob("*.png"))
     first.write_bytes(b"no image")
-    found = synsets.load_superclasses(NAME, data_dir=broken, image_size=32, max_damaged=0.1)
+    found = superclasses.load_superclasses(NAME, data_dir=broken, image_size=32, max_damaged=0.1)
     assert len(found.test) == 59 and len(found.parts.labels) == 60 and found.parts.labels.sum() == 20
     assert found.test.index.tolist() == [*range(40), *range(41, 60)]
     train._tabulate(tmp_path, np.ones(59, bool), found.test.labels, found, "tiny")
@@ -86,9 +86,9 @@ def test_a_synset_without_a_folder_is_named(root, tmp_path):
         ("unseen", r"each of 11 unseen synsets in .*, found none of n12345678; .*--tree=DIR"),
         ("seen", r"each of 21 seen synsets in .*train, found none of n12345678; get them$"),
     ):
-        lists = synsets.read_lists(root / synsets.LISTS)
+        lists = superclasses.read_lists(root / superclasses.LISTS)
         lists["outline 0"][part].append("n12345678")
-        (tmp_path / synsets.LISTS).write_text(json.dumps(lists))
+        (tmp_path / superclasses.LISTS).write_text(json.dumps(lists))
         with pytest.raises(FileNotFoundError, match=message):
             load(tmp_path)
 
@@ -107,4 +107,4 @@ def test_a_synset_without_a_folder_is_named(root, tmp_path):
 def test_lists_that_are_none_are_refused(lists, message, tmp_path):
     (tmp_path / "lists.json").write_text(json.dumps(lists))
     with pytest.raises(ValueError, match=message):
-        synsets.read_lists(tmp_path / "lists.json")
+        superclasses.read_lists(tmp_path / "lists.json")
