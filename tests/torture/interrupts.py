@@ -54,7 +54,7 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
         what = f"{name}: Ctrl-C {'; '.join(story)}"
         if ending.hung:
             return Outcome("lost", f"{what}: hangs\n{ending.tail()}", count)
-        if ending.disturbed and ending.before_python:
+        if ending.importing:
             continue
         if ending.status not in (0, *_STATUSES) or (ending.status and not ending.disturbed):
             return Outcome("lost", f"{what}: status {ending.status}\n{ending.tail()}", count)

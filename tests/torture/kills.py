@@ -44,7 +44,7 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
         if ending.disturbed and ending.status in _STATUS[number]:
             if ending.traceback and ending.before > 0.3:
                 complaint = f"a traceback after {story[-1]}\n{ending.tail(1500)}"
-        elif ending.status and not (ending.disturbed and ending.before_python):
+        elif ending.status and not ending.importing:
             return Outcome("lost", f"{what}: status {ending.status}\n{ending.tail()}", kills)
     ending = run(place.argv(name), **options)
     what = f"{name}{' anew' if anew else ''}: {'; '.join(story)}"
