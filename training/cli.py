@@ -132,7 +132,7 @@ def help_text(every: bool) -> str:
     """Writes the help of the running command: its purpose, its flags, usual settings, or with `every` all."""
     config = flat(_load(_default))
     own = {flag.name: flag for flag in flags.FLAGS.get_key_flags_for_module(sys.argv[0])}
-    own |= {"imports": flags.FLAGS["imports"]}
+    own |= {name: flags.FLAGS[name] for name in ("imports",) if name in flags.FLAGS}
     shown = [flag for name, flag in own.items() if name != "config" and (every or name not in _HOSTS)]
     lines = [f"  --config=FILE  {_HELP} (now {_default})."]
     lines += [f"  --{flag.name}{'' if flag.boolean else '=...'}  {' '.join(flag.help.split())}" for flag in shown]
