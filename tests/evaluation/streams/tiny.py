@@ -17,10 +17,8 @@ class Tiny(nnx.Module):
         rng = np.random.default_rng(0)
         for name, channels in reference.NORMS.items():
             layer = BatchNorm(channels, rng=rng, dtype=dtype)
-            layer.scale[...] = jnp.asarray(theta[name]["scale"], dtype)
-            layer.bias[...] = jnp.asarray(theta[name]["bias"], dtype)
-            layer.mean[...] = jnp.asarray(moments[name]["mean"], dtype)
-            layer.var[...] = jnp.asarray(moments[name]["var"], dtype)
+            for field, value in (theta[name] | moments[name]).items():  # new ones: an assignment keeps their float32
+                setattr(layer, field, type(getattr(layer, field))(jnp.asarray(value, dtype)))
             setattr(self, name, layer)
         for name, array in weights.items():
             setattr(self, name, nnx.Param(jnp.asarray(array, dtype)))
