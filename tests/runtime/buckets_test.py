@@ -11,13 +11,17 @@ import threading
 import time
 
 import numpy as np
+import PIL.Image
 import pytest
 
+import data
+from analysis.errors import reference
 from corruptions import objects
 from runtime import artifacts, buckets, command, files, leases, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import WorkdirError
+from training import ranges
 
 CONFIG = {"seed": 1, "train": {"epochs": 2}}
 
@@ -303,3 +307,44 @@ def test_paths_of_this_machine_import_no_store():
         "print({'tensorstore', 'fsspec', 'gcsfs', 's3fs'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+def test_files_that_other_code_wrote_are_uploaded(machine):
+    folder = pathlib.Path(files.local("memory://b/data"))
+    for name, text in {"cifar10/3.0.2/info.json": "{}", "cifar10/3.0.2/test.array_record": "records"}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    buckets.upload(folder / "cifar10")
+    machine("second")
+    assert content(files.local("memory://b/data")) == content(folder)
+
+
+def test_images_in_a_bucket_are_those_of_a_folder(machine, tmp_path):
+    """Also on the second machine, which finds the same times of change."""
+    for number in range(12):
+        path = tmp_path / "tree" / ("train", "val")[number % 2] / "ab"[number // 6] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.fromarray(np.full((20, 20, 3), number, np.uint8)).save(path)
+        put(f"tree/{path.relative_to(tmp_path / 'tree')}", path.read_bytes())
+    local = data.load("image_folder", data_dir=tmp_path / "tree", image_size=16)
+    times = []
+    for name in ("first", "second"):
+        machine(name)
+        found = data.load("image_folder", data_dir="memory://b/tree", image_size=16)
+        np.testing.assert_array_equal(found.train.images, local.train.images)
+        np.testing.assert_array_equal(found.test.labels, local.test.labels)
+        times.append(
+            [path.stat().st_mtime_ns for path in sorted(pathlib.Path(files.local("memory://b/tree")).rglob("*.png"))]
+        )
+    assert times[0] == times[1] and len(times[0]) == 12
+
+
+def test_settings_name_files_in_a_bucket(machine):
+    put("ranges.json", json.dumps({"image_shape": [32, 32, 3], "corruptions": {}}).encode())
+    assert ranges.read_content("memory://b/ranges.json")["image_shape"] == [32, 32, 3]
+    put("reference.json", b"{}")
+    with pytest.raises(files.DamagedFileError, match=r"reference\.json: expected name"):
+        reference.read("memory://b/reference.json")
+    command.mirror_settings({"ranges": "memory://b/ranges.json", "dataset": {"data_dir": ""}, "names": ["a"]})
+    with pytest.raises(SettingsError, match=r"^config\.dataset\.data_dir: .* found the address az://b/c"):
+        command.mirror_settings({"dataset": {"data_dir": "az://b/c"}})

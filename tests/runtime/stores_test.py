@@ -20,9 +20,7 @@ SMALL = ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "
 STUDY = [sys.executable, "overlap.py", "--config=configs/default.py", *SMALL, "--config.train.epochs=2"]
 STUDY += ["--config.eval.batch_size=70", "--config.study.corruptions=('noc/border','noc/hue')"]
 # Times of day and of training; the workdir's name in the command that made it.
-TIMED = re.compile(
-    r"provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/|\.(png|pdf)$"
-)
+TIMED = re.compile(r"provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/")
 
 
 @pytest.fixture(params=["gs", "s3"])
@@ -89,7 +87,7 @@ def test_a_study_in_a_bucket_is_the_local_one_and_goes_on_elsewhere(store, machi
     assert f"Results are in {address}" in said and ".cache" not in said
     expected = results(tmp_path / "local")
     found = results(fetched(store, "runs/study", tmp_path / "found"))
-    assert set(found) == set(expected) and len(found) > 20
+    assert set(found) == set(expected) and len(found) > 15
     assert [name for name in expected if found[name] != expected[name]] == []
     said = run([sys.executable, "-m", "tools.report", f"--workdir={address}"], machine(store))
     assert f"{address}/report.html" in said
