@@ -128,6 +128,8 @@ class Mirror:
         return bytes.fromhex(generation) if generation and state == _state(self._path(name)) else None
 
     def _place(self, name, one):
+        from corruptions.objects import time_of
+
         path = self._path(name)
         _delete(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +139,7 @@ class Mirror:
                 _extract(one.content, aside)
             else:
                 aside.write_bytes(one.content)
-                when = self._times.get(name) or _time_of(one.generation)
+                when = self._times.get(name) or time_of(one.generation)
                 os.utime(aside, ns=(when, when))
             os.replace(aside, path)
         except BaseException:
@@ -420,11 +422,6 @@ def _state(path):
     except OSError:
         return None
     return [stat.st_ino, stat.st_mtime_ns, stat.st_size]
-
-
-def _time_of(generation):
-    """A time for a file that has none in the bucket: the same on every machine, another for another content."""
-    return (10**9 + int(hashlib.sha256(generation).hexdigest()[:7], 16)) * 10**9
 
 
 def _delete(path):

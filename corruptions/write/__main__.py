@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 
 from corruptions.from_files import FROM_FILES
-from corruptions.objects import BucketError
+from corruptions.objects import BucketError, copied
 from corruptions.write import decoding, files, manifests, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
@@ -185,7 +185,7 @@ def _with_files(flags):
     options = dict(flags.options or {})
     for flag, known in FROM_FILES.items():
         if path := getattr(flags, flag):
-            digest = known.read(path)
+            digest = known.read(copied(path))
             options |= {name: {**options.get(name, {}), known.option: digest} for name in known.corruptions}
     return options
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions import objects
 from corruptions.write import decoding, files
 
 LOG = logging.getLogger("corruptions.write")
@@ -83,10 +84,13 @@ def open_source(
         raise ValueError(f"expected a --limit of at least 1, found {limit}")
     if name.startswith("tfds:"):
         name = name.removeprefix("tfds:")
+        data_dir = data_dir and objects.copied(data_dir)
         return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit)
-    path = pathlib.Path(name).expanduser()
+    path = pathlib.Path(objects.copied(name)).expanduser()
     if path.suffix not in (".npy", ".npz"):
-        return from_folder(path, preprocess=preprocess, size=size, limit=limit)
+        source = from_folder(path, preprocess=preprocess, size=size, limit=limit)
+        known_as = {"path": name} if files.is_address(name) else {}  # not where it was copied to
+        return dataclasses.replace(source, description={**source.description, **known_as})
     if preprocess != "none" or size is not None:
         raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
     if path.suffix == ".npz":
@@ -97,7 +101,7 @@ def open_source(
         return from_arrays(arrays["images"][:limit], arrays["labels"][:limit])
     if labels is None:
         raise ValueError(f"expected --labels=FILE.npy beside --source={name}, found none")
-    return from_arrays(_load(path, mmap_mode="r")[:limit], _load(labels)[:limit])
+    return from_arrays(_load(path, mmap_mode="r")[:limit], _load(objects.copied(labels))[:limit])
 
 
 def _load(path: Any, **options: Any) -> Any:

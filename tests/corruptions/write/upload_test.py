@@ -4,10 +4,11 @@ import json
 import pathlib
 
 import numpy as np
+import PIL.Image
 import pytest
 
 from corruptions import objects
-from corruptions.write import WriteError, upload, write_dataset, writer
+from corruptions.write import WriteError, sources, upload, write_dataset, writer
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
 LABELS = np.array([0, 1, 2, 0, 1, 2])
@@ -108,3 +109,28 @@ def test_of_two_writers_one_is_refused(monkeypatch):
     monkeypatch.setattr(upload.Upload, "take", between)
     with pytest.raises(WriteError, match=f"another process is writing {ADDRESS}"):
         write(ADDRESS, "npy")
+
+
+def test_a_source_in_a_bucket_is_copied_once_and_known_by_its_address(machine, tmp_path):
+    bucket, before = objects.Bucket("memory", "b"), None
+    for number in range(6):
+        path = tmp_path / f"{number}.png"
+        PIL.Image.fromarray(np.full((16, 16, 3), number, np.uint8)).save(path)
+        bucket.write(f"tree/{'ab'[number % 2]}/{number}.png", path.read_bytes())
+    for name in ("first", "first", "second"):
+        machine(name)
+        source = sources.open_source("memory://b/tree")
+        assert source.description["path"] == "memory://b/tree" and source.class_names == ("a", "b")
+        assert before is None or source.description == before
+        before = source.description
+    (copy,) = (tmp_path / "first").rglob("tree")
+    first = {path: path.stat().st_ino for path in copy.rglob("*.png")}
+    bucket.write("tree/a/0.png", (tmp_path / "1.png").read_bytes())
+    bucket.write("tree/b/1.png", None)
+    machine("first")
+    assert len(sources.open_source("memory://b/tree").labels) == 5
+    changed = [path.name for path in copy.rglob("*.png") if path.stat().st_ino != first[path]]
+    assert changed == ["0.png"]
+    np.savez(tmp_path / "set.npz", images=IMAGES, labels=LABELS)
+    bucket.write("set.npz", (tmp_path / "set.npz").read_bytes())
+    assert len(sources.open_source("memory://b/set.npz").labels) == 6
