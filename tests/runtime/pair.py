@@ -27,16 +27,19 @@ def free_port():
 
 
 class Pair:
-    """Starts two processes with one device each, in separate folders, like hosts without a shared disk."""
+    """Starts two processes with one device each, in separate folders, like hosts without a shared disk.
 
-    def __init__(self, folder, *command, differently=(), heartbeat=10):
+    `more` are variables of their environment.
+    """
+
+    def __init__(self, folder, *command, differently=(), heartbeat=10, **more):
         self.folders = [folder / "host0", folder / "host1"]
         join = ["--num_processes=2", f"--coordinator=127.0.0.1:{free_port()}", f"--heartbeat_seconds={heartbeat}"]
         self._processes = []
         for process, place in enumerate(self.folders):
             place.mkdir(parents=True, exist_ok=True)
             own = [f"--process_id={process}", *(differently if process else ())]
-            shared = environment(1, JAX_CORRUPTIONS_CHECKPOINTS=str(folder / "shared"))
+            shared = environment(1, **{"JAX_CORRUPTIONS_CHECKPOINTS": str(folder / "shared")} | more)
             words = [sys.executable, *command, *join, *own]
             self._processes.append(processes.Process(words, cwd=place, env=shared, output=place / "output"))
 

@@ -13,14 +13,17 @@ import time
 import pytest
 
 from tests import processes, stores
+from tests.runtime.pair import ROOT, Pair
 from tests.training import tiny
 
 pytestmark = pytest.mark.slow
 SMALL = ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "--config.train.batch_size=32"]
 STUDY = [sys.executable, "overlap.py", "--config=configs/default.py", *SMALL, "--config.train.epochs=2"]
 STUDY += ["--config.eval.batch_size=70", "--config.study.corruptions=('noc/border','noc/hue')"]
-# Times of day and of training; the workdir's name in the command that made it.
-TIMED = re.compile(r"provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/")
+# Files in which times stand, and the name of the workdir in the command that made it.
+TIMED = re.compile(
+    r"evaluation\.json|provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/"
+)
 
 
 @pytest.fixture(params=["gs", "s3"])
@@ -123,6 +126,23 @@ def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_pa
     run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
     store.proxy.failing = 0
     assert kills == 12 and results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
+
+
+def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp_path):
+    """One process reads what they wrote, and they refuse to continue what one wrote."""
+    if store.scheme == "gs":
+        pytest.importorskip("gcsfs")
+    variables = machine(store) | {"JAX_CORRUPTIONS_CHECKPOINTS": ""}
+    address = f"{store.scheme}://bucket/run"
+    command = [str(ROOT / "train.py"), f"--config={ROOT}/configs/aug.py:noc/border", *tiny.COMMAND[3:]]
+    with Pair(tmp_path, *command, "--config.train.epochs=2", f"--workdir={address}", **variables) as pair:
+        ended, said = pair.wait(), pair.output()
+    if store.scheme == "s3":
+        assert all(ended) and f"found {address}/checkpoints; mount the bucket (mount-s3)" in said
+        return
+    assert ended == [0, 0], said
+    assert not any(path.endswith(".tar") for _, path in store.proxy.requests)
+    run([sys.executable, "-m", "tools.check", address], machine(store))
 
 
 def test_the_second_of_two_machines_is_refused_at_once(store, machine):
