@@ -57,6 +57,7 @@ class Mirror:
         self._listed: set[str] | None = None  # names in the bucket
         self._times: dict[str, int] = {}
         self._stored_times: dict[str, int] = {}
+        self._busy: list[Path] = []  # workdirs inside that other processes of this machine are writing
         self._appended: dict[Path, float] = {}  # files that grew, and since when the bucket's are older
 
     @property
@@ -97,7 +98,8 @@ class Mirror:
         names = {key.removeprefix(prefix) for key in keys}
         times = self.bucket.read(self._key(_TIMES)).content if _TIMES in names else None
         self._times, self._stored_times = (json.loads(times) if times else {} for _ in range(2))
-        wanted = sorted(name for name in names if self._path(name) and not _PACKED.fullmatch(name))
+        self._busy = [lock.parent for lock in self.root.rglob(f"*/{LOCK}") if _is_locked(lock)]
+        wanted = sorted(name for name in names if self._reads(name) and not _PACKED.fullmatch(name))
         found = self._get([*wanted, *([""] if self.address.key and not names else [])])
         self._listed = names
         self._known = {name: known for name, known in self._known.items() if name in names or name in found}
@@ -107,6 +109,11 @@ class Mirror:
             _delete(self.root)
         self.fetched = True
         self._save_index()
+
+    def _reads(self, name):
+        """Whether an object has a path that no other process of this machine is writing."""
+        path = self._path(name)
+        return path is not None and not any(path.is_relative_to(folder) for folder in self._busy)
 
     def _get(self, names):
         """Reads objects that changed into the mirror; returns the names of those that there are."""
@@ -152,7 +159,8 @@ class Mirror:
         kept = {path for name in self._listed if (path := self._path(name))}
         for folder, _, names in os.walk(self.root, topdown=False):
             here = Path(folder)
-            if any(parent in kept for parent in (here, *here.parents)):  # within a checkpoint
+            above = (here, *here.parents)
+            if any(parent in kept or parent in self._busy for parent in above):  # within a checkpoint, or another's
                 continue
             for path in map(here.joinpath, names):
                 if path not in kept and path != self.root / LOCK:
@@ -313,14 +321,10 @@ def fetch(path: Path) -> None:
     mirror = _of(path)
     if mirror is None or mirror.fetched:
         return
-    if mirror.root.is_dir():
-        with open(mirror.root / LOCK, "a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                mirror.fetched = True
-                return
-    mirror.fetch()
+    if _is_locked(mirror.root / LOCK):
+        mirror.fetched = True
+    else:
+        mirror.fetch()
 
 
 def prepare(path: Path) -> None:
@@ -413,6 +417,18 @@ def _of(path: Path) -> Mirror | None:
         return None
     found = [mirror for parent in (path, *path.parents) if (mirror := _mirrors.get(parent))]
     return next((mirror for mirror in found if mirror.lease), found[0] if found else None)
+
+
+def _is_locked(path):
+    """Whether a process of this machine holds the lock file of a workdir."""
+    try:
+        with open(path) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
 
 
 def _state(path):

@@ -348,3 +348,20 @@ def test_settings_name_files_in_a_bucket(machine):
     command.mirror_settings({"ranges": "memory://b/ranges.json", "dataset": {"data_dir": ""}, "names": ["a"]})
     with pytest.raises(SettingsError, match=r"^config\.dataset\.data_dir: .* found the address az://b/c"):
         command.mirror_settings({"dataset": {"data_dir": "az://b/c"}})
+
+
+def test_a_reader_leaves_alone_what_another_process_of_this_machine_writes(machine):
+    with opened("memory://b/runs/a") as workdir:
+        workdir.write_text("a.csv", "1")
+        (workdir / "unfinished").write_text("not in the bucket yet")
+        put("runs/a/a.csv", b"changed there")
+        put("runs/b/b.csv", b"2")
+        mine = dict(buckets._mirrors)
+        buckets._mirrors.clear()  # another process
+        above = pathlib.Path(files.local("memory://b/runs"))
+        assert (above / "b" / "b.csv").read_bytes() == b"2"
+        assert (workdir / "unfinished").exists() and (workdir / "a.csv").read_text() == "1"
+        assert pathlib.Path(files.local("memory://b/runs/a"), "a.csv").read_text() == "1"
+        buckets._mirrors.update(mine)
+    buckets._mirrors.clear()
+    assert pathlib.Path(files.local("memory://b/runs/a"), "a.csv").read_text() == "changed there"
