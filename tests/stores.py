@@ -58,7 +58,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _pass_on(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         server = self.server
-        server.requests[self.command, urllib.parse.unquote(self.path.partition("&")[0])] += 1
+        server.requests[self.command, urllib.parse.unquote(self.path)] += 1
         server.before(self.command, self.path)
         time.sleep(server.delay)
         status = server.refuses
