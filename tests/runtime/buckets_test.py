@@ -178,7 +178,7 @@ def test_results_join_those_in_the_bucket(machine):
 
 
 def test_a_second_run_is_refused_while_the_first_renews(machine, monkeypatch):
-    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "0.6")
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "2")
     with opened():
         machine("second")
         started = time.monotonic()
@@ -187,7 +187,7 @@ def test_a_second_run_is_refused_while_the_first_renews(machine, monkeypatch):
         ) as raised:
             with opened():
                 pass
-        assert time.monotonic() - started < 2 and "\n" not in str(raised.value)
+        assert time.monotonic() - started < 10 and "\n" not in str(raised.value)
 
 
 def test_a_dead_run_is_followed_after_its_term_and_stops_before_it_writes(machine, monkeypatch):
@@ -198,6 +198,7 @@ def test_a_dead_run_is_followed_after_its_term_and_stops_before_it_writes(machin
         with opened() as frozen:
             mirrors = buckets._mirrors
             machine("second")
+            monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "60")
             with opened() as successor:
                 successor.write_text("a.csv", "the successor's")
                 buckets._mirrors.update(mirrors)  # the frozen one wakes

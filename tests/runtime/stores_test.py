@@ -153,7 +153,9 @@ def test_the_second_of_two_machines_is_refused_at_once(store, machine):
     second = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
     _, err = second.communicate(timeout=120)
     assert second.returncode == 1
-    assert re.search(rf"^train.py: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M), err
+    assert re.search(
+        rf"^train.py: WorkdirError: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M
+    ), err
     assert first.wait(600) == 0
 
 
@@ -192,4 +194,4 @@ def test_a_study_takes_few_requests(store, machine):
         *sorted(store.proxy.requests.items()),
         sep="\n",
     )
-    assert requests <= 60
+    assert requests <= {"gs": 60, "s3": 120}[store.scheme], "TensorStore asks S3 for the generation before each write"
