@@ -11,8 +11,9 @@ import pytest
 from flax import nnx
 
 import models
-from models.layers import Dropout
+from models.layers import Dropout, Options
 from models.norms import BatchNorm
+from models.resnet import WideResNet
 from tests.models import tiny
 from training import states, steps
 
@@ -27,6 +28,11 @@ def batch(number=16, size=8):
     images = rng.random((number, size, size, 3)).astype(np.float32) * 0.7
     images[np.arange(number), :, :, labels] += 0.3
     return jnp.asarray(images), jnp.asarray(labels)
+
+
+def wide(conv="auto", dropout=0.0):
+    """A Wide ResNet of one block a stage."""
+    return WideResNet(3, Options(np.random.default_rng(1), "float32", conv=conv), depth=10, widen=1, dropout=dropout)
 
 
 @nnx.jit
@@ -62,7 +68,7 @@ def test_gradients_do_not_depend_on_the_path_of_the_convolutions():
     images, labels = batch(8)
     results = []
     for path in ("cpu", "xla"):
-        before, after, losses = trained(models.build("wrn_16_4", 3, dtype="float32", conv=path), images, labels, 1)
+        before, after, losses = trained(wide(path), images, labels, 1)
         moved = jax.tree.map(np.subtract, *jax.device_get((after.params, before.params)))
         results.append((losses[0], moved))
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
@@ -82,7 +88,7 @@ def test_uint8_images_are_divided_by_255_and_normalised_as_the_model_says():
 
 def test_dropout_needs_a_key_in_training_only_and_is_a_function_of_it():
     images, _ = batch(4)
-    model = models.build("wrn_16_4", 3, dtype="float32", dropout=0.5)
+    model = wide(dropout=0.5)
     numbers = [block.dropout.number for blocks in model.stages for block in blocks]
     assert len(set(numbers)) == len(numbers)  # layers of one number would drop the same values of a key
     graphdef, state = nnx.split(model)
@@ -91,7 +97,7 @@ def test_dropout_needs_a_key_in_training_only_and_is_a_function_of_it():
     )
     np.testing.assert_array_equal(logits(0), logits(0))
     assert not np.allclose(logits(0), logits(1), atol=1e-2)
-    np.testing.assert_array_equal(forward(model, images), forward(models.build("wrn_16_4", 3, dtype="float32"), images))
+    np.testing.assert_array_equal(forward(model, images), forward(wide(), images))
 
 
 def test_dropout_keeps_the_mean():
@@ -103,10 +109,9 @@ def test_dropout_keeps_the_mean():
     np.testing.assert_array_equal(Dropout(0.3)(x, False, None), x)
 
 
-@pytest.mark.parametrize("name", ["wrn_16_4", "vgg_bn"])
+@pytest.mark.parametrize("name", ["wide_resnet", "vgg_bn"])
 def test_a_missing_key_is_refused_before_running_statistics_are_moved(name, monkeypatch):
-    wide = name == "wrn_16_4"
-    model = models.build(name, 3, dropout=0.5) if wide else tiny.build(monkeypatch, name, dropout=0.5)
+    model = wide(dropout=0.5) if name == "wide_resnet" else tiny.build(monkeypatch, name, dropout=0.5)
     before = jax.tree.map(np.array, nnx.state(model, nnx.BatchStat))
     with pytest.raises(ValueError, match=r"expected key= when training with dropout 0\.5, found None"):
         model(jnp.ones((2, 64, 64, 3)), train=True)

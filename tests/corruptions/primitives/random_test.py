@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from corruptions.primitives import random, special
 COUNT = 1 << 18
 
 
+@functools.cache
 def consecutive(draw, count, number=64):
     """Draws of `number` consecutive keys, float64 [number, count]."""
     keys = jax.vmap(lambda i: jax.random.fold_in(jax.random.key(7), i))(jnp.arange(number))
