@@ -192,7 +192,7 @@ def test_a_second_run_is_refused_while_the_first_renews(machine, monkeypatch):
 
 def test_a_dead_run_is_followed_after_its_term_and_stops_before_it_writes(machine, monkeypatch):
     """Its renewals stop, as of a process that is frozen; its successor's files stay as they are."""
-    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "0.3")
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "4")
     monkeypatch.setattr(threading.Event, "wait", lambda event, timeout=None: time.sleep(0.05) or True)
     with pytest.raises(leases.LostLeaseError, match="memory://b/run: this run lost its lease"):
         with opened() as frozen:
