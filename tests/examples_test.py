@@ -5,6 +5,7 @@ import pathlib
 import re
 import sys
 
+import jax
 import pytest
 
 from examples import segmentation
@@ -37,6 +38,29 @@ def test_every_example_is_run_here_and_short():
     assert files.keys() == NEEDS.keys()
     for path in files.values():
         assert len(path.read_text().splitlines()) <= 60, path
+
+
+@pytest.mark.slow
+def test_the_notebook(capsys):
+    """Runs all cells but the installation; training with corruptions halves the error under other ones."""
+    text = (ROOT / "examples/robust_nnx.md").read_text()
+    cells = re.findall(r"^```\{code-cell\} ipython3\n(.*?)^```", text, re.M | re.S)
+    found = {"__name__": "notebook"}
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):  # as a user runs it
+        for cell in cells:
+            exec(re.sub(r"^!.*\n", "", cell, flags=re.M), found)
+    assert capsys.readouterr().out.count("severity") == 2 * 3 * 2
+    assert found["errors"]["corrupted"] < 0.5 * found["errors"]["clean"], found["errors"]
+    assert "torch" not in text
+
+
+def test_jupytext_reads_the_notebook():
+    jupytext = pytest.importorskip("jupytext")
+    text = (ROOT / "examples/robust_nnx.md").read_text()
+    cells = jupytext.reads(text, "md:myst").cells
+    assert cells[0].source.startswith("# ") and sum(cell.cell_type == "code" for cell in cells) == text.count(
+        "{code-cell}"
+    )
 
 
 def test_flax_loop():

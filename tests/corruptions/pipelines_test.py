@@ -4,9 +4,11 @@ Each runs on a stand-in with the methods that it calls, as documented, and where
 installed on the package; else that is skipped, visibly.
 """
 
+import functools
 import types
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import PIL.Image
 import pytest
@@ -154,3 +156,20 @@ def test_a_keras_layer(monkeypatch):
     layer, images = found["layers"][1], IMAGES / np.float32(255)
     assert (np.asarray(layer(images, training=True)) != images).any()
     np.testing.assert_array_equal(layer(images, training=False), images)
+
+
+def test_a_network_of_bonsai(monkeypatch):
+    modeling = pytest.importorskip("bonsai.models.convnext.modeling")
+    from flax import nnx
+
+    config = modeling.ModelConfig((1, 1), (4, 8), 0.0, num_classes=1000)
+    network = modeling.ConvNeXt(config, rngs=nnx.Rngs(0))
+    monkeypatch.setattr(modeling.ConvNeXt, "from_pretrained", lambda name: network)
+    recipe = example_of("docs/howto/train_evaluate.md", "Evaluate a Flax NNX network of another project")
+    assert 'path="convnext"' in recipe
+    recipe = recipe.replace('path="convnext"', 'corruptions="imagenet_c/contrast", severity=3').split("print(")[0]
+    found = {"jax": jax, "jnp": jnp, "nnx": nnx, "functools": functools, "corruptions": corruptions}
+    found |= {"images": IMAGES, "labels": LABELS}
+    with jax.numpy_rank_promotion("allow"):
+        exec(recipe, found)
+    assert [count.total for count in found["counts"]] == [4, 4]
