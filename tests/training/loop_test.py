@@ -78,14 +78,14 @@ def test_bad_recipes_are_named(dataset, mesh, tmp_path, change, message):
         run(tiny.config(**change), dataset, tmp_path, mesh)
 
 
-EPOCHS = "--config.train.epochs=30"
+EPOCHS = "--config.train.epochs=60"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Workdir of a run that nothing disturbed."""
     workdir = tmp_path_factory.mktemp("undisturbed") / "whole"
-    end(tiny.start(workdir, EPOCHS, "--config.train.checkpoint_epochs=30"))
+    end(tiny.start(workdir, EPOCHS, "--config.train.checkpoint_epochs=60"))
     return workdir
 
 
@@ -102,9 +102,9 @@ def final(workdir):
 
 def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     rng = random.Random(0)
-    often = (EPOCHS, "--config.train.checkpoint_epochs=5")
+    often = (EPOCHS, "--config.train.checkpoint_epochs=10")
     process = tiny.start(tmp_path / "killed", *often)
-    while process.poll() is None and tiny.checkpoints_begun(tmp_path / "killed") < 5:
+    while process.poll() is None and tiny.checkpoints_begun(tmp_path / "killed") < 10:
         time.sleep(0.01)
     time.sleep(rng.uniform(0, 0.3))  # kill -9 at a random moment once the checkpoint of an epoch was begun
     process.send_signal(signal.SIGKILL)
@@ -118,7 +118,7 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
 @pytest.mark.slow
 def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
     """Preemption: status 143, a message, and a checkpoint where it was, long before the next one due."""
-    rare = (EPOCHS, "--config.train.checkpoint_epochs=30")
+    rare = (EPOCHS, "--config.train.checkpoint_epochs=60")
     process = tiny.start(tmp_path / "run", *rare)
     while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
         time.sleep(0.01)
