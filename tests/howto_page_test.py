@@ -65,7 +65,7 @@ def test_a_benchmark_of_your_own(monkeypatch):
 
     found = {"corruptions": corruptions, "key": KEY, "images": IMAGES, "labels": np.array([0, 1, 0, 1])}
     found |= {"predict": predict, "other": lambda batch: 1 - predict(batch)}
-    exec(example_of("docs/howto/corrupt.md", "Make a benchmark of your own"), found)
+    exec("\n".join(examples_of("docs/howto/corrupt.md", "Make a benchmark of your own")), found)
     assert corruptions.names("indoor_small") == ("indoor_small/ripple", "indoor_small/contrast")
     strongest = corruptions.corrupt(KEY, IMAGES, "imagenet_c/contrast", 5, table="cifar")
     np.testing.assert_array_equal(found["corrupted"], strongest)

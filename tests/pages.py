@@ -26,9 +26,14 @@ def section_of(page, heading):
     return (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
 
 
+def examples_of(page, heading):
+    """The Python blocks below a heading."""
+    return re.findall(r"```python\n(.*?)```", section_of(page, heading), re.S)
+
+
 def example_of(page, heading):
-    """The first Python block below a heading."""
-    return re.search(r"```python\n(.*?)```", section_of(page, heading), re.S)[1]
+    """The first of them."""
+    return examples_of(page, heading)[0]
 
 
 def commands(text):
