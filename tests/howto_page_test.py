@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 
 import corruptions
-from tests.pages import HOWTO, ROOT, example_of
+from tests.pages import HOWTO, ROOT, example_of, examples_of
 
 KEY = jax.random.key(0)
 IMAGES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
