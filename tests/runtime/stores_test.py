@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -157,6 +159,27 @@ def test_the_second_of_two_machines_is_refused_at_once(store, machine):
         rf"^train.py: WorkdirError: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M
     ), err
     assert first.wait(600) == 0
+
+
+def test_a_frozen_run_that_wakes_stops_before_it_writes(store, machine, tmp_path):
+    """Its successor has taken over after the term, and its results stay."""
+    run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
+    address, env = f"{store.scheme}://bucket/run", {"JAX_CORRUPTIONS_LEASE_SECONDS": "8"}
+    first = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store, **env))
+
+    def freeze(method, path):
+        if "checkpoints" in path and method != "GET":
+            store.proxy.before = lambda method, path: None
+            first.send_signal(signal.SIGSTOP)
+
+    store.proxy.before = freeze
+    while any(state in pathlib.Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2] for state in "RSD"):
+        time.sleep(0.1)
+    run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
+    first.send_signal(signal.SIGCONT)
+    _, err = first.communicate(timeout=300)
+    assert first.returncode == 1 and f"{address}: this run lost its lease" in err, err
+    assert results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
 
 
 @pytest.mark.parametrize("trouble", ["credentials", "permission", "bucket", "host"])

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from runtime import workdirs
+from corruptions import objects
+from runtime import buckets, files, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
 from training import loop, study
@@ -206,3 +207,23 @@ def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path, content):
     (workdir / "final.json").write_text(content)
     with pytest.raises(DamagedFileError, match=r"final\.json: expected"):
         loop.read_back(config, 32, 10, workdir, mesh=mesh)
+
+
+def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypatch):
+    """Each is one object; a damaged one gives way to the one before, and leaves the bucket."""
+    bucket = objects.Bucket("memory", "checkpoints")
+
+    def on(machine, function, *args):
+        monkeypatch.setattr(buckets, "_mirrors", {})
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
+        with workdirs.open_workdir(files.local("memory://checkpoints/run", use="hold"), {"seed": 1}) as workdir:
+            return function(workdir / "checkpoints", *args)
+
+    on("first", save, [1, 2, 3])
+    kept = [f"run/checkpoints/{step}.tar" for step in (2, 3)]
+    assert bucket.list("run/checkpoints/") == kept
+    chex.assert_trees_all_equal(on("second", restore), state(3))
+    content = bucket.read(kept[1]).content
+    bucket.write(kept[1], content[: len(content) // 2])
+    chex.assert_trees_all_equal(on("third", restore), state(2))
+    assert bucket.list("run/checkpoints/") == kept[:1]
