@@ -61,7 +61,9 @@ lowest newest: $(VENV)/.dev
 	$(BIN)/python -m uv venv -q --clear --python $(PYTHON) build/$@
 	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
 	{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v '^-e '; \
-	build/$@/bin/python -m pytest -q -n $(WORKERS) --dist loadfile -p no:cacheprovider $(CORE) | tail -1; } | \
+	build/$@/bin/python -m pytest -q -rfE -n $(WORKERS) --dist loadfile -p no:cacheprovider $(CORE) >build/$@.log 2>&1 && end=0 || \
+	end=$$?; grep -E "^(FAILED|ERROR) |^[0-9]+ (passed|failed)|^=* ?[0-9]+ (passed|failed)" build/$@.log; \
+	test $$end = 0 || echo "pytest ended with status $$end"; } | \
 	tee benchmarks/results/core_$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 
 $(VENV)/.study: pyproject.toml

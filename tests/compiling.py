@@ -5,12 +5,13 @@ program over threads and without LLVM's optimisations it is a third. Workers tha
 `make slow` sets JAX_DISABLE_MOST_OPTIMIZATIONS, and everything is compiled as users' programs are.
 """
 
+import importlib.metadata
 import os
 
 LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
-_FLAGS = (
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
-)
+_FLAGS = "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
+if tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) < (0, 11):  # 0.12 ends a process that names it
+    _FLAGS = f"--xla_cpu_use_fusion_emitters=false {_FLAGS}"
 _LOWEST = os.environ.get(LEVEL, "1")
 
 
