@@ -238,11 +238,12 @@ def errors() -> Iterator[None]:
         advice = "; make room, and the same command continues" if full else ""
         hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
         log.error("%s: %s%s%s%s", program(), kind, error, advice, hint)
+        status = IN_USE if isinstance(error, WorkdirInUseError) else 1
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
             from runtime import distributed
 
-            distributed.abandon(error)
-        raise SystemExit(IN_USE if isinstance(error, WorkdirInUseError) else 1) from error
+            distributed.abandon(error, status)
+        raise SystemExit(status) from error
 
 
 def import_all(modules: Iterable[str], source: str = "config.imports") -> None:

@@ -209,8 +209,8 @@ def lost_another(error: BaseException) -> bool:
     return several() and bool(_STATUS.match(str(error)))
 
 
-def abandon(error: BaseException) -> NoReturn:
-    """Ends this process with status 1 after `error`; one of many does not wait for the others, as JAX does at exit."""
+def abandon(error: BaseException, status: int = 1) -> NoReturn:
+    """Ends this process with `status` after `error`; one of many does not wait for the others, as JAX does at exit."""
     if lost_another(error):
         log.error(
             "Another process of this run has probably stopped, its own output tells why; this one cannot go on "
@@ -221,8 +221,8 @@ def abandon(error: BaseException) -> NoReturn:
         sys.stderr.flush()
         if jax.process_index() == 0:
             time.sleep(1)  # without the coordinator the others are aborted: let them say their own errors
-        os._exit(1)
-    raise SystemExit(1) from error
+        os._exit(status)
+    raise SystemExit(status) from error
 
 
 # Signals. Schedulers send SIGTERM before they take a machine away. After SIGTERM or Ctrl-C training saves its state and

@@ -144,6 +144,8 @@ def test_what_is_foreseen_and_what_is_a_mistake_of_ours():
         with pytest.raises(SystemExit) as caught, command.errors():
             raise error("found b")
         assert caught.value.code == 1
+    from runtime import distributed  # noqa: F401 - as in commands that compute
+
     with pytest.raises(SystemExit) as caught, command.errors():
         raise WorkdirInUseError("workdir a is in use by another run")
     assert caught.value.code == 75

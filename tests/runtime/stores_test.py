@@ -149,7 +149,7 @@ def test_the_second_of_two_machines_is_refused_at_once(store, machine):
         time.sleep(0.1)
     second = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
     _, err = second.communicate(timeout=120)
-    assert second.returncode  # 75 by tests/runtime/command_test.py
+    assert second.returncode == 75
     assert re.search(
         rf"^train.py: WorkdirInUseError: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M
     ), err
