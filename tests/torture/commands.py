@@ -136,7 +136,8 @@ class Process:
     def send(self, number: int) -> None:
         """Sends a signal to the process; SIGKILL to the commands that it started, too."""
         started = _children(self._process.pid) if number == signal.SIGKILL else []
-        self._process.send_signal(number)
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            self._process.send_signal(number)
         for pid in started:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
