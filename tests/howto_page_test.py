@@ -19,7 +19,7 @@ def test_every_recipe_in_python_is_executed():
     headings = [(page, section.partition("\n")[0]) for page, section in sections if "```python" in section]
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     assert len(headings) > 20
-    executed = re.findall(r'example_of\(\s*"([^"]+)", "([^"]+)"', tests)
+    executed = re.findall(r'examples?_of\(\s*"([^"]+)", "([^"]+)"', tests)
     assert {(str(page.relative_to(ROOT)), heading) for page, heading in headings} <= set(executed)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
+from flax import nnx, traverse_util
 
 from models import torch_files, torchvision
 from models.layers import Conv, ShapesOnly, max_pool
@@ -153,7 +153,8 @@ class StyleTransfer(nnx.Module):
 
 def arrays_of(network):
     """Lists {"encoder/stages/0/0/conv/kernel": array, ...} of a network."""
-    return {_name(path): variable[...] for path, variable in nnx.to_flat_state(nnx.state(network))}
+    arrays = traverse_util.flatten_dict(nnx.to_pure_dict(nnx.state(network)))
+    return {_name(path): array for path, array in arrays.items()}
 
 
 def from_arrays(arrays):
@@ -169,7 +170,7 @@ def from_arrays(arrays):
     named = {_name(path): variable.shape for path, variable in nnx.to_flat_state(state)}
     if wrong := sorted(n for n in named.keys() | arrays.keys() if np.shape(arrays.get(n)) != named.get(n)):
         raise ValueError(f"expected the arrays of a network of style transfer, found others at {', '.join(wrong[:5])}")
-    leaves = [arrays[name] for name in named]
+    leaves = [jnp.asarray(arrays[name]) for name in named]
     return nnx.merge(graphdef, jax.tree.unflatten(jax.tree.structure(state), leaves))
 
 

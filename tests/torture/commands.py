@@ -82,9 +82,10 @@ class Ending:
         return "Traceback (most recent call last)" in self.output
 
     @property
-    def before_python(self) -> bool:
-        """Tells whether Ctrl-C came while Python itself started, which then ends with status 1."""
-        return self.status == 1 and "Fatal Python error: init_import_site" in self.output
+    def importing(self) -> bool:
+        """Whether Ctrl-C came while Python started or imported its first packages, and ended it with status 1."""
+        first = "Fatal Python error: init_import_site" in self.output or (self.traceback and self.before < 0.5)
+        return self.status == 1 and self.disturbed and first
 
     def tail(self, characters: int = 600) -> str:
         """The end of the output, progress bars left out."""
