@@ -50,7 +50,9 @@ class Study:
         """
         accuracy, number = bits.mean(axis=-1), bits.shape[-1]
         overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
-        return cls(overlap, standard_errors(bits), tuple(seeds))
+        errors = standard_errors(bits)
+        undefined = np.isnan(overlap.unclipped)  # by the accuracies, if not in every resample
+        return cls(overlap, errors._replace(overlap=np.where(undefined, np.nan, errors.overlap)), tuple(seeds))
 
     @property
     def measured(self) -> MeasuredOverlap:

@@ -163,3 +163,12 @@ def test_what_is_undefined_stays_undefined():
     np.testing.assert_array_equal(np.isnan(found.overlap), undefined | undefined.T)
     np.testing.assert_array_equal(np.isnan(found.mean_overlap), [False, True, False])
     assert np.isfinite(found.gain).all() and np.isfinite(found.outgoing).all()
+
+
+def test_an_undefined_overlap_has_no_error():
+    """Also where some resamples define it: a resample may have a gain that the study has not."""
+    bits = np.random.default_rng(0).random((1, 3, 3, 200)) < 0.12
+    bits[:, 2, 2] = np.roll(bits[:, 0, 2], 1, axis=-1)  # trained or not: as many right
+    found = overlap_study.Study.of(("noc/border", "noc/hue"), bits, (0,))
+    assert np.isnan(found.overlap.unclipped[0, 1]) and np.isnan(found.errors.overlap[0, 1])
+    assert np.isfinite(found.errors.unclipped_samples[:, 0, 1]).any()
