@@ -144,16 +144,18 @@ def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp
 
 def test_the_second_of_two_machines_is_refused_at_once(store, machine):
     address = f"{store.scheme}://bucket/run"
-    first = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+    command = [*tiny.COMMAND, "--config.train.epochs=100", f"--workdir={address}"]  # still trains when the second starts
+    first = processes.Process(command, env=machine(store))
     while not any(".lock" in path for method, path in store.proxy.requests if method != "GET"):
         time.sleep(0.1)
-    second = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+    second = processes.Process(command, env=machine(store))
     _, err = second.communicate(timeout=120)
     assert second.returncode == 75
     assert re.search(
         rf"^train.py: WorkdirInUseError: workdir {address} is in use on \S+ by process {first.pid}; wait", err, re.M
     ), err
-    assert first.wait(600) == 0
+    first.send_signal(signal.SIGKILL)
+    assert first.wait(60) == -signal.SIGKILL
 
 
 def test_a_frozen_run_that_wakes_stops_before_it_writes(store, machine, tmp_path):
