@@ -144,7 +144,8 @@ def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp
 
 def test_the_second_of_two_machines_is_refused_at_once(store, machine):
     address = f"{store.scheme}://bucket/run"
-    command = [*tiny.COMMAND, "--config.train.epochs=100", f"--workdir={address}"]  # still trains when the second starts
+    # So many epochs that the first still trains when the second starts.
+    command = [*tiny.COMMAND, "--config.train.epochs=100", f"--workdir={address}"]
     first = processes.Process(command, env=machine(store))
     while not any(".lock" in path for method, path in store.proxy.requests if method != "GET"):
         time.sleep(0.1)
