@@ -214,7 +214,7 @@ def copied(path: str | os.PathLike) -> str:
     index, root = above / "index.json", above / (address.key.rpartition("/")[2] or address.bucket)
     known = json.loads(index.read_text()) if index.exists() else {}
     prefix = f"{address.key}/" if address.key else ""
-    keys = [key for key in bucket.list(prefix) if ".." not in key.split("/") and not key.endswith("/")]
+    keys = [key for key in bucket.list(prefix) if not {"", ".."} & set(key.removeprefix(prefix).split("/"))]
     keys = keys or [address.key]
     paths = {key: root / key.removeprefix(prefix) if key != address.key else root for key in keys}
     asked = [(key, bytes.fromhex(known[key]) if key in known and paths[key].exists() else None) for key in keys]
