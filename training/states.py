@@ -160,7 +160,7 @@ def initial_state(params: Any, statistics: Any, optimizer: optax.GradientTransfo
 
 
 def whitening_filters(
-    images: np.ndarray, size: int, mean: Sequence[float], std: Sequence[float], epsilon: float = _EPSILON
+    images: np.ndarray, size: int, number: int, mean: Sequence[float], std: Sequence[float], epsilon: float = _EPSILON
 ) -> np.ndarray:
     """Computes whitening filters and their negatives, in the order of falling variance.
 
@@ -170,17 +170,18 @@ def whitening_filters(
     Args:
       images: uint8 [N, H, W, 3].
       size: side of a patch in pixels.
+      number: filters to keep, those of the largest variance.
       mean, std: three floats each, the input normalisation on the scale of [0, 1].
       epsilon: keeps directions without variance from being blown up.
 
     Returns:
-      float32 [size, size, 3, 6 size^2], a kernel for NHWC images.
+      float32 [size, size, 3, 2 number], a kernel for NHWC images.
     """
     scaled = (np.asarray(images, np.float64) / 255 - np.asarray(mean)) / np.asarray(std)
     patches = np.lib.stride_tricks.sliding_window_view(scaled, (size, size), axis=(1, 2))  # [N, h, w, 3, size, size]
     flat = np.moveaxis(patches, 3, -1).reshape(-1, 3 * size * size)
     values, vectors = np.linalg.eigh(flat.T @ flat / len(flat))
-    kernel = (vectors / np.sqrt(values + epsilon))[:, ::-1].reshape(size, size, 3, -1)
+    kernel = (vectors / np.sqrt(values + epsilon))[:, ::-1][:, :number].reshape(size, size, 3, -1)
     return np.concatenate([kernel, -kernel], axis=-1).astype(np.float32)
 
 
@@ -190,8 +191,8 @@ def whitened(state: TrainState, images: np.ndarray | jax.Array) -> TrainState:
         return state
     statistics = state.statistics
     mean, std = (statistics["normalize"][name][...] for name in ("mean", "std"))
-    first, size = distributed.fetch(images[:_WHITENED_IMAGES]), statistics["whitening"].shape[0]
-    kernel = whitening_filters(first, size, mean, std)
+    first, (size, *_, channels) = distributed.fetch(images[:_WHITENED_IMAGES]), statistics["whitening"].shape
+    kernel = whitening_filters(first, size, channels // 2, mean, std)
 
     def fill(path, leaf):
         if path[0].key != "whitening":

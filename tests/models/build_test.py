@@ -86,6 +86,7 @@ SHAPES = [  # name, side of the images, (side, channels) of each stage, features
     ("wrn_28_10", 32, [(32, 160), (16, 320), (8, 640)], 640),
     ("small_resnet", 32, [(8, 48), (4, 96)], 96),
     ("fast_cifar", 32, [(15, 64), (7, 256), (3, 256)], 256),
+    ("fast_cifar_cpu", 32, [(8, 64), (4, 128), (2, 256)], 256),
 ]
 
 

@@ -136,7 +136,7 @@ def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
     single = study.model_config(config, "standard", 0)
     _, trained = loop.train(single, split, 10, tmp_path, mesh=meshes.data_mesh(32))
     mean, std = (trained.statistics["normalize"][name][...] for name in ("mean", "std"))
-    expected = states.whitening_filters(split.images, 2, mean, std)
+    expected = states.whitening_filters(split.images, 2, 12, mean, std)
     np.testing.assert_allclose(trained.statistics["whitening"][...], expected, rtol=1e-5)
     assert np.any(trained.params["whitening_bias"][...])
 

@@ -1,0 +1,57 @@
+"""What benchmarks of corruptions leave uncovered: overlap of 49 corruptions of five benchmarks.
+
+python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
+python -m projects.coverage --config=configs/coverage.py --workdir=runs/coverage_resnet18
+python -m projects.coverage --config=configs/coverage.py:imagenet100 --workdir=runs/coverage_imagenet100
+
+with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds datasets.
+
+`cpu` is a small network for two CPU cores; docs/coverage.md says what it gave. The first variant
+without a name, `cifar10`, is ResNet-18 on CIFAR-10, 20 epochs; `imagenet100` is ResNet-18 at 224
+pixels, 40 epochs. Both want an accelerator and are not yet measured; benchmarks/results has their
+memory and time by the compilers of a v5e-8 and an H100. Severities: `cpu` takes ranges that
+tools.calibrate measured (configs/ranges/coverage_cpu.json); the others want their own, --config.ranges.
+"""
+
+import corruptions
+from configs import default
+
+# {candidate: the candidate that is the same by construction once both are calibrated}: channel values set to 0 or 1;
+# means over square blocks. The study has the second one of each pair.
+DUPLICATES = {
+    "noc/salt_pepper": "imagenet_c/impulse_noise",
+    "noc/pixelate": "imagenet_c/pixelate",
+}
+CAMERA = ("camera/dark", "camera/iso_noise", "camera/color_quant")  # RoboDepth's three that no other benchmark has
+CANDIDATES = (
+    *corruptions.names("imagenet_c"),
+    *(name for name in corruptions.names("noc_candidates") if name not in DUPLICATES),
+    *corruptions.names("laion_c"),
+    *corruptions.names("optics"),
+    *CAMERA,
+)
+
+
+def get_config(variant="cifar10"):
+    if variant not in ("cifar10", "imagenet100", "cpu"):
+        raise ValueError(f"expected coverage.py, coverage.py:cifar10, :imagenet100 or :cpu, found {variant!r}")
+    config = default.get_config()
+    config.study.corruptions = CANDIDATES
+    config.study.mixtures = ("mixture=imagenet_c", "mixture=imagenet_noc", "mixture=laion_c")
+    config.study.seeds = (0, 1)
+    train = config.train
+    if variant == "imagenet100":
+        config.dataset.name, config.dataset.image_size = "imagenet100", 224
+        config.model.name = "resnet18"
+        train.random_resized_crop, train.epochs, train.milestones = 0, 40, (20, 30)
+        return config
+    config.dataset.name, config.model.name = "cifar10", "cifar_resnet18"
+    train.epochs, train.schedule, train.warmup_epochs = 20, "cosine", 1
+    if variant == "cpu":
+        config.model.name = "fast_cifar_cpu"
+        config.ranges = "configs/ranges/coverage_cpu.json"
+        train.batch_size, train.learning_rate = 250, 0.3
+        train.schedule, train.epochs, train.warmup_epochs = "triangle", 4, 0.8
+        train.nesterov, train.weight_decay, train.label_smoothing = True, 5e-4, 0.1
+        train.flip_alternates = True
+    return config

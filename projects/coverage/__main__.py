@@ -1,0 +1,84 @@
+"""Trains and evaluates the models of a large overlap study one after another, and keeps their answers.
+
+    python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
+
+Prints the plan with the hours that are left, then trains a model, shows it the test images under every corruption of
+the study, and goes on with the next one. First come the standard model and the mixtures of seed 0, then the
+candidates in their order, then the same of the next seed, at last a third standard model. WORKDIR/answers has a file for
+each condition: which images each model answers correctly and, for the standard models, their confidence. A model that
+answered under every condition is not trained again, whether its checkpoint is there or not: so a copy of `config.json`
+and `answers` continues on another machine by the same command.
+"""
+
+from runtime import command  # isort: skip
+
+import pathlib
+import time
+from collections.abc import Sequence
+
+from ml_collections import ConfigDict
+
+from analysis.answers import Answered, Key
+from corruptions.scoring.conditions import RANDOM, expand, list_conditions
+from evaluation import correctness
+from evaluation.evaluate import Evaluation, Store
+from evaluation.shown import Shown
+from runtime import meshes, workdirs
+from runtime.log import log
+from training import augmentation, cli, study
+
+STANDARD_SEEDS = 3
+
+
+def plan(candidates: Sequence[str], mixtures: Sequence[str], seeds: Sequence[int]) -> list[Key]:
+    """Lists the models (training, seed) in the order of their training."""
+    keys = [(name, seed) for seed in seeds for name in (augmentation.STANDARD, *mixtures, *candidates)]
+    more = range(max(seeds) + 1, max(seeds) + 1 + max(0, STANDARD_SEEDS - len(seeds)))
+    return [*keys, *((augmentation.STANDARD, seed) for seed in more)]
+
+
+def ask(models, shown):
+    """Asks models about images; only the standard ones keep their confidence, ten bytes an image."""
+    answered = correctness.ask(models, shown)
+    return {key: one if key[0] == augmentation.STANDARD else Answered(one.correct) for key, one in answered.items()}
+
+
+def run(config: ConfigDict, workdir: pathlib.Path) -> str:
+    """Trains and evaluates what is missing; returns a line on what the workdir holds."""
+    study.refuse_unnamed(config)
+    names = expand(config.study.corruptions)
+    conditions = list_conditions(names, RANDOM)
+    keys = plan(names, config.study.mixtures, config.study.seeds)
+    mesh = meshes.study_mesh(config.train.batch_size, 1)
+    with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as opened:
+        dataset, train_split, test_split = study.load_for_training(config, mesh, opened)
+        shown = Shown.of(config, test_split, mesh, dataset)
+        records = {condition: shown.under(condition).record for condition in conditions}
+        known = Store(opened, records).read().values()
+        missing = [key for key in keys if not all(key in answers for answers in known)]
+        log.info(
+            "%d of %d models have answered under all %d conditions.",
+            len(keys) - len(missing),
+            len(keys),
+            len(conditions),
+        )
+        begun = time.monotonic()
+        for done, key in enumerate(missing):
+            name, seed = key
+            if done:
+                seconds = (time.monotonic() - begun) / done
+                left = seconds * (len(missing) - done) / 3600
+                log.info(
+                    "%.1f minutes a model so far; %d are left, about %.1f hours.",
+                    seconds / 60,
+                    len(missing) - done,
+                    left,
+                )
+            models = study.Trainings(config, (name,), (seed,), opened, dataset, train_split, mesh).train()
+            Evaluation(models, shown, conditions, opened, ask).run(progress=False)
+    return f"All {len(keys)} models of the study have answered: python -m projects.coverage.results --workdir={workdir}"
+
+
+if __name__ == "__main__":
+    cli.define_flags("configs/coverage.py", hosts=True)
+    command.run(cli.main(run), cli.parse)
