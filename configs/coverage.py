@@ -13,30 +13,26 @@ memory and time by the compilers of a v5e-8 and an H100. Severities: `cpu` takes
 tools.calibrate measured (configs/ranges/coverage_cpu.json); the others want their own, --config.ranges.
 """
 
-import corruptions
 from configs import default
 
-# {candidate: the candidate that is the same by construction once both are calibrated}: channel values set to 0 or 1;
-# means over square blocks. The study has the second one of each pair.
-DUPLICATES = {
-    "noc/salt_pepper": "imagenet_c/impulse_noise",
-    "noc/pixelate": "imagenet_c/pixelate",
-}
-CAMERA = ("camera/dark", "camera/iso_noise", "camera/color_quant")  # RoboDepth's three that no other benchmark has
-CANDIDATES = (
-    *corruptions.names("imagenet_c"),
-    *(name for name in corruptions.names("noc_candidates") if name not in DUPLICATES),
-    *corruptions.names("laion_c"),
-    *corruptions.names("optics"),
-    *CAMERA,
+# NOC's candidates but for two: salt_pepper and ImageNet-C's impulse_noise both set channel values to 0 or 1, and both
+# pixelates take means over square blocks; calibrated to the same robustness they are the same corruption.
+NOC = tuple(
+    f"noc/{name}"
+    for name in (
+        *("quantization", "gaussian", "blur", "thumbnail_resize", "artifacts", "vertical_artifacts", "rhombus", "rain"),
+        *("circle", "obstruction", "border", "translation", "shear", "elastic", "rotation", "backlight", "brightness"),
+        *("contrast", "color_distortion", "gray_scale", "hue"),
+    )
 )
+CAMERA = ("camera/dark", "camera/iso_noise", "camera/color_quant")  # RoboDepth's three that no other benchmark has
 
 
 def get_config(variant="cifar10"):
     if variant not in ("cifar10", "imagenet100", "cpu"):
         raise ValueError(f"expected coverage.py, coverage.py:cifar10, :imagenet100 or :cpu, found {variant!r}")
     config = default.get_config()
-    config.study.corruptions = CANDIDATES
+    config.study.corruptions = ("imagenet_c", *NOC, "laion_c", "optics", *CAMERA)
     config.study.mixtures = ("mixture=imagenet_c", "mixture=imagenet_noc", "mixture=laion_c")
     config.study.seeds = (0, 1)
     train = config.train
@@ -51,7 +47,7 @@ def get_config(variant="cifar10"):
         config.model.name = "fast_cifar_cpu"
         config.ranges = "configs/ranges/coverage_cpu.json"
         train.batch_size, train.learning_rate = 250, 0.3
-        train.schedule, train.epochs, train.warmup_epochs = "triangle", 4, 0.8
+        train.schedule, train.epochs, train.warmup_epochs = "triangle", 4, 1
         train.nesterov, train.weight_decay, train.label_smoothing = True, 5e-4, 0.1
         train.flip_alternates = True
     return config
