@@ -204,13 +204,17 @@ class Answers:
         """Returns which images the model of a cell answers correctly, bool [N]."""
         return self._cells[cell][0]
 
-    def confidence(self, corruption: str, severity: int | float | str) -> dict[tuple[str, int, str], Confidence]:
-        """Reads the confidence of the models under a condition: {(model, seed, set): `Confidence`}.
+    def confidence(
+        self, corruption: str, severity: int | float | str, models: Iterable[Key] | None = None
+    ) -> dict[tuple[str, int, str], Confidence]:
+        """Reads the confidence of the models, or of some of them, under a condition: {(model, seed, set): `Confidence`}.
 
         Raises:
           ValueError: a model answered before confidence was kept; names the file.
         """
         cells = [cell for cell in self._cells if cell[2:] == (corruption, severity)]
+        if models is not None:
+            cells = [cell for cell in cells if cell[:2] in set(models)]
         read, found = functools.cache(read_answered), {}
         for cell in cells:
             key, path = cell[:2], self._folder / f"{self.record(cell).stem}.npz"

@@ -1,0 +1,129 @@
+"""projects.coverage: the order of the models, a study that continues from answers alone, tables from known answers."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import answers
+from analysis.answers import Answered, Record
+from configs import coverage
+from corruptions.scoring.conditions import expand
+from projects.coverage import __main__ as driver
+from projects.coverage import results
+from tests.training import tiny
+
+NAMES = ("imagenet_c/fog", "imagenet_c/contrast", "noc/border", "noc/hue", "laion_c/mosaic")
+
+
+def test_the_study_has_each_candidate_once():
+    names = expand(coverage.get_config().study.corruptions)
+    assert len(names) == len(set(names)) == 49
+    sizes = {benchmark: len(results.members(benchmark, names)) for benchmark in results.BENCHMARKS}
+    assert sizes == {
+        "imagenet_c": 15, "imagenet_noc": 8, "noc_candidates": 23, "laion_c": 6, "optics": 4, "camera": 3,
+    }  # fmt: skip
+    assert results.members("imagenet_noc", names) == expand(["imagenet_noc"])
+
+
+def test_standard_models_and_mixtures_of_a_seed_come_before_its_candidates():
+    keys = driver.plan(("a", "b"), ("mixture=m",), (0, 1))
+    first = [("standard", 0), ("mixture=m", 0), ("a", 0), ("b", 0)]
+    assert keys == [*first, *((name, 1) for name, _ in first), ("standard", 2)]
+
+
+def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
+    config = tiny.config(epochs=1)
+    config.study.corruptions, config.study.seeds = ("imagenet_c/contrast", "noc/border"), (0,)
+    workdir = tmp_path / "first"
+    monkeypatch.setattr(driver, "STANDARD_SEEDS", 1)
+    driver.run(config, workdir)
+    study = results.read(workdir)
+    assert study.models == tuple(driver.plan(study.candidates, (), (0,))) and study.seeds == (0,)
+    by_model, _ = answers.read_answered(workdir / "answers" / "noc.border-random.npz")
+    assert {name: bool(one.confidence) for (name, _), one in by_model.items()} == {
+        "standard": True, "imagenet_c/contrast": False, "noc/border": False,
+    }  # fmt: skip
+    second = tmp_path / "second"
+    second.mkdir()
+    shutil.copytree(workdir / "answers", second / "answers")
+    shutil.copy(workdir / "config.json", second)
+    trained = []
+    monkeypatch.setattr(driver.study, "Trainings", lambda *given: trained.append(given[1:3]))
+    driver.run(config, second)
+    assert not trained
+    config.study.corruptions = (*config.study.corruptions, "noc/hue")
+    with pytest.raises(AttributeError):  # the stand-in cannot train
+        driver.run(config, second)
+    assert trained == [(("standard",), (0,))]  # the first model lacks answers under the new condition
+
+
+@pytest.fixture
+def workdir(tmp_path):
+    """A study of five candidates with 4,000 images, whose accuracies are given."""
+    rng = np.random.default_rng(0)
+    hard = rng.random(4000)  # an image is answered rightly by a model whose accuracy is above its hardness
+
+    def answered(accuracy, model):
+        correct = hard < accuracy
+        if model != "standard":
+            return Answered(correct)
+        confidence = np.zeros(4000, answers.STORED)
+        confidence["rest"], confidence["loss"] = 0.25, 1024
+        return Answered(correct, {"plain": confidence})
+
+    models = ("standard", "mixture=imagenet_c", *NAMES)
+    for number, condition in enumerate(("clean", *NAMES)):
+        accuracy = {model: 0.8 if number == 0 else 0.5 for model in models}
+        if number:
+            accuracy[condition] = 0.7
+            accuracy["mixture=imagenet_c"] = {3: 0.6, 4: 0.4, 5: 0.5}.get(number, 0.7)
+        severity = 0 if number == 0 else "random"
+        record = Record(condition, severity, None, 4000, {"images": {}}, {"classes": 10, "dataset": "made up"})
+        by_model = {(model, 0): answered(accuracy[model], model) for model in models}
+        (tmp_path / "answers").mkdir(exist_ok=True)
+        answers.write(tmp_path / "answers", by_model, record)
+    (tmp_path / "config.json").write_text(json.dumps({"study": {"corruptions": NAMES}}))
+    return tmp_path
+
+
+def test_tables_of_known_answers(workdir):
+    study = results.read(workdir)
+    assert study.candidates == NAMES and study.trained == NAMES
+    texts = results.write(study, workdir / "results")
+    table = pd.read_csv(workdir / "results" / "mixtures.csv").set_index("corruption")
+    expected = {"imagenet_c/fog": 0.25, "noc/border": 0.125, "noc/hue": -0.125, "laion_c/mosaic": 0.0}
+    for name, gain in expected.items():
+        assert table.gain[name] == pytest.approx(gain, abs=0.02)
+    assert table.verdict[["noc/border", "noc/hue", "laion_c/mosaic"]].tolist() == ["gains", "loses", "not shown"]
+    assert table.verdict[list(NAMES[:2])].isna().all() and "noc/hue" in texts["outside"]
+    candidates = pd.read_csv(workdir / "results" / "candidates.csv")
+    np.testing.assert_allclose(candidates.robustness, 0.5 / 0.8, atol=0.02)
+    # All answers with confidence .75 where half are right: the calibration error is .25, the loss 1 nat.
+    np.testing.assert_allclose(candidates.ece, 0.25, atol=0.02)
+    assert candidates.nll.tolist() == [1] * 5
+    overlap = pd.read_csv(workdir / "results" / "overlap.csv", index_col=0)
+    assert np.allclose(overlap, np.eye(5), atol=0.02)  # no model gains on another's corruption
+    benchmarks = pd.read_csv(workdir / "results" / "benchmarks.csv")
+    assert set(benchmarks.benchmark) == {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
+    assert json.loads((workdir / "results" / "benchmark.json").read_text())["members"] == list(NAMES)
+    assert (workdir / "results" / "overlap.svg").read_text().startswith("<?xml")
+
+
+def test_a_page_gets_its_tables():
+    page = "a\n<!-- table models -->old<!-- end -->\nb"
+    filled = results.fill(page, {"models": "| x |"})
+    assert filled == "a\n<!-- table models -->\n\n| x |\n\n<!-- end -->\nb" == results.fill(filled, {"models": "| x |"})
+    with pytest.raises(ValueError, match="expected one of the tables x in the page, found 'models'"):
+        results.fill(page, {"x": ""})
+
+
+def test_a_study_without_standard_answers_is_refused(workdir):
+    (workdir / "answers" / "noc.hue-random.npz").unlink()
+    by_model, record = answers.read_answered(workdir / "answers" / "noc.border-random.npz")
+    del by_model["standard", 0]
+    answers.write(workdir / "answers", by_model, record)
+    with pytest.raises(ValueError, match="expected answers of the standard model to all corruptions, found none in"):
+        results.read(workdir)
