@@ -59,7 +59,7 @@ from analysis import answers, figures
 from analysis.distances import results
 from analysis.errors import joint, reference, sets
 from analysis.errors.reference import LABEL, NONE, REFUSE
-from analysis.errors.scores import CE, FIELDS, MEAN_ERROR, RELATIVE
+from analysis.errors.scores import CE, FIELDS, MEAN, MEAN_ERROR, RELATIVE, UNDEFINED
 from analysis.frames import STANDARD
 from analysis.overlap import agreement
 from analysis.overlap.measured import read_overlap
@@ -97,6 +97,12 @@ def _by_corruption(folders, given):
     tables = list(sets.texts(table, evaluated[0].conditions.dataset, given.printed))
     if (table.mismatch != NONE).any():
         notes.append("† Measured under other conditions than the reference.")
+    if (table.seeds[table.corruption != MEAN] > 1).any():
+        notes.append(
+            "± of one corruption over several seeds is the mean of the seeds' standard errors, an upper bound."
+        )
+    if sets.undefined(table).any():
+        notes.append(UNDEFINED)
     print(sets.text(tables, notes))
     if given.out:
         print("written to " + ", ".join(map(str, sets.write(pathlib.Path(given.out), table, tables, notes))))

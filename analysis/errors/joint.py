@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import answers, frames
 from analysis.errors import reference as named
 from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Choice, Conditions, choose
-from analysis.errors.scores import OTHERS, ImageErrors
+from analysis.errors.scores import OTHERS, UNDEFINED, ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
 from analysis.frames import CLEAN, with_error
 from runtime.files import read_json, write_atomically
@@ -116,6 +116,7 @@ def joint(
     notes = [note for workdir in evaluated for note in workdir.notes] + check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
     alone: dict[str, None] = {}
+    undefined = False
     choices = [choose(reference, mismatch, workdir.conditions) for workdir in evaluated]
     for workdir, choice in zip(evaluated, choices, strict=True):
         of_corruptions, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
@@ -123,7 +124,12 @@ def joint(
         for summary in summaries:
             asked_for = summary.benchmark == CLEAN or summary.benchmark in benchmarks or not benchmarks
             column = (summary.benchmark, summary.severities, summary.measure)
-            if (models and summary.model not in models) or not asked_for or math.isnan(summary.mean):
+            if (models and summary.model not in models) or not asked_for:
+                continue
+            if math.isnan(summary.mean):
+                undefined |= (
+                    summary.reference != NONE and summary.measure == "relative_mCE" and summary.measure in measures
+                )
                 continue
             if summary.benchmark == CLEAN or summary.measure in measures:
                 cells[_label(workdir, summary.model, len(evaluated)), column] = summary
@@ -140,6 +146,7 @@ def joint(
             f"Without a column, because none of their benchmarks was evaluated completely: {', '.join(alone)}; a table by corruption "
             "(--by=corruption) has them."
         )
+    notes += [UNDEFINED] if undefined else []
     caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, rows))
     return Joint(rows, columns, cells, best, caption)
 

@@ -9,7 +9,8 @@ For a corruption with errors E_s at S severities, a clean error E_0, and a refer
 and for a benchmark their plain means over its corruptions (Hendrycks and Dietterich, 2019, define CE and relative CE;
 Laugros et al. call the latter CE). All are means over test images of a number that each image gives, so their standard
 errors are those of such a mean, standard deviation over sqrt(N): that an image is hard under several conditions is
-accounted for. The reference's own sampling error is not.
+accounted for. The reference's own sampling error is not. Relative CE is undefined where the reference loses less than
+`LEAST` on average: it would be divided by little more than sampling error.
 """
 
 import math
@@ -32,6 +33,12 @@ PLAIN = "imagenet_c"
 BAR = ("imagenet_c_bar", "cifar10_c_bar")
 MEAN = "mean"
 MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
+LEAST = 1.0
+"""The smallest mean rise of a reference's error, in percent, that relative CE divides by, as in `corruptions.ce_table`."""
+UNDEFINED = (
+    f"Relative CE is undefined where the reference loses less than {LEAST:g} point on average, or where the corrupted and the clean "
+    "images are not the same."
+)
 FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 """Measure of a corruption -> the field of its `Row`."""
 
@@ -262,7 +269,7 @@ def _scaled(errors, cells, clean, divisor, reference):
     number = len(cells)
     scale = math.nan if divisor is None else divisor.sum()
     drop = math.nan if divisor is None else (divisor - reference.clean).sum()
-    scale, drop = (value if value > 0 else math.nan for value in (scale, drop))  # the reference loses nothing
+    scale, drop = scale if scale > 0 else math.nan, drop if 100 * drop >= LEAST * number else math.nan
     wrong, base = errors.sum(cells), number * errors.sum([clean])
     same = len(wrong) == len(base)  # stored images may differ from the clean images, so no difference is computed
     relative = (wrong - base) / drop if same else np.array([math.nan])

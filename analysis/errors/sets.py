@@ -21,7 +21,7 @@ from analysis import frames
 from analysis.errors.joint import Evaluated, check_same
 from analysis.errors.printed import PRINTED
 from analysis.errors.reference import NONE, REFUSE, choose
-from analysis.errors.scores import CE, FIELDS, LEVELS, MEAN, MEAN_ERROR, RELATIVE
+from analysis.errors.scores import CE, FIELDS, LEAST, LEVELS, MEAN, MEAN_ERROR, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
 from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
 from analysis.overlap.score import Balance, balance
@@ -122,6 +122,11 @@ def wide(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     return cells.agg(lambda values: float(np.mean(values.to_numpy()))).unstack(sort=False)
 
 
+def undefined(table: pd.DataFrame) -> pd.Series:
+    """Marks the rows of relative CE that the reference has errors for and that have no value all the same."""
+    return (table.measure == RELATIVE) & (table.reference != NONE) & table["mean"].isna()
+
+
 def select(
     table: pd.DataFrame, benchmarks: Sequence[str], measures: Sequence[str], models: Sequence[str]
 ) -> pd.DataFrame:
@@ -133,8 +138,9 @@ def select(
     kept = table.measure.isin([_OF_SUMMARY.get(name, name) for name in measures])
     kept &= table.benchmark.isin(list(benchmarks)) if benchmarks else table.benchmark != CLEAN
     kept &= table.model.isin(list(models)) if models else True
-    kept &= table["mean"].notna()
-    if not kept.any():
+    some = kept & table["mean"].notna()
+    kept = some | (kept & undefined(table))
+    if not some.any():
         found = table[_UNIT].drop_duplicates().itertuples(index=False, name=None)
         raise ValueError(
             f"expected scores of models {', '.join(models) or 'of any name'} on {', '.join(benchmarks) or 'a benchmark'} in "
@@ -217,7 +223,7 @@ def require(values: pd.DataFrame, names: Iterable[str], reference: str) -> None:
     if without:
         raise ValueError(
             f"expected --reference={reference or 'alexnet'} with errors of {', '.join(without)} under the same "
-            "conditions, larger than its clean error, found none; evaluate a reference under them and give its workdir"
+            f"conditions, larger than its clean error by {LEAST:g} point or more, found none; evaluate a reference under them and give its workdir"
         )
 
 

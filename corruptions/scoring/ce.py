@@ -3,24 +3,36 @@
     CE_c  = sum_s E_cs / sum_s E_cs(reference)                                        mCE: its mean over a benchmark
     rCE_c = sum_s (E_cs - E_clean) / sum_s (E_cs(reference) - E_clean(reference))     relative CE
 
-E_cs is the top-1 error under corruption c at severity s. D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
+E_cs is the top-1 error under corruption c at severity s. Relative CE is undefined where the reference loses less than
+`LEAST` on average: it would be divided by little more than sampling error. D. Hendrycks, T. Dietterich, "Benchmarking Neural Network
 Robustness to Common Corruptions and Perturbations" (2019), section 4.
 """
 
 import dataclasses
 import json
 import math
+import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from corruptions import registry
 from corruptions.scoring.conditions import CLEAN
-from corruptions.scoring.folder import Count
+from corruptions.scoring.folder import Count, read_wrong
 
 ALEXNET = "alexnet"
+LEAST = 0.01
+"""The smallest mean rise of a reference's error that relative CE divides by; `analysis.errors.scores` has it in percent."""
 ALEXNET_FILE = pathlib.Path(__file__).with_name("alexnet.json")
 """AlexNet's published errors by the prefix of corruptions: {"imagenet_c": {"clean", "severities", "errors"}, ...}."""
+_EXACT = "+- standard error over the images; the reference is taken as exact."
+_BOUND = (
+    "+- upper bound of the standard error, the mean of the conditions' ones; ce_table(counts, path=FOLDER_OF_EVALUATE)\n"
+    "computes it from the answers to each image. The reference is taken as exact."
+)
+_UNDEFINED = f"undefined: the reference's error rises by less than {100 * LEAST:g} point on average, which is too little to divide by."
 _HOLD = (
     "AlexNet's errors hold for ImageNet's 1,000 classes at 224x224 pixels. CE of other images says nothing beside published\n"
     "ones; ce_table(counts, reference=COUNTS_OF_ANOTHER_CLASSIFIER) compares classifiers on them."
@@ -35,11 +47,12 @@ class CE(NamedTuple):
     Attributes:
       name: `clean`, a corruption or a benchmark.
       error: top-1 error, a mean over the severities.
-      error_se: its standard error. All conditions show the same images, so it is at most the mean of their
-        standard errors; this mean is given.
+      error_se: its standard error over the images. Without the answers to each image it is the mean of the conditions'
+        standard errors; all conditions show the same images, so this is an upper bound.
       ce: corruption error, mCE for a benchmark.
       ce_se: its standard error, the reference taken as exact.
-      relative_ce: relative corruption error.
+      relative_ce: relative corruption error; NaN, too, where the reference loses less than `LEAST`.
+      relative_ce_se: its standard error.
     """
 
     name: str
@@ -48,6 +61,7 @@ class CE(NamedTuple):
     ce: float = math.nan
     ce_se: float = math.nan
     relative_ce: float = math.nan
+    relative_ce_se: float = math.nan
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -57,33 +71,65 @@ class CETable:
     Attributes:
       reference: name of the reference.
       rows: `clean`, each corruption, then each benchmark all of whose corruptions were evaluated.
+      exact: whether standard errors are those of the images, as in `tools.tables`, or upper bounds.
     """
 
     reference: str
     rows: tuple[CE, ...]
+    exact: bool = False
 
     def __repr__(self) -> str:
-        lines = [f"{'percent, CE relative to ' + self.reference:44s}{'error':>13s}{'CE':>14s}{'relative CE':>13s}"]
+        lines = [f"{self._title:44s}{'error':>13s}{'CE':>14s}{'relative CE':>18s}"]
+        for name, *cells in self._cells("+-"):
+            lines.append(f"{name:44s}{cells[0]:>13s}{cells[1]:>14s}{cells[2]:>18s}")
+        return "\n".join([*lines, *self._notes()])
+
+    def latex(self) -> str:
+        """Writes the table for LaTeX with booktabs, its notes as the caption."""
+        rows = [("", "error", "CE", "relative CE"), *self._cells(r"$\pm$")]
+        head, *lines = (" & ".join(cells).replace("_", r"\_") + r" \\" for cells in rows)
+        caption = " ".join(f"{line.rstrip('.')}." for line in (self._title, *self._notes())).replace("_", r"\_")
+        top = (r"\begin{table}", r"\centering", r"\begin{tabular}{lrrr}", r"\toprule", head, r"\midrule")
+        end = (r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}", "")
+        return "\n".join([*top, *lines, *end])
+
+    @property
+    def _title(self) -> str:
+        return f"percent, CE relative to {self.reference}"
+
+    def _cells(self, sign: str) -> Iterable[tuple[str, ...]]:
         for row in self.rows:
-            cells = _percent(row.error, row.error_se), _percent(row.ce, row.ce_se), _percent(row.relative_ce)
-            lines.append(f"{row.name:44s}{cells[0]:>13s}{cells[1]:>14s}{cells[2]:>13s}")
-        if self.reference == ALEXNET:
-            lines.append(_HOLD)
-        return "\n".join(lines)
+            pairs = row[1:3], row[3:5], row[5:7]
+            cells = [_percent(*pair, sign) for pair in pairs]
+            yield row.name, *cells[:2], "undefined" if self._undefined(row) else cells[2]
+
+    @staticmethod
+    def _undefined(row: CE) -> bool:
+        return math.isfinite(row.ce) and not math.isfinite(row.relative_ce)
+
+    def _notes(self) -> list[str]:
+        notes = [_EXACT if self.exact else _BOUND]
+        if any(map(self._undefined, self.rows)):
+            notes.append(_UNDEFINED)
+        return notes + ([_HOLD] if self.reference == ALEXNET else [])
 
 
-def ce_table(counts: Iterable[Count], reference: str | Iterable[Count] = ALEXNET) -> CETable:
-    """Computes errors, CE and mCE of counts of `evaluate`; `print` shows them as a table.
+def ce_table(
+    counts: Iterable[Count], reference: str | Iterable[Count] = ALEXNET, path: str | os.PathLike | None = None
+) -> CETable:
+    """Computes errors, CE and mCE of counts of `evaluate`; `print` shows them as a table, `.latex()` writes it for LaTeX.
 
     Args:
       counts: of `evaluate`, with clean images.
       reference: `alexnet`, whose published errors hold for ImageNet's validation images at 224 pixels: ImageNet-C at
         levels, the candidates of ImageNet-NOC at random severities in their published ranges. Or counts of another
         classifier under the same conditions.
+      path: the folder that `evaluate` wrote the answers to; with them standard errors are exact, not upper bounds.
 
     Raises:
-      ValueError: no clean images, or another reference.
+      ValueError: no clean images, another reference, or a folder with other answers.
     """
+    counts = list(counts)
     by_corruption: dict[str, list[Count]] = {}
     for count in counts:
         by_corruption.setdefault(count.corruption, []).append(count)
@@ -93,10 +139,29 @@ def ce_table(counts: Iterable[Count], reference: str | Iterable[Count] = ALEXNET
         raise ValueError(f'expected reference="{ALEXNET}" or counts of corruptions.evaluate, found {reference!r}')
     name, errors = (ALEXNET, _alexnet()) if isinstance(reference, str) else ("the other classifier", _of(reference))
     (clean,) = by_corruption.pop(CLEAN)[:1]
-    rows = {name: _row(name, of_one, clean.error, errors.get(name, {})) for name, of_one in by_corruption.items()}
-    means = [_mean(benchmark, rows) for benchmark in registry.benchmarks()]
-    of_clean = CE(CLEAN, clean.error, _standard_error(clean))
-    return CETable(name, (of_clean, *rows.values(), *(mean for mean in means if mean)))
+    wrong = None if path is None else _wrong(path, counts)
+    scored = {one: _row(one, rows, clean, errors.get(one, {}), wrong) for one, rows in by_corruption.items()}
+    means = [_mean(benchmark, scored) for benchmark in registry.benchmarks()]
+    of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else _of_images(wrong[_key(clean)]))
+    rows = (of_clean, *(row for row, _ in scored.values()), *(mean for mean in means if mean))
+    return CETable(name, rows, wrong is not None)
+
+
+def _key(count):
+    return count.corruption, str(count.severity)
+
+
+def _wrong(path, counts):
+    """Reads which images were answered wrongly, {(corruption, severity): float64 [N]}, of the conditions of `counts`."""
+    found = read_wrong(path)
+    for count in counts:
+        of_count = found.get(_key(count), np.zeros(0))
+        if (count.total, count.total - count.correct) != (len(of_count), of_count.sum()):
+            raise ValueError(
+                f"expected in {os.fspath(path)} the answers that were counted, found others, or none, for "
+                f"{' '.join(_key(count))}; give the path of the call of corruptions.evaluate that returned the counts"
+            )
+    return found
 
 
 def _alexnet() -> Mapping[str, _Errors]:
@@ -120,16 +185,23 @@ def _of(counts: Iterable[Count]) -> Mapping[str, _Errors]:
     return errors
 
 
-def _row(name, counts, clean, reference):
-    error = sum(count.error for count in counts) / len(counts)
-    error_se = sum(map(_standard_error, counts)) / len(counts)
-    if not all(count.severity in reference for count in counts):
-        return CE(name, error, error_se)
-    of_reference = [reference[count.severity] for count in counts]
-    scale = sum(pair[0] for pair in of_reference) / len(counts)
-    lost = scale - of_reference[0][1]
-    relative = (error - clean) / lost if lost else math.nan
-    return CE(name, error, error_se, error / scale, error_se / scale, relative) if scale else CE(name, error, error_se)
+def _row(name, counts, clean, reference, wrong):
+    """(CE, float64 [3, N]): the errors under one corruption, and what each image gives to them; None without `wrong`."""
+    number, scale, lost = len(counts), math.nan, math.nan
+    if all(count.severity in reference for count in counts):
+        of_reference = [reference[count.severity] for count in counts]
+        scale = sum(pair[0] for pair in of_reference) / number
+        lost = scale - of_reference[0][1]
+    scale, lost = scale if scale > 0 else math.nan, lost if lost >= LEAST else math.nan
+    error = sum(count.error for count in counts) / number
+    if wrong is None:
+        images, se = None, sum(map(_standard_error, counts)) / number
+        ses = se, se / scale, (se + _standard_error(clean)) / lost
+    else:
+        of_image = sum(wrong[_key(count)] for count in counts) / number
+        images = np.stack([of_image, of_image / scale, (of_image - wrong[_key(clean)]) / lost])
+        ses = tuple(map(_of_images, images))
+    return _joined(name, (error, error / scale, (error - clean.error) / lost), ses), images
 
 
 def _mean(benchmark, rows):
@@ -137,15 +209,28 @@ def _mean(benchmark, rows):
     members = registry.names(benchmark)
     if not all(name in rows for name in members):
         return None
-    columns = list(zip(*(rows[name][1:] for name in members), strict=True))
-    return CE(f"{benchmark}, mean of {len(members)}", *(sum(column) / len(members) for column in columns))
+    of_members, images = zip(*(rows[name] for name in members), strict=True)
+    values, ses = (np.mean([row[first::2] for row in of_members], 0).tolist() for first in (1, 2))
+    if images[0] is not None:
+        ses = list(map(_of_images, sum(images) / len(images)))
+    return _joined(f"{benchmark}, mean of {len(members)}", values, ses)
+
+
+def _joined(name: str, values: Sequence[float], ses: Sequence[float]) -> CE:
+    pairs: list[Any] = [number for pair in zip(values, ses, strict=True) for number in pair]
+    return CE(name, *pairs)
 
 
 def _standard_error(count):
     return math.sqrt(count.error * (1 - count.error) / count.total)
 
 
-def _percent(value, error=None):
+def _of_images(values):
+    """Computes the standard error of a mean over images."""
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+
+
+def _percent(value, error, sign):
     if not math.isfinite(value):
         return "-"
-    return f"{100 * value:.1f}" + ("" if error is None else f" +- {100 * error:.1f}")
+    return f"{100 * value:.1f}" + (f" {sign} {100 * error:.1f}" if math.isfinite(error) else "")

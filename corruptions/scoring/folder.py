@@ -131,6 +131,18 @@ class Folder:
         files.replace(self._path.with_name(name), text.encode())
 
 
+def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
+    """Reads which images were answered wrongly in a folder of `evaluate`: {(corruption, severity): float64 [N] of 0 and 1}.
+
+    Raises:
+      FileNotFoundError: it holds no answers.
+      ValueError: its file is damaged.
+    """
+    _, arrays = _stored(path)
+    names = (name for name in arrays if not name.endswith(_CONFIDENCE))
+    return {tuple(name.split()[:2]): 1.0 - arrays[name] for name in names}
+
+
 def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence]:
     """Reads the confidence of the answers in a folder of `evaluate`: {(corruption, severity): `Confidence`}.
 
@@ -138,10 +150,7 @@ def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence
       FileNotFoundError: it holds no answers.
       ValueError: its file is damaged, or a condition was evaluated before confidence was kept.
     """
-    path = pathlib.Path(path) / _ANSWERS
-    if not path.exists():
-        raise FileNotFoundError(f"expected a folder of corruptions.evaluate, found no {path}")
-    _, arrays = _read(path)
+    path, arrays = _stored(path)
     found = {}
     for condition in (name for name in arrays if not name.endswith(_CONFIDENCE)):
         if condition + _CONFIDENCE not in arrays:
@@ -152,6 +161,13 @@ def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence
         corruption, severity = condition.split()[:2]
         found[corruption, severity] = decode(arrays[condition + _CONFIDENCE], arrays[condition])
     return found
+
+
+def _stored(path):
+    path = pathlib.Path(path) / _ANSWERS
+    if not path.exists():
+        raise FileNotFoundError(f"expected a folder of corruptions.evaluate, found no {path}")
+    return path, _read(path)[1]
 
 
 def _read(path):

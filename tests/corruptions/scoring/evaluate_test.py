@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import corruptions
+from analysis.errors import scores
 from corruptions import Count, registry
-from corruptions.scoring import classifier
+from corruptions.scoring import ce, classifier
 from corruptions.write import WriteError, files
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 from tests.pages import example_of
@@ -190,12 +191,60 @@ def test_corruption_errors_are_those_of_their_definition(of):
     assert list(found) == ["clean", *names, "imagenet_c, mean of 15"] and found["clean"][0] == clean
     shown = str(table).splitlines()
     assert f"{100 * ce.mean():.1f}" in shown[17] and "imagenet_c/fog" in str(table)
-    assert len(shown) == (18 if of else 20) and ("hold for ImageNet's 1,000 classes at 224x224" in str(table)) == (
-        not of
+    assert (
+        len(shown) == (20 if of else 22)
+        and "+- upper bound" in shown[18]
+        and ("hold for ImageNet's 1,000 classes at 224x224" in str(table)) == (not of)
     )
     error = np.sqrt(errors * (1 - errors) / 50_000).mean(1)
     np.testing.assert_allclose([row.error_se for row in table.rows[1:-1]], error)
     np.testing.assert_allclose([row.ce_se for row in table.rows[1:-1]], error / divisors.mean(1))
+
+
+def test_standard_errors_are_those_of_the_images_where_the_answers_are_at_hand(stub, tmp_path):
+    counts = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    others = [count._replace(correct=count.correct // (1 if count.corruption == "clean" else 2)) for count in counts]
+    table, bound = (corruptions.ce_table(counts, others, path) for path in (tmp_path, None))
+    with np.load(tmp_path / "answers.npz") as answers:
+        wrong = {name: 1.0 - answers[name] for name in answers if answers[name].dtype == bool}
+    error = {count.corruption: [] for count in others}
+    for count in others:
+        error[count.corruption].append(count.error)
+    for row in table.rows[1:3]:
+        of_image = np.mean([wrong[f"{row.name} {severity}"] for severity in ("0.0", "0.5")], 0)
+        scale = np.mean(error[row.name])
+        numbers = of_image, of_image / scale, (of_image - wrong["clean 0"]) / (scale - error["clean"][0])
+        np.testing.assert_allclose(row[1::2], [number.mean() for number in numbers])
+        np.testing.assert_allclose(row[2::2], [number.std(ddof=1) / 12**0.5 for number in numbers])
+    assert "standard error over the images" in str(table) and "upper bound" not in str(table)
+    for one, most in zip(table.rows, bound.rows, strict=True):  # 12 images: the bounds divide by N, not N - 1
+        assert one[1::2] == pytest.approx(most[1::2], nan_ok=True)
+        assert all(a <= b * (12 / 11) ** 0.5 + 1e-12 for a, b in zip(one[2::2], most[2::2], strict=True) if b == b)
+    with pytest.raises(ValueError, match=r"expected in .* the answers that were counted, found others, or none, for"):
+        corruptions.ce_table([counts[0], counts[1]._replace(correct=counts[1].correct - 1)], others, tmp_path)
+
+
+def test_relative_ce_is_undefined_where_the_reference_loses_too_little():
+    counts = [Count("clean", 0, 700, 1000), Count("noc/hue", 1, 500, 1000), Count("noc/border", 1, 500, 1000)]
+    reference = [Count("clean", 0, 800, 1000), Count("noc/hue", 1, 791, 1000), Count("noc/border", 1, 790, 1000)]
+    table = corruptions.ce_table(counts, reference)
+    _, hue, border = table.rows
+    assert np.isnan(hue.relative_ce) and hue.ce == pytest.approx(0.5 / 0.209)
+    assert border.relative_ce == pytest.approx(0.2 / 0.01)
+    assert str(table).splitlines()[2].endswith("undefined") and "rises by less than 1 point on average" in str(table)
+    assert "undefined" not in str(corruptions.ce_table([counts[0], counts[2]], reference))
+    latex = table.latex().splitlines()
+    assert latex[6:9] == [
+        r"clean & 30.0 $\pm$ 1.4 & - & - \\",
+        r"noc/hue & 50.0 $\pm$ 1.6 & 239.2 $\pm$ 7.6 & undefined \\",
+        r"noc/border & 50.0 $\pm$ 1.6 & 238.1 $\pm$ 7.5 & 2000.0 $\pm$ 303.0 \\",
+    ]
+    assert latex[0] == r"\begin{table}" and latex[-1] == r"\end{table}" and "undefined: the reference" in latex[-2]
+    assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 5, 10)]).latex()
+
+
+def test_the_smallest_loss_is_that_of_the_tables_of_workdirs():
+    assert 100 * ce.LEAST == scores.LEAST
 
 
 def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():
