@@ -79,16 +79,23 @@ def define_flags():
     flags.DEFINE_list(
         "corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order; by default ImageNet-C's 15."
     )
-    flags.DEFINE_float("severity", 5, "Severity of all conditions; gradual takes 1 to 5.")
+    flags.DEFINE_float("severity", 5, "Severity of all conditions; the gradual ones take 1 to 5.")
     flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
     flags.DEFINE_integer("window", 0, "With --batch=1: images that a method sees at once; 0 is none.", lower_bound=0)
     flags.DEFINE_string("reset", "never", "When a method is reset: never, shift, batch, or every N batches.")
     flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
     flags.DEFINE_integer("seed", 1, "Seed of the order of the images.", lower_bound=0)
     flags.DEFINE_bool(
-        "stored_order", False, "continual, gradual, forgetting: images in the order of the dataset, not shuffled."
+        "stored_order",
+        False,
+        "continual, gradual, gradual_from_1, forgetting: images in the order of the dataset, not shuffled.",
     )
-    flags.DEFINE_float("delta", 0.0, "Correlated streams: 0 sorts by class, more is a Dirichlet draw.", lower_bound=0)
+    flags.DEFINE_float(
+        "delta",
+        0.0,
+        "Correlated streams: 0 sorts by class, in slots it is .1; more is a Dirichlet draw.",
+        lower_bound=0,
+    )
     flags.DEFINE_float("ratio", 500_000, "label_shift: how much more frequent the class of a block is.", lower_bound=1)
     flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
     flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
@@ -117,9 +124,9 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
         if len(names) != len(orders.STANDARD):
             raise ValueError(f"expected {len(orders.STANDARD)} corruptions with --order, found {len(names)}")
         names = [names[number] for number in orders.ORDERS[given.order]]
-    plain = kind in ("continual", "gradual", "forgetting")
+    plain = kind in ("continual", "gradual", "gradual_from_1", "forgetting")
     settings: dict[str, Any] = {"seed": None if plain and given.stored_order else given.seed}
-    if kind != "gradual":
+    if not kind.startswith("gradual"):
         settings["severity"] = given.severity
     if "correlated" in kind:
         settings["delta"] = given.delta

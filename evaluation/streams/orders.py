@@ -2,18 +2,22 @@
 
 continual         the corruptions one after the other at one severity, each over all images
 gradual           every corruption through severities 1 2 3 4 5 4 3 2 1, the first one only from 5 down
+gradual_from_1    the same, the first one from 1 too
 mixed             the images of all corruptions, shuffled
 correlated        continual, the images of a corruption by class: sorted, or in Dirichlet chunks
+correlated_slots  the same in Dirichlet slots of any size
 mixed_correlated  the images of all corruptions at once, by class
 label_shift       each corruption over draws with replacement in blocks, in which one class is frequent
 forgetting        continual, with all clean images after every corruption
 
 Q. Wang et al., "Continual test-time domain adaptation" (2022); R. A. Marsden et al., "Universal test-time adaptation
-through weight ensembling, diversity weighting, and prior correction" (2024), for the first five; S. Niu et al., "Towards
+through weight ensembling, diversity weighting, and prior correction" (2024), for the first seven; L. Yuan et al., "Robust
+test-time adaptation in dynamic scenarios" (2023), for slots; S. Niu et al., "Towards
 stable test-time adaptation in dynamic wild world" (2023), for label_shift, and "Efficient test-time model adaptation without
 forgetting" (2022).
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -37,6 +41,7 @@ ORDERS = (  # by the authors of CoTTA, for gradual and for ImageNet-C
 )
 _UP_AND_DOWN = (1, 2, 3, 4, 5, 4, 3, 2, 1)
 _LEAST = 10  # images in a chunk
+_SLOTS = 100  # at most
 _DRAWS = 100  # images in a block of label_shift
 _TRIES = 1000
 
@@ -88,6 +93,12 @@ def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | Non
     return _of_segments("gradual", labels, segments, seed)
 
 
+def gradual_from_1(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
+    """Raises and lowers the severity of each corruption in turn, the first one too: 135 segments of ImageNet-C's 15."""
+    segments = [Segment(((name, level),)) for name in names for level in _UP_AND_DOWN]
+    return _of_segments("gradual_from_1", labels, segments, seed)
+
+
 def mixed(labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0) -> Stream:
     """Shuffles the images of all corruptions at one severity."""
     plain = continual(labels, names, severity)
@@ -111,6 +122,16 @@ def correlated(
 
     segments = [Segment(((name, severity),)) for name in names]
     return _of_segments(f"correlated:{delta:g}", labels, segments, None, order)
+
+
+def correlated_slots(
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0, delta: float = 0.1
+) -> Stream:
+    """Shows the images of each corruption in `slots` with this delta; 0 is the published .1."""
+    rng, delta = np.random.default_rng(seed), delta or 0.1
+    segments = [Segment(((name, severity),)) for name in names]
+    order = functools.partial(slots, delta=delta, rng=rng)
+    return _of_segments(f"correlated_slots:{delta:g}", labels, segments, None, order)
 
 
 def mixed_correlated(
@@ -170,8 +191,10 @@ def forgetting(
 KINDS: dict[str, Callable[..., Stream]] = {
     "continual": continual,
     "gradual": gradual,
+    "gradual_from_1": gradual_from_1,
     "mixed": mixed,
     "correlated": correlated,
+    "correlated_slots": correlated_slots,
     "mixed_correlated": mixed_correlated,
     "label_shift": label_shift,
     "forgetting": forgetting,
@@ -233,14 +256,12 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
     for _ in range(_TRIES):
         held = [[] for _ in range(chunks)]
         for one in classes:
-            rows = rng.permutation(np.flatnonzero(labels == one))
-            shares = rng.dirichlet(np.full(chunks, delta))
+            rows, shares = rng.permutation(np.flatnonzero(labels == one)), rng.dirichlet(np.full(chunks, delta))
             room = np.array([sum(map(len, parts)) < number / chunks for parts in held])
             shares = shares * room
             # All shares may vanish in floating point, or belong to full chunks: then chunks with room get equal shares.
             shares = shares / shares.sum() if shares.sum() > 0 else room / room.sum()
-            ends = (np.cumsum(shares) * len(rows)).astype(int)[:-1]
-            for parts, rows_of in zip(held, np.split(rows, ends), strict=True):
+            for parts, rows_of in zip(held, _shared_out(rows, shares), strict=True):
                 parts.append(rows_of)
         if min(sum(map(len, parts)) for parts in held) >= least:
             return np.concatenate([parts[k] for parts in held for k in rng.permutation(chunks)])
@@ -248,6 +269,34 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
         f"expected a Dirichlet draw with at least {least} images in each of {chunks} chunks, found none in {_TRIES} draws "
         f"with delta {delta:g}; take a larger delta or more images"
     )
+
+
+def slots(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.ndarray:
+    """Orders images as RoTTA does: a permutation int [N].
+
+    With C classes there are min(C, 100) slots. A class spreads its images over them by shares ~ Dirichlet(delta, ...,
+    delta), however full a slot is, so that slots may be empty. Within a slot classes are contiguous, in random order.
+
+    Raises:
+      ValueError: delta of 0 or less.
+    """
+    if not delta > 0:
+        raise ValueError(f"expected delta above 0 for slots, found {delta}")
+    labels = np.asarray(labels)
+    classes = np.unique(labels)
+    number = min(len(classes), _SLOTS)
+    of_class = []
+    for one in classes:
+        shares = rng.dirichlet(np.full(number, delta))
+        # With a tiny delta all shares may vanish in floating point: then one slot takes the class.
+        shares = shares if shares.sum() > 0 else np.eye(number)[rng.integers(number)]
+        of_class.append(_shared_out(rng.permutation(np.flatnonzero(labels == one)), shares / shares.sum()))
+    return np.concatenate([of_class[k][slot] for slot in range(number) for k in rng.permutation(len(classes))])
+
+
+def _shared_out(rows: np.ndarray, shares: np.ndarray) -> list[np.ndarray]:
+    """Cuts rows at the rounded-down cumulative shares; the last part takes the rest."""
+    return np.split(rows, (np.cumsum(shares) * len(rows)).astype(int)[:-1])
 
 
 def neighbours(labels: np.ndarray) -> float:

@@ -37,6 +37,8 @@ def test_continual_is_the_standard_order_at_severity_5():
 def test_gradual_has_131_segments():
     levels = [segment.parts[0][1] for segment in orders.gradual(LABELS).segments]
     assert len(levels) == 131 and levels[:14] == [5, 4, 3, 2, 1, 1, 2, 3, 4, 5, 4, 3, 2, 1]
+    from_1 = [segment.parts[0][1] for segment in orders.gradual_from_1(LABELS).segments]
+    assert from_1 == 15 * [1, 2, 3, 4, 5, 4, 3, 2, 1]
 
 
 def test_forgetting_is_seen_on_clean_images_after_every_corruption():
@@ -95,11 +97,46 @@ def test_a_small_delta_correlates():
     assert entropies[0] < entropies[1] - 0.2 < entropies[2] - 0.4
 
 
+@pytest.mark.parametrize("delta", [1e-8, 0.1, 100.0])
+@pytest.mark.parametrize("classes", [10, 150])
+def test_slots_hold_every_image_once_each_class_contiguous(delta, classes):
+    """With 150 classes there are 100 slots: where a run of labels ends, another class of the slot or another slot begins."""
+    labels = np.random.default_rng(1).permutation(np.repeat(np.arange(classes), 20))
+    found = orders.slots(labels, delta, np.random.default_rng(3))
+    np.testing.assert_array_equal(np.sort(found), np.arange(len(labels)))
+    runs = 1 + int((np.diff(labels[found]) != 0).sum())
+    assert classes <= runs <= classes * min(classes, 100, 20) and (delta > 1e-7 or runs <= classes)
+
+
+class Given:
+    """A generator with the shares of two classes in place of draws."""
+
+    def __init__(self):
+        self.shares = [np.array([0.6, 0.4]), np.array([1.0, 0.0])]
+
+    def dirichlet(self, alpha):
+        assert alpha.tolist() == [0.1, 0.1]
+        return self.shares.pop(0)
+
+    def permutation(self, given):
+        return np.arange(given)[::-1] if np.ndim(given) == 0 else given[::-1]
+
+
+def test_slots_are_filled_by_shares_alone():
+    """Slot 0: all of class 1, then six tenths of class 0, rounded down; nobody balances it with slot 1."""
+    labels = np.array([0, 0, 0, 0, 1, 1, 1])
+    np.testing.assert_array_equal(orders.slots(labels, 0.1, Given()), [6, 5, 4, 3, 2, 1, 0])
+    stream = orders.correlated_slots(LABELS, orders.STANDARD[:2], seed=1, delta=0)
+    assert stream.name == "correlated_slots:0.1" and (stream.image[:400] != stream.image[400:]).any()
+    assert orders.neighbours(LABELS[stream.image]) > 0.8
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
         (lambda: orders.continual(LABELS[:0]), "expected images and corruptions for a stream, found 0 and 15"),
         (lambda: orders.correlated(LABELS, delta=-1.0), "expected delta of at least 0, found -1"),
+        (lambda: orders.slots(LABELS, 0, np.random.default_rng(0)), "expected delta above 0 for slots, found 0"),
         (lambda: orders.label_shift(LABELS, ratio=0.5), "expected a ratio of at least 1, found 0.5"),
         (
             lambda: orders.dirichlet(np.repeat(np.arange(2), [199, 1]), 1e-8, np.random.default_rng(0)),
