@@ -20,6 +20,7 @@ class Lame(Method):
     """
 
     name: ClassVar[str] = "lame"
+    splits: ClassVar[bool] = False
     neighbours: int = 5
     iterations: int = 100
 

@@ -32,6 +32,7 @@ class Rotta(Tent):
     """
 
     name: ClassVar[str] = "rotta"
+    splits: ClassVar[bool] = False
     capacity: int = 64
     every: int = 64
     alpha: float = 0.05

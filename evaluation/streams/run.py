@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.sharding import Mesh
 
 from evaluation.correctness import refuse_not_finite
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Method, Start
-from runtime import artifacts
+from runtime import artifacts, meshes
 
 REMEDY = "remove it to show this stream again"
 _BYTES = 2**27  # bytes of images in one program's argument
@@ -120,7 +121,9 @@ def predictions(
     together = max(
         1, min(number, max(50, _IMAGES // of.batch), _BYTES // max(1, of.batch * math.prod(start.shape[1:])))
     )
-    root, first = jax.random.key(seed), method.init(graphdef, weights, start)
+    mesh = _mesh(method, of.batch)
+    fixed = weights, method.init(graphdef, weights, start), jax.random.key(seed)
+    weights, first, root = meshes.place_tree(fixed, meshes.replicated(mesh))
     state, found, done = first, [], 0
     for piece in images(together * of.batch):
         whole = len(piece) // of.batch
@@ -130,7 +133,7 @@ def predictions(
         for part, count, size, room in parts:
             part = part.reshape(count, size, *part.shape[1:])
             # A piece that is not full takes the same program, which skips the missing steps.
-            part = jnp.pad(part, [(0, room - count)] + [(0, 0)] * 4)
+            part = _placed(jnp.pad(part, [(0, room - count)] + [(0, 0)] * 4), mesh, 1)
             span = slice(done, done + count)
             does = np.pad(np.where(of.adapts[span], 2, 1), (0, room - count))
             resets = np.pad(of.resets[span], (0, room - count))
@@ -142,6 +145,22 @@ def predictions(
             found.append(np.asarray(answers)[:count].reshape(-1))
             done += count
     return np.concatenate(found).astype(np.int32)
+
+
+def _mesh(method, batch):
+    """The devices that share a batch: on a CPU the most cores that divide it, because XLA runs most of a step with the
+    statistics of a batch on one core; elsewhere one.
+    """
+    devices = jax.local_devices()
+    shared = method.splits and devices[0].platform == "cpu"
+    number = max(d for d in range(1, len(devices) + 1) if batch % d == 0) if shared else 1
+    return Mesh(np.asarray(devices[:number]).reshape(1, -1), ("model", "data"))
+
+
+def _placed(images, mesh, axis):
+    """Splits `axis` of images over a mesh; images that do not split evenly go to each device whole."""
+    even = images.shape[axis] % mesh.size == 0
+    return jax.device_put(images, meshes.batch_sharding(mesh, axis) if even else meshes.replicated(mesh))
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef", "method", "only"))
@@ -180,7 +199,10 @@ def cost(graphdef: nnx.GraphDef, weights: Weights, method: Method, images: jax.A
 
 
 def _seconds(graphdef, weights, method, images, start):
-    state, key, seconds = method.init(graphdef, weights, start), jax.random.key(0), []
+    mesh, seconds = _mesh(method, len(images)), []
+    fixed = weights, method.init(graphdef, weights, start), jax.random.key(0)
+    weights, state, key = meshes.place_tree(fixed, meshes.replicated(mesh))
+    images = _placed(images, mesh, 0)
     for _ in range(_TIMED + 1):
         begin = time.perf_counter()
         state, _ = jax.block_until_ready(_step(graphdef, method, weights, state, images, key))

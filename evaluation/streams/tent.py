@@ -44,6 +44,7 @@ class Method:
       needs_batch_norm: whether a network without BatchNorm is refused.
       needs_source: whether the state is made with clean images.
       statistics: what BatchNorm normalises by.
+      splits: whether the cores of a CPU share a batch; else one device takes it whole.
     """
 
     name: ClassVar[str] = "source"
@@ -51,6 +52,7 @@ class Method:
     needs_batch_norm: ClassVar[bool] = False
     needs_source: ClassVar[bool] = False
     statistics: ClassVar[Statistics | None] = None
+    splits: ClassVar[bool] = True
 
     def init(self, graphdef: nnx.GraphDef, weights: Weights, start: Start) -> Any:
         """Makes the state before the first batch."""

@@ -13,6 +13,7 @@ from evaluation.streams.methods import Windowed
 from evaluation.streams.tent import BatchStatistics, Descent, Start, Tent
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
+from tests import checks
 from tests.evaluation.streams import reference, tiny
 
 NETWORK = reference.drawn()
@@ -87,6 +88,22 @@ def test_the_rest_of_a_stream_is_a_batch_of_its_own():
     short = [*BATCHES[:6], BATCHES[6][:3]]
     found = shown_to(TENT, short, run.plan(51, np.zeros(1), 8))
     np.testing.assert_array_equal(found, by_hand(short))
+
+
+def shared():
+    """Two cores share batches of 8, each takes a rest of 3 whole, and the numbers are those of one."""
+    assert [run._mesh(TENT, size).size for size in (8, 7, 1)] == [2, 1, 1]
+    assert {run._mesh(methods.make(name, 8, 32, 4), 8).size for name in ("rotta", "lame")} == {1}
+    short = [*BATCHES[:6], BATCHES[6][:3]]
+    found = shown_to(TENT, short, run.plan(51, np.array([0, 24]), 8, "shift"))
+    np.testing.assert_array_equal(found, by_hand(short, resets=[k in (0, 3) for k in range(7)]))
+    graphdef, weights = tiny.split(NETWORK, np.float32)
+    start = Start(4, BATCHES[0].shape, dtype=np.float32)
+    assert run.cost(graphdef, weights, TENT, BATCHES[0].astype(np.float32), start) > 0
+
+
+def test_the_cores_of_a_cpu_share_a_batch():
+    checks.check(__name__, "shared", devices=2)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +195,7 @@ def test_numbers_of_a_stream():
     assert times.tolist() == [2, 6] and values.tolist() == [50, 50]
     figure = analysis.picture({"source": wrong, "tent": ~wrong}, np.array([0, 4]), "t")
     assert len(figure.axes[0].lines) == 3
+
+
+if __name__ == "__main__":
+    checks.run_named({"shared": shared})
