@@ -66,13 +66,6 @@ def test_every_label_of_the_papers_page_has_a_command_of_smoke_size():
     assert small == set(labelled_commands()) - {"E1"}
 
 
-def test_commands_of_smoke_size_stand_in_the_order_of_the_page():
-    """Except F, the labels of no paper, which stand beside the same command of a paper or at the end."""
-    lines = re.findall(r"^# smoke (.*):", REPRODUCE.read_text(), re.M)
-    found = [label for line in lines for label in line.split() if label[0] != "F"]
-    assert found == [label for label in labelled_commands() if label[0] != "F" and label != "E1"]
-
-
 def test_commands_of_one_workdir_have_the_same_settings():
     """A workdir of weights or of a training keeps its settings: a later command with others is refused.
 

@@ -1,6 +1,5 @@
 """The door of the library: names, conversions, severities and their tables, and clear errors."""
 
-import dataclasses
 import pathlib
 import sys
 import traceback
@@ -89,116 +88,6 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
         checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
     with pytest.raises(ValueError, match="values in"):
         step(images + 1, 1)  # outside of a jit, as always
-    with pytest.raises(ValueError, match="expected validate=True, False or 'checkify', found 'all'"):
-        corruptions.corrupt(KEY, images, "imagenet_c/contrast", 1, validate="all")
-
-
-def test_interpolated_levels_are_an_option():
-    images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
-    spread = [
-        float(np.std(corruptions.corrupt(KEY, images, "imagenet_c/contrast", level, interpolate=True)))
-        for level in (2, 2.5, 3)
-    ]
-    assert spread[0] > spread[1] > spread[2]
-    with pytest.raises(ValueError, match="pass interpolate=True"):
-        corruptions.corrupt(KEY, images, "imagenet_c/contrast", 2.5)
-
-
-@pytest.mark.parametrize(
-    "images, error, message",
-    [
-        (
-            np.zeros((32, 32, 3), np.uint8),
-            ValueError,
-            r"\(number, height, width, channels\), found shape \(32, 32, 3\); give one image as image\[None\]",
-        ),
-        (
-            np.zeros((2, 3, 32, 32), np.uint8),
-            ValueError,
-            r"found 3x32 in shape \(2, 3, 32, 32\); channels come last: np\.moveaxis",
-        ),
-        (np.zeros((2, 32, 32, 0), np.uint8), ValueError, r"found shape \(2, 32, 32, 0\)"),
-        (np.zeros((2, 8, 32, 3), np.uint8), ValueError, "at least 16x16 pixels, found 8x32"),
-        (np.zeros((2, 0, 0, 3), np.uint8), ValueError, "at least 16x16 pixels, found 0x0"),
-        (np.zeros((2, 32, 32, 3), bool), TypeError, "found dtype bool"),
-        (np.zeros((2, 32, 32, 3), np.int32), TypeError, "found dtype int32"),
-        (np.full((2, 32, 32, 3), 200.0, np.float32), ValueError, "divide by 255"),
-        (np.full((2, 32, 32, 3), -0.1, np.float32), ValueError, r"values from -0.1 to -0.1"),
-        (np.full((2, 32, 32, 3), np.nan, np.float32), ValueError, "values from nan to nan"),
-        ([[1, 2]], TypeError, r"found list; numpy\.stack\(images\) where all have one size, else corrupt_each\("),
-    ],
-)
-def test_bad_images_are_named(images, error, message):
-    with pytest.raises(error, match=message):
-        corruptions.corrupt(KEY, images, "noc/border")
-
-
-@pytest.mark.parametrize(
-    "name, severity, options, message",
-    [
-        ("jpeg", 1, {}, "did you mean .*'jpeg_compression'"),
-        ("imagenet_c/fgo", 1, {}, "did you mean .*imagenet_c/fog"),
-        ("brightness", 1, {}, "say 'imagenet_c/brightness' or 'noc/brightness'"),
-        ("imagenet_c/contrast", 0, {}, r"level 1\.\.5, found 0"),
-        ("imagenet_c/contrast", 6, {}, r"level 1\.\.5, found 6"),
-        ("imagenet_c/contrast", "3", {}, r"level 1\.\.5 or None, found '3'"),
-        ("imagenet_c/contrast", None, {"levels": (1, 6)}, r"whole numbers in 1\.\.5, found \(1, 6\)"),
-        ("imagenet_c/contrast", None, {"levels": ()}, r"expected levels=\(1, 3"),
-        ("imagenet_c/contrast", None, {"levels": (1, 2), "range": (1, 2)}, "one of the options range and levels"),
-        ("imagenet_c/contrast", 1, {"tabel": "cifar"}, "did you mean 'table'"),
-        ("imagenet_c/contrast", 1, {"table": "mnist"}, "cifar, tiny, imagenet, inception, found 'mnist'"),
-        ("noc/border", 1.5, {}, r"in \[0, 1\], a fraction of the range, found 1.5"),
-        ("noc/border", np.zeros(5, np.float32), {}, r"scalar severity or one of shape \(2,\), found \(5,\)"),
-    ],
-)
-def test_bad_requests_are_named(name, severity, options, message):
-    with pytest.raises(ValueError, match=message):
-        corruptions.corrupt(KEY, IMAGES, name, severity, **options)
-
-
-PHOTO = IMAGES[0]
-CROPPING = dataclasses.replace(
-    corruptions.get("noc/border"), name="half", benchmark="my", applier=lambda image, params: image[:16]
-)
-A_KEY = r"expected a key as the first argument, found"
-FOR_ONE = r"\) for one image, corrupt\(key, images, "
-NAMED_LATER = r"the order is corrupt\(key, images, name, severity\), corrupt_image\(image, name, severity\)"
-
-
-@pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda: corruptions.corrupt(0, IMAGES, "fog", 3), TypeError, rf"{A_KEY} the number 0: jax\.random\.key\(0\)"),
-        (lambda: corruptions.corrupt(PHOTO, "fog", 3), TypeError, rf"{A_KEY} an array .*corrupt_image\(image, name"),
-        (lambda: corruptions.corrupt(None, IMAGES, "fog", 3), TypeError, rf"{A_KEY} NoneType"),
-        (lambda: corruptions.imagenet_c.fog(PHOTO, 3), TypeError, rf"{A_KEY} an array of shape \(32, 32, 3\)"),
-        (lambda: corruptions.coordinates(0, IMAGES, "noc/rotation"), TypeError, rf"{A_KEY} the number 0"),
-        (lambda: corruptions.augment.augment(0, IMAGES, "augmix"), TypeError, rf"{A_KEY} the number 0"),
-        (lambda: corruptions.imagenet_c.fog(KEY, PHOTO, 3), TypeError, r"dtype uint8; image / 255, or corrupt_image\("),
-        (lambda: corruptions.noc.border(KEY, IMAGES / 255), ValueError, r"use corruptions\.corrupt"),
-        (lambda: corruptions.corrupt(KEY, IMAGES, 3, "fog"), TypeError, rf"found 3; {NAMED_LATER}"),
-        (lambda: corruptions.corrupt(KEY, "fog", IMAGES), TypeError, rf"found ndarray; {NAMED_LATER}"),
-        (lambda: corruptions.corrupt(KEY, IMAGES, "imagenet_c"), ValueError, r"found the benchmark .* names\('imagenet_c'\)"),
-        (lambda: corruptions.corrupt(KEY, IMAGES, "imagenetc/fog"), ValueError, "did you mean 'imagenet_c/fog'"),
-        (lambda: corruptions.register(print), TypeError, r"expected a Corruption, found print; registrar\('mine'"),
-        (lambda: corruptions.register(corruptions.noc.border), ValueError, "already; replace=True replaces it"),
-        (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
-        (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
-        (lambda: corruptions.corrupt(KEY, IMAGES / 127.5 - 1, "noc/border"), ValueError, r"value_range=\(-1, 1\)"),
-        (lambda: corruptions.corrupt_image(PHOTO, corruption_name="fog", severity=3), TypeError, rf'"fog", severity=3{FOR_ONE}'),
-        (lambda: corruptions.corrupt(PHOTO, severity=2, corruption_number=7), TypeError, rf'c/snow", severity=2{FOR_ONE}'),
-        (lambda: corruptions.corrupt_each(KEY, [PHOTO], corruption_name="fog"), TypeError, r'found corruption_name=.fog.'),
-        (lambda: corruptions.corrupt(KEY, IMAGES), TypeError, r"found none: corrupt\(key, images, name, severity\)"),
-        (lambda: corruptions.corrupt_image(PHOTO, corruption_number=99), TypeError, r'found corruption_number=99'),
-        (lambda: corruptions.corrupt_image("photo.png", "fog"), TypeError, r"found str; PIL\.Image\.open\(path\)"),
-        (lambda: corruptions.corrupt_each(KEY, "photos", "fog"), TypeError, "found the path 'photos'"),
-        (lambda: corruptions.corrupt(KEY, IMAGES, CROPPING, 1), ValueError, r"my/half to keep the shape \(32, 32, 3\)"),
-        (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
-    ],
-)  # fmt: skip
-def test_first_mistakes_name_the_call_that_works(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
 
 
 def mine(scale, rounding, **given):
@@ -226,8 +115,6 @@ def test_benchmarks_have_their_published_sizes():
     }
     assert {name: len(corruptions.names(name)) for name in published} == published
     assert set(published) <= set(corruptions.benchmarks())
-    with pytest.raises(ValueError, match="did you mean 'imagenet_c'"):
-        corruptions.names("imagenetc")
 
 
 def test_a_benchmark_that_fixes_options_has_members_of_its_own(monkeypatch):
@@ -248,8 +135,6 @@ def test_a_benchmark_that_fixes_options_has_members_of_its_own(monkeypatch):
     floats = images[0] / np.float32(255)
     alone = corruptions.cbar.ripple(KEY, floats, 2.5, table="cifar", interpolate=True)
     np.testing.assert_array_equal(ripple(KEY, floats, 2.5, table="cifar"), alone)
-    with pytest.raises(ValueError, match="benchmark 'other' has no option 'tabel'; did you mean 'table'"):
-        corruptions.register_benchmark("other", ("cbar/ripple",), options={"tabel": "cifar"})
 
 
 def test_severities_of_a_table():
@@ -258,8 +143,6 @@ def test_severities_of_a_table():
     assert corruptions.severities("cbar/sparkles", "cbar_candidates") == tuple(range(1, 11))
     assert corruptions.severities("cbar/sparkles", "cifar10_c_bar") == (1, 5, 8, 9, 10)
     assert corruptions.severities("cbar/sparkles", "imagenet_c_bar") == (1, 2, 3, 5, 6)
-    with pytest.raises(ValueError, match="expected a member of cifar10_c_bar, found imagenet_c/fog"):
-        corruptions.severities("imagenet_c/fog", "cifar10_c_bar")
 
 
 def test_a_call_passes_few_files_and_functions(monkeypatch):
@@ -301,8 +184,6 @@ def test_the_shorter_side_picks_the_table_nearest_in_ratio(benchmark, borders):
         for side in sides:
             assert benchmark.table_for((side, 1000, 3)) == benchmark.table_for((1000, side, 3)) == table
     assert benchmark.table_for((32, 32, 3), benchmark.TABLES[-1]) == benchmark.TABLES[-1] == list(borders)[-1]
-    with pytest.raises(ValueError, match=f"among {', '.join(borders)}, found 'celeba'"):
-        benchmark.table_for((32, 32, 3), "celeba")
 
 
 def test_rows_are_exact_at_levels_linear_between_and_clipped_beyond():

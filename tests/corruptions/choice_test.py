@@ -146,24 +146,6 @@ def test_gradients_of_one_image():
         jax.grad(lambda x: drawn(KEY, x, 0.2).sum())(image)
 
 
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda: corruptions.random_choice("imagenetc"), "did you mean 'imagenet_c'"),
-        (lambda: corruptions.random_choice([]), "at least one corruption, found none"),
-        (lambda: corruptions.compose(), "at least one corruption, found none"),
-        (lambda: corruptions.random_choice(MEMBERS, (1, 2)), "a weight for each of 3 members, found 2"),
-        (lambda: corruptions.random_choice(MEMBERS, (1, 2, -1)), "not negative"),
-        (lambda: corruptions.random_choice(MEMBERS, (0, 0, 0)), "one of them positive"),
-        (lambda: corruptions.compose("noc/border", probability=2), r"a probability in \[0, 1\], found 2"),
-        (lambda: corruptions.compose("noc/border", name="mine"), "expected name='PREFIX/NAME', found 'mine'"),
-    ],
-)
-def test_wrong_arguments_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
 NUMBER = 37
 BRANCHES = (lambda key, severity, image: image + severity, lambda key, severity, image: severity * image[::-1])
 

@@ -1,8 +1,13 @@
-"""Compares one image in other batches and programs, by the promises of `corrupt`."""
+"""Compares one image in other batches and programs, by the promises of `corrupt`, and draws with their distributions."""
 
+import jax
 import numpy as np
+import scipy.stats
+
+import corruptions
 
 A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
+SHAPE = (24, 33, 3)
 
 
 def assert_same(found, expected, bound=A_THOUSANDTH_OF_A_LEVEL):
@@ -16,3 +21,58 @@ def assert_same(found, expected, bound=A_THOUSANDTH_OF_A_LEVEL):
         assert different.max() <= 1 and np.count_nonzero(different) <= max(1, different.size / 10_000), said
     else:
         assert np.count_nonzero(different > bound) <= different.size / 1000, said
+
+
+def as_on(platform, monkeypatch):
+    """Has what is traced from now on take its form for `platform`, say "cuda"."""
+
+    def chosen(*arrays, **forms):
+        return forms.get(platform, forms["default"])(*arrays)
+
+    monkeypatch.setattr(jax.lax, "platform_dependent", chosen)
+
+
+def assert_normal(values, mean=0.0, deviation=1.0):
+    """Kolmogorov-Smirnov; by chance one in 10,000 fails, and the seeds are fixed."""
+    assert scipy.stats.kstest(np.ravel(values), scipy.stats.norm(mean, deviation).cdf).pvalue > 1e-4
+
+
+def assert_uniform(values, low, high):
+    """Kolmogorov-Smirnov; none outside."""
+    values = np.ravel(values)
+    assert low <= values.min() and values.max() <= high
+    assert scipy.stats.kstest(values, scipy.stats.uniform(low, high - low).cdf).pvalue > 1e-4
+
+
+def assert_whole(values, low, high):
+    """Chi-squared test of whole numbers low..high, both ends among them and none outside."""
+    values = np.ravel(values)
+    assert (values.min(), values.max()) == (low, high)
+    assert scipy.stats.chisquare(np.bincount(values - low, minlength=high - low + 1)).pvalue > 1e-4
+
+
+def assert_frequencies(values, probabilities):
+    """Chi-squared test of whole values against {value: probability}."""
+    assert set(np.unique(values)) <= set(probabilities)
+    counts = np.array([(values == value).sum() for value in probabilities])
+    expected = len(values) * np.array(list(probabilities.values()))
+    assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
+
+
+def own_positions(height, width):
+    return np.stack(np.mgrid[:height, :width], axis=-1).astype(np.float32)
+
+
+def assert_looks_where_its_map_says(corruption):
+    """Positions shown as colours, corrupted, are the map, but for what is mixed with the black outside
+    (the third channel says which).
+    """
+    own, last = own_positions(*SHAPE[:2]), np.array(SHAPE[:2], np.float32) - 1
+    image = np.concatenate([own / last, np.ones((*SHAPE[:2], 1), np.float32)], axis=-1)
+    params = corruption.sample(jax.random.key(3), SHAPE, corruptions.severities(corruption)[-1])
+    params = {**params, "light": np.float32(0)} if "light" in params else params
+    found, where = (np.asarray(x) for x in (corruption.apply(image, params), corruption.coordinates(SHAPE, params)))
+    assert where.shape == (*SHAPE[:2], 2) and where.dtype == np.float32
+    inside = ((where >= 1) & (where <= last - 1)).all(-1) & (found[..., 2] > 1 - 1e-5)
+    assert inside.mean() > 0.2 and np.abs(where - own)[inside].max() > 0.3
+    np.testing.assert_allclose((found[..., :2] * last)[inside], where[inside], atol=1e-3)

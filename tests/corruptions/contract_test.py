@@ -14,10 +14,8 @@ from benchmarks import gradients
 from corruptions import batch as batches
 from corruptions import contract
 from corruptions.contract import Fraction
-from tests.corruptions.comparing import assert_same
-from tests.corruptions.elsewhere import as_on
+from tests.corruptions.comparing import as_on, assert_looks_where_its_map_says, assert_same
 from tests.corruptions.extremes import BATCH, draw_severities, pictures
-from tests.corruptions.positions import assert_looks_where_its_map_says
 from tests.reference.photographs import photographs
 
 NAMES = corruptions.names()
@@ -131,14 +129,12 @@ def test_the_same_pixels_of_bytes(name):
 
 
 @every()
-def test_the_same_pixels_of_floats(name):
-    assert_the_same_pixels(name, mixed(32, 10) / np.float32(255))
-
-
-@every()
-@pytest.mark.parametrize(("side", "number"), [(47, 6), (224, 2)])
-def test_the_same_pixels_of_other_sizes(name, side, number):
-    assert_the_same_pixels(name, mixed(side, number))
+@pytest.mark.parametrize(
+    ("side", "number", "unit"), [(32, 10, np.float32(255)), (47, 6, np.uint8(1)), (224, 2, np.uint8(1))]
+)
+def test_the_same_pixels_of_floats_and_other_sizes(name, side, number, unit):
+    images = mixed(side, number)
+    assert_the_same_pixels(name, images if unit == 1 else images / unit)
 
 
 @every()
@@ -274,7 +270,17 @@ def assert_in_range(name, floats, severity, seed, **options):
     return found
 
 
-def assert_extremes_stay_in_range(name, shape):
+def shapes_of(name):
+    """One shape in the fast suite, for those without a golden test, and more in the slow one."""
+    fast = () if name in WITH_GOLDEN else (SHAPES[zlib.crc32(name.encode()) % len(SHAPES)],)
+    return [
+        pytest.param(name, s, id=f"{name}-{s[0]}x{s[1]}", marks=() if s in fast else pytest.mark.slow)
+        for s in (*fast, *MORE_SHAPES)
+    ]
+
+
+@pytest.mark.parametrize(("name", "shape"), [case for name in NAMES for case in shapes_of(name)])
+def test_extreme_pictures(name, shape):
     """Extreme pictures, each at its own severity."""
     scale = corruptions.get(name).scale
     rng = np.random.default_rng(zlib.crc32(f"{name} {shape}".encode()))
@@ -288,17 +294,6 @@ def assert_extremes_stay_in_range(name, shape):
     strongest = assert_in_range(name, floats, corruptions.severities(name)[-1], 0, **options)
     assert (strongest != floats).any((1, 2, 3))[[14, -1]].all()  # of noise
     assert batches._corrupt._cache_size() - compiled == 1, "one compile must serve all severities"
-
-
-@every(*(name for name in NAMES if name not in WITH_GOLDEN))
-def test_extreme_pictures(name):
-    assert_extremes_stay_in_range(name, SHAPES[zlib.crc32(name.encode()) % len(SHAPES)])
-
-
-@every()
-@pytest.mark.parametrize("shape", MORE_SHAPES)
-def test_extreme_pictures_of_many_shapes(name, shape):
-    assert_extremes_stay_in_range(name, shape)
 
 
 @every()

@@ -112,24 +112,16 @@ def test_images_are_read_a_window_at_a_time(monkeypatch):
 
 
 def test_programs_of_many_sizes_are_forgotten(monkeypatch):
-    """50 maps a program and room for 8: the exact way takes 12 sizes."""
+    """50 maps a program and room for 3: the exact way takes 6 sizes."""
     count = batch._corrupt._cache_size
     batch._corrupt.clear_cache()
     monkeypatch.setattr(devices, "memory_maps", lambda: 100 + 50 * count())
-    monkeypatch.setattr(devices, "most_maps", lambda: 500)
+    monkeypatch.setattr(devices, "most_maps", lambda: 250)
     monkeypatch.setattr(devices, "_EVERY", 1)
     monkeypatch.setattr(one_image, "_WINDOW", 3)
-    sizes = pictures([(16, 16 + k) for k in range(12)])
+    sizes = pictures([(16, 16 + k) for k in range(6)])
     kept = [count() for _ in corruptions.corrupt_each(KEY, sizes, "noc/brightness", 0.5, "exact")]
-    assert len(kept) == 12 and max(kept) <= 8
-
-
-def test_a_bad_request_is_named_at_once():
-    """Others are named as of `corrupt_image`, by the same checks."""
-    with pytest.raises(TypeError, match=r"expected a key as the first argument, found the number 0: jax\.random\.key"):
-        corruptions.corrupt_each(0, IMAGES, "imagenet_c/contrast")
-    with pytest.raises(ValueError, match="sizes='bucket' or 'exact', found 'padded'"):
-        corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", sizes="padded")
+    assert len(kept) == 6 and max(kept) <= 3
 
 
 def test_a_square_too_large_for_the_memory_is_named(monkeypatch):
@@ -193,17 +185,6 @@ def test_a_corruption_of_ones_own_with_a_range_and_padding():
     darken = Corruption("darken", "mine", "colour", sample, apply, Fraction(), "nearest", (), padding=padding)
     (found,) = each(IMAGES[:1], darken, 0.5)
     np.testing.assert_array_equal(found, np.round(IMAGES[0] * 0.5).astype(np.uint8))
-
-
-@pytest.mark.parametrize("index", [[7], [7, 8, 9]])
-def test_an_index_of_another_length_is_refused(index):
-    with pytest.raises(ValueError, match="as many positions in index as images"):
-        each(IMAGES[:2], "imagenet_c/contrast", 1, index=index)
-
-
-def test_a_bad_image_is_named_by_its_place():
-    with pytest.raises(TypeError, match=r"image 0: .*found str"):
-        each(["cat.png"], "imagenet_c/contrast", 1)
 
 
 def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):

@@ -69,8 +69,6 @@ def test_what_was_checked_may_be_checked_again(largest):
 def test_without_validation_an_index_on_the_device_is_not_read_back():
     index = jnp.array([0, -1])
     assert keys.image_index(index, 2, validate=False) is index
-    with pytest.raises(ValueError, match="negative"):
-        keys.image_index(np.array([0, -1]), 2, validate=False)
 
 
 def test_small_integers_give_the_keys_of_jax():
@@ -83,56 +81,6 @@ def test_seeds_beyond_32_bits_are_seeds_of_their_own():
     seeds = (0, 1, 2**32, 2**32 + 1, 2**40, 2**63, 2**64 - 1)
     assert len({tuple(bits(keys.seed_key(seed))) for seed in seeds}) == len(seeds)
     assert bits(jax.random.key(2**40)) == bits(jax.random.key(0))  # the point of this test
-
-
-@pytest.mark.parametrize("draw", [corrupt, augment])
-@pytest.mark.parametrize(
-    ("index", "error", "message"),
-    [
-        (np.array([0.2, 0.7]), TypeError, "expected an index of integers, found dtype float64"),
-        (np.array([True, False]), TypeError, "found dtype bool"),
-        (jnp.array([0.2, 0.7]), TypeError, "found dtype float32"),
-        ([0, 0.5], TypeError, "found 0.5 in it"),
-        ([0, True], TypeError, "found True in it"),
-        (3, TypeError, "one for each image, found 3"),
-        (np.int64(3), TypeError, "one for each image, found"),
-        (int, TypeError, "one for each image, found"),
-        (np.array(3), ValueError, r"of shape \(2,\), found \(\)"),
-        (["0", "1"], TypeError, "found '0' in it"),
-        ([[0], [1]], TypeError, r"found \[0\] in it"),
-        (np.array([0, 2**64], object), TypeError, "found dtype object"),
-        (jnp.array([0, -1]), ValueError, "without negative integers, found -1"),
-        (np.array([0, -1], np.int8), ValueError, "without negative integers, found -1"),
-        ([0, np.int64(-1)], ValueError, "without negative integers, found -1"),
-        (range(0, -2, -1), ValueError, "without negative integers, found -1"),
-        (np.array([0, -1]), ValueError, "without negative integers, found -1"),
-        ([0, -1], ValueError, "without negative integers, found -1"),
-        ([0, 2**64], ValueError, "at most 64 bits"),
-        ([0, 1, 2], ValueError, r"of shape \(2,\), found \(3,\)"),
-    ],
-)
-def test_what_is_no_index_is_refused(draw, index, error, message):
-    with pytest.raises(error, match=message):
-        draw(index)
-
-
-@pytest.mark.parametrize(
-    ("seed", "error", "message"),
-    [
-        (-1, ValueError, r"from 0 to 2\*\*64 - 1, found -1"),
-        (2**64, ValueError, "found 18446744073709551616"),
-        (1.0, TypeError, "integer seed, found 1.0"),
-        (True, TypeError, "integer seed, found True"),
-        (np.bool_(True), TypeError, "integer seed"),
-        (np.int64(-1), ValueError, "found -1"),
-        (np.float32(1), TypeError, "integer seed"),
-        ("0", TypeError, "integer seed, found '0'"),
-        (None, TypeError, "integer seed, found None"),
-    ],
-)
-def test_what_is_no_seed_is_refused(seed, error, message):
-    with pytest.raises(error, match=message):
-        keys.seed_key(seed)
 
 
 def test_seeds_of_numpy_are_those_of_python():

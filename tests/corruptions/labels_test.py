@@ -3,10 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 import corruptions
-from tests.corruptions.positions import SHAPE, own_positions
+from tests.corruptions.comparing import SHAPE, own_positions
 from tests.pages import example_of
 from tests.reference.photographs import photographs
 
@@ -27,9 +26,6 @@ def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
 def test_what_stays_has_its_own_positions_and_parts_without_a_map_are_named():
     where = corruptions.get("noc/border").coordinates(SHAPE, {})
     np.testing.assert_array_equal(where, own_positions(*SHAPE[:2]))
-    both = corruptions.compose("noc/border", "noc/rotation")
-    with pytest.raises(ValueError, match="which contains noc/rotation, which turns the image"):
-        corruptions.coordinates(KEY, photographs(1, 32, 32), both, 0.5)
     assert not corruptions.random_choice(("noc/border", "noc/hue")).moves
 
 
@@ -61,20 +57,6 @@ def test_a_moved_box_is_the_box_of_its_moved_mask():
         mask[0, box[1] : box[3], box[0] : box[2]] = True
         rows, columns = np.nonzero(np.asarray(corruptions.move_masks(mask, where))[0])
         np.testing.assert_array_equal(found, (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
-
-
-def test_labels_of_other_shapes_are_refused():
-    where = own_positions(10, 12)[None]
-    with pytest.raises(ValueError, match=r"masks of shape \(1, 10, 12\) or with one axis more, found \(10, 12\)"):
-        corruptions.move_masks(np.zeros((10, 12)), where)
-    with pytest.raises(ValueError, match=r"boxes of shape \(1, number, 4\), found \(2, 4\)"):
-        corruptions.move_boxes(np.zeros((2, 4)), where)
-
-
-def test_arguments_that_concern_values_alone_are_named():
-    for option, value in {"value_range": (-1, 1), "validate": False}.items():
-        with pytest.raises(ValueError, match=f"expected no {option} for coordinates, .*: leave it out"):
-            corruptions.coordinates(KEY, photographs(1, 16, 16), "noc/rotation", **{option: value})
 
 
 def test_the_example_of_the_how_to():

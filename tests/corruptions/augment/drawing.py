@@ -1,11 +1,11 @@
-"""Many transforms of a scheme at once, as NumPy arrays, and tests of their distributions."""
+"""Many transforms of a scheme at once, as NumPy arrays; the operations by Pillow, and AugMix composed of them in NumPy."""
 
 import dataclasses
 import functools
 
 import jax
 import numpy as np
-import scipy.stats
+from PIL import Image, ImageEnhance, ImageOps
 
 from corruptions import augment
 from corruptions.augment import operations
@@ -34,15 +34,38 @@ def _sampler(family, shape, options):
     return sample
 
 
-def assert_uniform(values, low, high):
-    """Kolmogorov-Smirnov; by chance one in 10,000 fails, and the seeds are fixed."""
-    assert low <= values.min() and values.max() <= high
-    assert scipy.stats.kstest(values, scipy.stats.uniform(low, high - low).cdf).pvalue > 1e-4
+def operation(name, image, strength):
+    """uint8 [H, W, 3] to the same; the strength in the unit of the operation."""
+    picture = Image.fromarray(image)
+    slope = {
+        "shear_x": (1, strength, 0, 0, 1, 0),
+        "shear_y": (1, 0, 0, strength, 1, 0),
+        "translate_x": (1, 0, strength, 0, 1, 0),
+        "translate_y": (1, 0, 0, 0, 1, strength),
+    }
+    if name in slope:
+        result = picture.transform(picture.size, Image.Transform.AFFINE, slope[name], Image.Resampling.BILINEAR)
+    elif name == "rotate":
+        result = picture.rotate(strength, resample=Image.Resampling.BILINEAR)
+    elif name == "posterize":
+        result = ImageOps.posterize(picture, int(strength))
+    elif name == "solarize":
+        result = ImageOps.solarize(picture, strength)
+    elif name in ("autocontrast", "equalize", "invert"):
+        result = getattr(ImageOps, name)(picture)
+    else:
+        result = getattr(ImageEnhance, name.capitalize())(picture).enhance(strength)
+    return np.asarray(result)
 
 
-def assert_frequencies(values, probabilities):
-    """Chi-squared test of whole values against {value: probability}."""
-    assert set(np.unique(values)) <= set(probabilities)
-    counts = np.array([(values == value).sum() for value in probabilities])
-    expected = len(values) * np.array(list(probabilities.values()))
-    assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
+def chain(names, strengths, image):
+    """Operations in order; None is left out."""
+    for name, strength in zip(names, strengths, strict=True):
+        image = image if name is None else operation(name, image, float(strength))
+    return image
+
+
+def augmix(image, weights, mix, chains):
+    """(1 - m) x + m sum_i w_i chain_i(x), float64 levels; chains a list of (names, strengths)."""
+    mixed = sum(w * chain(*one, image).astype(np.float64) for w, one in zip(weights, chains, strict=True))
+    return (1 - mix) * image + mix * mixed

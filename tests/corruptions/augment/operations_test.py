@@ -9,7 +9,7 @@ import pytest
 
 from corruptions.augment import operations
 from corruptions.batch import to_float
-from tests.corruptions.augment import pillow_reference
+from tests.corruptions.augment import drawing
 from tests.reference.photographs import photograph
 
 GEOMETRIC = ("shear_x", "shear_y", "translate_x", "translate_y", "rotate")
@@ -65,7 +65,7 @@ def run(images, codes, strengths):
 def test_equals_pillow(name, shape):
     given, strength = images(shape), strengths(name, NUMBER[shape], shape)
     found = run(given, np.full(len(given), operations.CODES[name], np.int32), strength)
-    expected = [pillow_reference.operation(name, image, float(s)) for image, s in zip(given, strength, strict=True)]
+    expected = [drawing.operation(name, image, float(s)) for image, s in zip(given, strength, strict=True)]
     difference = np.abs(np.asarray(found) - np.stack(expected).astype(int))
     if name in GEOMETRIC:
         # Pillow interpolates in float64 and truncates; float32 lies on the other side of a whole level now and then.
@@ -121,7 +121,7 @@ def test_chain_equals_pillow_in_order():
         return jax.vmap(lambda image: operations.chain(operations.pack(image), codes, jnp.asarray(strength)))(images)
 
     found = np.asarray(operations.levels(chain(to_float(jnp.asarray(given)))))
-    expected = np.stack([pillow_reference.chain(names, strength, image) for image in given])
+    expected = np.stack([drawing.chain(names, strength, image) for image in given])
     np.testing.assert_array_equal(found, expected)
 
 

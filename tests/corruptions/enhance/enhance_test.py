@@ -1,4 +1,6 @@
-"""Enhancements by name: batches, dtypes, ten crops, names that are wrong; programs for TPU and GPU."""
+"""Enhancements by name: batches, dtypes, ten crops; programs for TPU and GPU; the estimate of the noise and non-local means
+against NumPy.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import pytest
 
 from corruptions import enhance as enhancements
 from corruptions.enhance import clahe, clahe_skimage, denoise
+from tests.corruptions.enhance import references
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (3, 32, 32, 3)).astype(np.uint8)
@@ -40,34 +43,6 @@ def test_settings_follow_the_name(name, expected):
     found = enhancements.enhance(IMAGES[:1], name)[0]
     np.testing.assert_array_equal(found, jax.jit(expected)(IMAGES[0]))
     assert (np.asarray(found) != enhancements.enhance(IMAGES[:1], name.partition(":")[0])[0]).any()
-
-
-@pytest.mark.parametrize(
-    "name, message",
-    [
-        ("clahe:clipp=4", "clahe has no option 'clipp'; did you mean 'clip'"),
-        ("clahe:grid=4", "expected grid=ROWSxCOLUMNS of clahe, found 'grid=4'"),
-        ("clahe:clip=high", "expected clip=a number from 0 of clahe, found 'clip=high'"),
-        ("nlm:h=nan", "expected h=a number from 0 of nlm, found 'h=nan'"),
-        ("nlm:patch=2.5", "expected patch=a whole number from 1 of nlm, found 'patch=2.5'"),
-        ("clahe:grid=0x4", "found 'grid=0x4'"),
-        ("nlm:patch=4", "expected an odd patch of nlm, found 4"),
-        ("nlm:sigma=-1", "found 'sigma=-1'"),
-        ("ten_crop:crops=5", "ten_crop has no option 'crops'"),
-    ],
-)
-def test_wrong_settings_are_named(name, message):
-    with pytest.raises(ValueError, match=message):
-        enhancements.check(name)
-
-
-def test_what_is_wrong_is_named():
-    with pytest.raises(ValueError, match=r"expected an enhancement out of clahe, .*found 'clahee'; did you mean"):
-        enhancements.enhance(IMAGES, "clahee")
-    with pytest.raises(ValueError, match=r"expected an enhancement of images, .*found 'ten_crop'"):
-        enhancements.enhance(IMAGES, "ten_crop")
-    with pytest.raises((TypeError, ValueError), match="expected"):
-        enhancements.enhance(IMAGES.astype(np.int32), "clahe")
 
 
 def test_ten_crops_are_corners_centre_and_their_mirror_images():
@@ -114,3 +89,60 @@ def test_programs_for_accelerators(name):
     assert "callback" not in str(traced.jaxpr)
     for platform in ("cuda", "tpu"):
         assert traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+STEP = np.where(np.arange(37)[None, :, None] < 18, 0.3, 0.7) * np.ones((34, 1, 3))
+NOISY = (STEP + RNG.normal(scale=0.08, size=STEP.shape)).astype(np.float32)
+
+estimate = jax.jit(denoise.estimate)
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (33, 30, 3)])
+def test_the_estimate_is_the_median_of_the_finest_wavelets(shape):
+    image = RNG.random(shape, np.float32)
+    image[:10] = 0.5  # coefficients that are 0 do not count
+    assert float(estimate(image)) == pytest.approx(references.noise(image), rel=1e-4)
+
+
+def test_the_estimate_is_that_of_gaussian_noise():
+    flat = (0.5 + RNG.normal(scale=0.07, size=(96, 96, 3))).astype(np.float32)
+    found = float(estimate(flat))
+    assert found / 0.07 == pytest.approx(1, abs=0.03)
+    assert float(estimate(flat + 0.25)) == pytest.approx(found, rel=1e-4)
+    assert float(estimate(flat * 3)) == pytest.approx(3 * found, rel=1e-4)
+
+
+def test_a_constant_image_has_no_noise():
+    assert float(estimate(np.full((32, 32, 3), 0.3, np.float32))) < 1e-6
+    assert float(estimate(np.zeros((32, 32, 3), np.float32))) == 0
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.08])
+def test_means_are_those_of_loops(sigma):
+    image = NOISY[:12, 9:22]
+    found = jax.jit(denoise.denoise, static_argnums=(2, 3, 4))(image, 0.1, 3, 2, sigma)
+    np.testing.assert_allclose(found, references.non_local_means(image, 0.1, 3, 2, sigma), atol=1e-5)
+
+
+def test_strips_of_a_taller_image_fit_together():
+    found = np.asarray(
+        jax.jit(denoise.denoise, static_argnums=(2, 3))(NOISY[:, :16], 0.1, 3, 2)
+    )  # 34 rows: two strips of 17
+    rows = slice(14, 20)
+    expected = references.non_local_means(NOISY[8:26, :16], 0.1, 3, 2)[6:12]
+    np.testing.assert_allclose(found[rows], expected, atol=1e-5)
+
+
+def test_denoising_keeps_constants_and_edges_and_removes_noise():
+    denoised = jax.jit(denoise.denoise)
+    constant = np.full((34, 37, 3), 0.3, np.float32)
+    np.testing.assert_allclose(denoised(constant, 0.05), constant, atol=1e-6)
+    found = np.asarray(denoised(NOISY, 0.064))
+    assert ((found - STEP) ** 2).mean() < 0.3 * ((NOISY - STEP) ** 2).mean()
+    assert found.min() >= NOISY.min() and found.max() <= NOISY.max()
+    np.testing.assert_allclose(denoised(NOISY, 0.0), NOISY, atol=1e-6)
+
+
+def test_levels_without_noise_stay():
+    constant = np.full((32, 32, 3), 77, np.uint8)
+    np.testing.assert_array_equal(jax.jit(denoise.denoise_levels)(constant), constant)

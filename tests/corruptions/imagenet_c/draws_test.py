@@ -172,23 +172,13 @@ def test_warps_have_the_published_distributions(table, side):
         assert abs(rows) < 4 * error
 
 
-@pytest.mark.parametrize("name", ["defocus_blur", "gaussian_blur", "zoom_blur"])
+@pytest.mark.parametrize("name", ["defocus_blur", "gaussian_blur", "zoom_blur", "gaussian_noise", "contrast"])
 def test_real_severities_lie_between(name):
     image = jnp.asarray(photograph(48, 48) / 255.0, jnp.float32)
     corruption = getattr(imagenet_c, name)
     low, middle, high = (corruption(jax.random.key(0), image, s, interpolate=True) for s in (1, 1.5, 2))
     assert float(jnp.abs(middle - low).mean()) < float(jnp.abs(high - low).mean())
     assert float(jnp.abs(middle - high).mean()) < float(jnp.abs(high - low).mean())
-
-
-def test_noise_grows_between_severities():
-    images = photograph(*SHAPE[:2])[None]
-    found = [
-        np.asarray(corruptions.corrupt(KEY, images, imagenet_c.gaussian_noise, s, interpolate=True), np.float64)
-        for s in (2, 2.5, 3)
-    ]
-    deviations = [np.std(f - images) for f in found]
-    assert deviations[0] < deviations[1] < deviations[2]
 
 
 def test_real_severities_round_reach_and_passes():

@@ -29,6 +29,7 @@ BOUNDS = {
 }
 # name: (largest difference after truncation in levels, share of the values that differ).
 TRUNCATED = {
+    **dict.fromkeys(color.CASES, (1, 1)),
     "elastic_transform": (2, 1),
     "fog": (1, 1e-3),
     "frost": (1, 1),
@@ -118,14 +119,6 @@ def assert_equals_the_reference(name, table, shape, apply):
             largest, different = TRUNCATED.get(name, (255, 1))
             assert levels.max() <= largest and np.mean(levels > 0) <= different, f"severity {severity}"
     assert sample._cache_size() == 1, "one compile must serve all severities"
-
-
-@pytest.mark.parametrize("name", color.CASES)
-def test_8_bit_results_differ_by_at_most_one_level(name):
-    image = scene(21, 30)
-    for severity in range(1, 6):
-        found = np.asarray(corruptions.corrupt(jax.random.key(0), image[None], f"imagenet_c/{name}", severity))[0]
-        assert np.abs(found - np.floor(expected(name, image, {}, "cifar", severity))).max() <= 1
 
 
 @pytest.mark.parametrize("table", jpeg.QUALITIES)

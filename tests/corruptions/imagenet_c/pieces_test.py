@@ -9,9 +9,8 @@ from PIL import Image
 from corruptions.imagenet_c import blur, elastic_transform, motion
 from corruptions.imagenet_c.pixelate import _LONGEST, _by_products, _by_shifts, _rounded_means, _taps, pixelate
 from corruptions.imagenet_c.snow import flake_levels, snow, streak_levels
-from corruptions.imagenet_c.spatter import floor_of_mean, relief
-from tests.corruptions.elsewhere import as_on
-from tests.reference.imagenet_c import spatter_stages
+from corruptions.imagenet_c.spatter import relief
+from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.blur import DEFOCUS
 from tests.reference.imagenet_c.motion import TABLES, imagemagick
 from tests.reference.imagenet_c.pixelate import SCALES
@@ -155,18 +154,6 @@ def test_products_and_shifts_give_the_same_bits(table):
     expected, found = (form(image, params) for form in means)
     assert expected.dtype == np.uint8 and np.ptp(expected) > 100
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("shape", [(40, 71), pytest.param((224, 224), marks=pytest.mark.slow)])
-def test_relief_is_exact(shape):
-    for seed, (width, deviation) in enumerate(((4, 0.3), (2, 0.3), (0.8, 0.1))):
-        noise = np.random.default_rng(seed).normal(0.65, deviation, shape)
-        drops = (spatter_stages.liquid(noise, width, 0.68) * 255).astype(np.int64) % 256
-        distance = spatter_stages.chamfer(spatter_stages.canny(drops, 50, 150))
-        mean = jax.jit(floor_of_mean)(jnp.asarray(distance))
-        np.testing.assert_array_equal(mean, spatter_stages.floor_of_mean(distance))
-        np.testing.assert_array_equal(jax.jit(relief)(jnp.asarray(drops, jnp.int32)), spatter_stages.relief(drops))
-        assert drops.any()
 
 
 def test_relief_of_a_batch_looks_up_along_one_axis_in_a_table_of_each_image():

@@ -157,17 +157,3 @@ def test_bad_banks_are_refused_in_one_line(given, message, tmp_path, monkeypatch
     with pytest.raises((ValueError, FileNotFoundError), match=message) as caught:
         laion_c.use_bank(source, **({"side": side[0]} if side else {}))
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("mosaic", {"bank": "0" * 64}, "found none of digest 0000000000000000; read one"),
-        ("mosaic", {"table": "tiny"}, "table among cifar, imagenet, found 'tiny'"),
-        ("mosaic", {}, "at least 16x16 pixels for tiles of that side, found 4x4; read it again with use_bank"),
-    ],
-)
-def test_bad_options_are_refused(name, options, message):
-    laion_c.use_bank(photographs(3, 16, 16), side=4)
-    with pytest.raises(ValueError, match=message):
-        corrupted(np.zeros((48, 48, 3), np.uint8), name, 1, **options)

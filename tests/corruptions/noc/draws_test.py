@@ -6,32 +6,22 @@ import pytest
 import scipy.stats
 
 from corruptions import noc
+from tests.corruptions.comparing import assert_uniform, assert_whole
 from tests.corruptions.noc.running import SQUARE, compiled, draws
 
 
-def _uniform_integers(values, low, high):
-    """Checks that draws cover low..high evenly, and nothing else: chi-square at 1 in 10^4."""
-    assert values.min() == low and values.max() == high
-    count = np.bincount(values.ravel() - low, minlength=high - low + 1)
-    assert scipy.stats.chisquare(count).pvalue > 1e-4
-
-
-def _uniform(values, low, high):
-    assert scipy.stats.kstest(values.ravel(), scipy.stats.uniform(low, high - low).cdf).pvalue > 1e-4
-
-
 def test_whole_severities_are_uniform_with_both_ends():
-    _uniform_integers(draws("quantization", 6000)["steps"], 3, 8)
-    _uniform_integers(draws("border", 6000)["thickness"], 9, 46)
+    assert_whole(draws("quantization", 6000)["steps"], 3, 8)
+    assert_whole(draws("border", 6000)["thickness"], 9, 46)
     angles = draws("shear", 6000)["degrees"]
-    _uniform_integers(np.abs(angles).astype(int), 12, 39)
+    assert_whole(np.abs(angles).astype(int), 12, 39)
     assert scipy.stats.binomtest(int((angles > 0).sum()), 6000).pvalue > 1e-4
 
 
-def test_real_severities_are_uniform():
-    _uniform(draws("contrast", 4000)["weight"], 0.33, 0.74)
+def test_real_severities_areassert_uniform():
+    assert_uniform(draws("contrast", 4000)["weight"], 0.33, 0.74)
     turns = draws("hue", 4000)["turns"]
-    _uniform(np.abs(turns), 0.05, 0.5)
+    assert_uniform(np.abs(turns), 0.05, 0.5)
     assert scipy.stats.binomtest(int((turns > 0).sum()), 4000).pvalue > 1e-4
 
 
@@ -49,8 +39,8 @@ def test_an_explicit_severity_leaves_the_other_draws():
 def test_translation_axes_are_independent_and_severity_is_their_sum():
     shifts = draws("translation", 20000)
     dx, dy = np.abs(shifts["dx"]), np.abs(shifts["dy"])
-    _uniform_integers(dx, 15, 62)
-    _uniform_integers(dy, 15, 62)
+    assert_whole(dx, 15, 62)
+    assert_whole(dy, 15, 62)
     table = np.histogram2d(dx, dy, bins=6)[0]
     assert scipy.stats.chi2_contingency(table).pvalue > 1e-4
     assert abs(np.corrcoef(np.sign(shifts["dx"]), np.sign(shifts["dy"]))[0, 1]) < 0.03
@@ -62,24 +52,24 @@ def test_translation_axes_are_independent_and_severity_is_their_sum():
 
 def test_places():
     shapes = draws("circle", 200)
-    _uniform_integers(shapes["rows"], 7, 217)
-    _uniform_integers(shapes["columns"], 7, 217)
-    _uniform(shapes["greys"], 0, 1)
+    assert_whole(shapes["rows"], 7, 217)
+    assert_whole(shapes["columns"], 7, 217)
+    assert_uniform(shapes["greys"], 0, 1)
     marks = draws("artifacts", 200)
-    _uniform_integers(marks["lines"], 1, 222)
-    _uniform_integers(marks["centres"], 2, 221)
+    assert_whole(marks["lines"], 1, 222)
+    assert_whole(marks["centres"], 2, 221)
     assert scipy.stats.binomtest(int(marks["tailed"].sum()), marks["tailed"].size, 6 / 7).pvalue > 1e-4
     squares = draws("obstruction", 20000, 0.0)
     assert np.all(squares["side"] == 47)
-    _uniform_integers(squares["top"], 0, 177)
-    _uniform_integers(squares["left"], 0, 177)
+    assert_whole(squares["top"], 0, 177)
+    assert_whole(squares["left"], 0, 177)
     splits = draws("backlight", 20000)
-    _uniform_integers(splits["split"], 112 - 45, 112 + 44)
+    assert_whole(splits["split"], 112 - 45, 112 + 44)
     assert abs(splits["upright"].mean() - 0.5) < 0.02
     tall = draws("backlight", 3000, shape=(300, 100, 3))
     assert {tall["split"][tall["upright"]].min(), tall["split"][tall["upright"]].max()} == {90, 210}
     assert {tall["split"][~tall["upright"]].min(), tall["split"][~tall["upright"]].max()} == {30, 70}
-    _uniform_integers(draws("color_distortion", 3000)["channel"], 0, 2)
+    assert_whole(draws("color_distortion", 3000)["channel"], 0, 2)
 
 
 def test_noise():

@@ -2,7 +2,6 @@
 
 import jax
 import numpy as np
-import pytest
 
 import corruptions
 from corruptions import noc
@@ -35,8 +34,6 @@ def test_ranges_of_other_shapes():
     wide = noc.ranges((224, 448))
     assert wide["circle"] == (14, 100) and wide["border"] == (9, 46)
     assert all(low >= 1 for name, (low, _) in noc.ranges((16, 16)).items() if isinstance(low, int))
-    with pytest.raises(ValueError, match="image shape"):
-        noc.ranges((32,))
 
 
 def test_benchmarks_and_names():
@@ -57,37 +54,6 @@ def test_a_custom_range():
     assert shapes["rows"].shape == (3, 300) and np.all(shapes["number"] == 300)
     assert np.allclose(draws("contrast", 3, 0.5, range=(0.1, 0.2))["weight"], 0.15)
     assert np.all(draws("border", 3, range=(5, 5), grey=0.5)["grey"] == 0.5)
-
-
-BAD_RANGES = [
-    ("border", (46, 9), "smaller to the greater"),
-    ("quantization", (3, 8), "greater .mild. to the smaller"),
-    ("border", (1.5, 9), "whole numbers"),
-    ("border", (1, 200), r"within \[0, 112\] \(pixels\) for images of 224x224"),
-    ("gaussian", (0.1, float("nan")), r"within \[0.0, 1.0\]"),
-    ("hue", (0.1, 0.7), r"within \[0.0, 0.5\]"),
-    ("thumbnail_resize", (0.5, 2), "within"),
-    ("rain", (1, 10**6), "within"),
-    ("shear", 12, "two whole numbers"),
-    ("contrast", (0.1, 0.2, 0.3), "two numbers"),
-    ("rain", "ab", "two whole numbers"),
-]
-
-
-@pytest.mark.parametrize(("name", "bounds", "message"), BAD_RANGES)
-def test_bad_ranges_are_named(name, bounds, message):
-    with pytest.raises(ValueError, match=f"{name}.*expected.*{message}.*found"):
-        getattr(noc, name).sample(jax.random.key(0), (224, 224, 3), range=bounds)
-
-
-def test_other_bad_options():
-    key, shape = jax.random.key(0), (32, 32, 3)
-    with pytest.raises(ValueError, match=r"expected grey=None .* found 2"):
-        noc.border.sample(key, shape, grey=2)
-    with pytest.raises(ValueError, match="half_normal"):
-        noc.gaussian.sample(key, shape, half_normal="yes")
-    with pytest.raises(ValueError, match="fraction"):
-        noc.rain.sample(key, shape, 1.5)
 
 
 def test_batches_are_rounded_to_nearest():

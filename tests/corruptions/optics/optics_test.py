@@ -164,32 +164,6 @@ def test_a_lens_takes_any_coefficients():
     assert coloured.qualified_name == "lens/fringes" and "lens/fringes" not in corruptions.names()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: optics.lens("x", [{37: 1.0}]), "expected Zernike numbers 0 to 36 of the Fringe set, found 37"),
-        (lambda: optics.lens("x", [{-1: 1.0}]), "found -1"),
-        (lambda: optics.lens("x", [{3.5: 1.0}]), "found 3.5"),
-        (lambda: optics.lens("x", [{3: float("nan")}]), "expected finite Zernike coefficients"),
-        (lambda: optics.lens("x", [{3: 1.0}], q=0.0), "expected a positive q in pixels, found"),
-        (lambda: optics.lens("x", [{3: 1.0}], size=24), "expected an odd size in pixels, found 24"),
-        (lambda: optics.lens("x", [{3: 1.0}], size=33), "size up to 31"),
-        (lambda: optics.lens("x", []), "at least one severity"),
-        (lambda: optics.lens("x", [{3: 1.0}], q=(1.0, 2.0)), "one or three channels"),
-        (
-            lambda: optics.coma.sample(jax.random.key(0), (32, 32, 3), 1, kernel=2),
-            "expected kernel=None or one of 0 to 1",
-        ),
-        (lambda: optics.coma.sample(jax.random.key(0), (32, 32, 3), 1, border="black"), "expected border='reflect' or"),
-        (lambda: optics.coma.sample(jax.random.key(0), (32, 32, 3), 6), "expected a severity level 1..5, found 6"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(call, message):
-    with pytest.raises(ValueError) as error:
-        call()
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
 def test_the_recipe_of_the_page():
     images = jnp.asarray(photograph(32, 32)[None])
     found = {"corruptions": corruptions, "key": jax.random.key(0), "images": images}

@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage
 
 from corruptions.primitives import filters, fourier, resizing
-from tests.corruptions.elsewhere import as_on
+from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.elastic import PIXELS
 
 

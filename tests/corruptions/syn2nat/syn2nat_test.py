@@ -12,8 +12,8 @@ import pytest
 
 import corruptions
 from corruptions import registry
+from tests.corruptions.comparing import assert_looks_where_its_map_says
 from tests.corruptions.noc.running import photograph
-from tests.corruptions.positions import assert_looks_where_its_map_says
 from tests.corruptions.syn2nat import references
 
 SHAPE = (48, 40, 3)

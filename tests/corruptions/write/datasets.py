@@ -1,5 +1,6 @@
 """Small sources of written datasets, and what a dataset is defined to hold."""
 
+import json
 import zlib
 
 import jax
@@ -26,3 +27,12 @@ def expected_at_once(images, name, severity, seed):
     """The same from one call on all images: one program for those who write or show them so."""
     key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(name.encode()))
     return np.asarray(corruptions.corrupt(key, images, name, severity))
+
+
+def contents(folder, manifest=False):
+    """{name: bytes} of a dataset's files; with `manifest` also its fields, but for the runs, which have times."""
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    about = json.loads(found.pop("manifest.json"))
+    found = {name: content for name, content in found.items() if name not in (".lock", ".checks.json")}
+    fields = {key: value for key, value in about.items() if key not in ("runs", "sha256")}
+    return found | ({"manifest": fields} if manifest else {})

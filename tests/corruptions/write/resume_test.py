@@ -1,7 +1,6 @@
 """Runs that end early, by a kill or a full disk, are continued by the same command and lose nothing that was done."""
 
 import errno
-import hashlib
 import json
 import os
 import resource
@@ -14,6 +13,7 @@ import pytest
 
 from corruptions.write import WriteError, files, write_dataset, writer
 from tests import compiling, processes
+from tests.corruptions.write.datasets import contents
 
 NAMES = "noc/contrast,noc/hue"
 
@@ -63,54 +63,38 @@ def kill_in_the_middle(arguments, out, blocks):
     assert process.wait() == -signal.SIGKILL, "the command ended before it could be killed"
 
 
-def contents(out):
-    visible = (p for p in out.rglob("*") if p.is_file() and not p.relative_to(out).parts[0].startswith("."))
-    return {p.relative_to(out).as_posix(): sha256(p.read_bytes()) for p in visible if p.name != "manifest.json"}
+FOLDERS = ("--layout=folders", "--limit=200", "--severities=0,1", "--batch_size=50")
+KILLED = {  # arguments, blocks, images, blocks at the kill, arguments of the same call
+    "npy": ((), 10, 1500, 2, {}),
+    "folders": (FOLDERS, 4, 200, 1, {"layout": "folders", "severities": [0, 1], "batch_size": 50}),
+}
 
 
-def sha256(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-@pytest.mark.slow
-def test_a_killed_command_continues(tmp_path):
+@pytest.mark.parametrize("layout", [pytest.param("npy", marks=pytest.mark.slow), "folders"])
+def test_a_killed_command_continues(tmp_path, layout):
+    more, blocks, number, at, options = KILLED[layout]
     out, whole = tmp_path / "killed", tmp_path / "whole"
-    arguments = command(tmp_path, out)
-    kill_in_the_middle(arguments, out, blocks=2)
-    done = written(out)
-    assert 2 <= sum(map(len, done.values())) < 10
-    assert not (out / "hue.npy").exists()
-    second = run(arguments)
-    assert second.returncode == 0, second.stderr
-    assert f"{10 - sum(map(len, done.values()))} of 10 blocks to write" in second.stderr
-    assert second.stdout.strip() == str(out / "manifest.json")
-    found = json.loads((out / "manifest.json").read_text())
-    assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
-    write_dataset(whole, arrays(1500), corruptions=NAMES.split(","), seed=4)
-    assert contents(out) == contents(whole)
-    assert sorted(p.name for p in out.iterdir()) == [
-        *(".checks.json", ".lock", "contrast.npy", "hue.npy", "labels.npy", "manifest.json")
-    ]
-
-
-def test_a_killed_command_continues_with_folders(tmp_path):
-    out, whole = tmp_path / "killed", tmp_path / "whole"
-    more = ("--layout=folders", "--limit=200", "--severities=0,1", "--batch_size=50")
     arguments = command(tmp_path, out, *more)
-    kill_in_the_middle(arguments, out, blocks=1)
+    kill_in_the_middle(arguments, out, blocks=at)
+    done = written(out)
+    assert at <= count(out) < blocks and not (out / "hue.npy").exists()
     visible = {p.relative_to(out).as_posix() for p in out.glob("*/*") if p.parent.name in ("contrast", "hue")}
-    complete = {f"{name.split('/')[1]}/{s}" for name, some in written(out).items() for s in some}
-    assert 1 <= len(complete) < 4 and visible <= complete  # what is visible is complete
+    assert visible <= {
+        f"{name.split('/')[1]}/{s}" for name, some in done.items() for s in some
+    }  # what is visible is complete
+    left = blocks - count(out)
     second = run(arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{4 - len(complete)} of 4 blocks to write" in second.stderr
+    assert f"{left} of {blocks} blocks to write" in second.stderr
     assert second.stdout.strip() == str(out / "manifest.json")
     found = json.loads((out / "manifest.json").read_text())
     assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
-    options = {"layout": "folders", "severities": [0, 1], "batch_size": 50, "seed": 4}
-    write_dataset(whole, first_of(200), corruptions=NAMES.split(","), **options)
-    assert contents(out) == contents(whole) and len(contents(out)) == 4 * 200 + 4
-    assert not (out / ".part").exists()
+    write_dataset(whole, first_of(number), corruptions=NAMES.split(","), seed=4, **options)
+    assert contents(out) == contents(whole) and len(contents(out)) == {"npy": 3, "folders": 4 * 200 + 4}[layout]
+    assert (
+        sorted(p.name for p in out.iterdir()) == sorted(p.name for p in whole.iterdir())
+        and not (out / ".part").exists()
+    )
 
 
 def test_ctrl_c_in_a_compilation_ends_with_one_line(tmp_path):

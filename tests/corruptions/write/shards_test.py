@@ -13,7 +13,7 @@ from PIL import Image
 
 import corruptions
 from corruptions.write import shards, verify, write_dataset, writer
-from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
+from tests.corruptions.write.datasets import IMAGES, LABELS, contents, expected_at_once
 from tests.pages import example_of
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -55,11 +55,6 @@ def block(layout, folder):
     rows = [row for path in sorted(folder.iterdir()) for row in READ[layout](path)]
     images = np.stack([np.asarray(Image.open(io.BytesIO(content))) for content, _, _ in rows])
     return images, [label for _, label, _ in rows], [name for _, _, name in rows]
-
-
-def contents(folder):
-    found = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    return {name: content for name, content in found.items() if name[0] != "." and name != "manifest.json"}
 
 
 @pytest.mark.parametrize("layout", READ)

@@ -13,6 +13,7 @@ import pytest
 
 from corruptions.write import WriteError, __main__, manifests, verify, write_dataset
 from data.corrupted import open_corrupted
+from tests.corruptions.write.datasets import contents
 
 NUMBER = 12
 RNG = np.random.default_rng(0)
@@ -31,14 +32,6 @@ def originals(tmp_path_factory):
 @pytest.fixture
 def copy(originals, tmp_path):
     return lambda layout: shutil.copytree(originals / layout, tmp_path / layout)
-
-
-def contents(folder):
-    """{file: bytes} without the records of runs, which differ between any two runs."""
-    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    contents = {name: path.read_bytes() for name, path in found.items() if name not in (".lock", ".checks.json")}
-    manifest = json.loads(contents.pop("manifest.json"))
-    return contents | {"manifest": {key: value for key, value in manifest.items() if key not in ("runs", "sha256")}}
 
 
 def change(path, position, keep_time=False):
@@ -102,7 +95,7 @@ def test_damage_is_named_and_written_again(originals, copy, caplog, harm):
         write_dataset(folder, SOURCE, layout=layout, **OPTIONS)
     assert f"{blocks} of 6 blocks to write" in caplog.text
     assert message is None or (message in caplog.text and "written again" in caplog.text)
-    assert contents(folder) == contents(originals / layout)
+    assert contents(folder, manifest=True) == contents(originals / layout, manifest=True)
     assert verify(folder, everything=True) == []
     stamps = json.loads((folder / ".checks.json").read_text())
     units = {"hue.npy", "contrast.npy"} if layout == "npy" else {"hue/0.5", "hue/1", "contrast/0"}
@@ -129,11 +122,11 @@ def test_the_command_verifies_by_the_manifest_alone(copy, capsys):
     assert __main__.main(["--verify", f"--out={folder}"]) == 0
     assert capsys.readouterr().out == f"{folder}: {6 * NUMBER} files verified, 0 problems\n"
     rot(folder / IMAGE, -20)
-    before = contents(folder)
+    before = contents(folder, manifest=True)
     assert __main__.main([f"--out={folder}", "--verify"]) == 1
     out, err = capsys.readouterr()
     assert out == f"{folder}: {6 * NUMBER} files verified, 1 problems\n"
-    assert f"{IMAGE}: expected sha256" in err and "repairs it: " in err and contents(folder) == before
+    assert f"{IMAGE}: expected sha256" in err and "repairs it: " in err and contents(folder, manifest=True) == before
     assert __main__.main([f"--out={folder / 'hue'}", "--verify"]) == 1
     assert "expected a dataset of corruptions.write, with manifest.json" in capsys.readouterr().err
     with pytest.raises(SystemExit):
@@ -147,7 +140,7 @@ def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, mo
     flags = [f"--source={tmp_path / 'source.npz'}", f"--out={out}", "--corruptions=noc/contrast,noc/hue"]
     flags += ["--severities=0,0.5,1", "--no-progress"]
     monkeypatch.setattr(sys, "argv", [__main__.__file__, *flags])
-    assert __main__.main(flags) == 0 and contents(out) == contents(originals / "npy")
+    assert __main__.main(flags) == 0 and contents(out, manifest=True) == contents(originals / "npy", manifest=True)
     rot(out / "hue.npy", HUE)
     named = f"Mend them with:\n  python -m corruptions.write {shlex.join(flags)} --verify"
     with pytest.raises(ValueError, match=re.escape(named)):
@@ -155,7 +148,9 @@ def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, mo
     assert __main__.main(flags) == 0 and len(verify(out, everything=True)) == 1
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        assert __main__.main([*flags, "--verify"]) == 0 and contents(out) == contents(originals / "npy")
+        assert __main__.main([*flags, "--verify"]) == 0 and contents(out, manifest=True) == contents(
+            originals / "npy", manifest=True
+        )
     assert "3 files verified, 3 of 6 blocks to write" in caplog.text
 
 

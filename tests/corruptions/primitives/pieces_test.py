@@ -1,0 +1,216 @@
+"""Levels and luma; textures, whose values are compared in cbar and imagenet_c; painting against loops over shapes and
+pixels; Canny edges, chamfer distances and equalisation against slow references, bit for bit.
+"""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from corruptions import batch
+from corruptions.imagenet_c.fog import diamond_square
+from corruptions.primitives import color, painting, textures
+from corruptions.primitives import edges as edging
+from corruptions.primitives.color import from_levels, luma
+from corruptions.primitives.textures import OCTAVES, turbulence
+from tests.reference.imagenet_c import spatter_stages
+from tests.reference.photographs import photograph
+
+spatter = sys.modules["corruptions.imagenet_c.spatter"]  # the module, whose name the corruption has taken
+
+
+def test_levels_survive_the_way_to_the_unit_interval_and_truncation():
+    levels = np.arange(256, dtype=np.float32)
+    np.testing.assert_array_equal(jax.jit(from_levels)(levels), levels / np.float32(255))
+    there_and_back = jax.jit(lambda x: batch.from_float(from_levels(x), jnp.uint8, "truncate"))
+    np.testing.assert_array_equal(there_and_back(levels), np.arange(256))
+
+
+def test_luma_weighs_the_channels_as_bt_601():
+    image = jnp.eye(3)[None]
+    np.testing.assert_allclose(luma(image), [[0.299, 0.587, 0.114]], rtol=1e-6)
+
+
+def test_means_of_channels_are_exact_for_whole_levels_of_any_number_of_pixels():
+    """Nine million white pixels sum to more than 2^31; sums of floats are compared with float64."""
+    white = np.full((3000, 3000, 1), 255, np.float32)
+    white[0, :3] = 0
+    expected = (9_000_000 - 3) * 255 / 9_000_000
+    np.testing.assert_allclose(
+        color.channel_means(white, {}).ravel(), [expected], rtol=2.0**-23
+    )  # a unit in the last place
+    levels = np.random.default_rng(0).uniform(0, 255, (40, 56, 3)).astype(np.float32)
+    means = levels.astype(np.float64).mean((0, 1))
+    np.testing.assert_allclose(color.channel_means(levels, {}).ravel(), means, rtol=1e-6)
+    whole = np.round(levels)
+    exact = (whole.astype(np.int64).sum((0, 1)).astype(np.float32)) / np.float32(40 * 56)
+    np.testing.assert_array_equal(color.channel_means(whole, {}).ravel(), exact)
+
+
+def test_looks_all_octaves_up_at_once_along_one_axis():
+    # A TPU's compiler takes seconds for each look-up, more where the indices have two axes.
+    arguments = jnp.zeros((256, 2)), jnp.zeros(256, jnp.int32)
+    traced = str(jax.make_jaxpr(lambda *a: turbulence(*a, (16, 20), 7 / 16))(*arguments))
+    assert traced.count("name=_take") == 5
+    assert traced.count(" = dot_general") == 2 * len(OCTAVES)
+
+
+def test_points_by_products_are_points_by_index():
+    rng = np.random.default_rng(0)
+    points = rng.uniform(0, 1, (14, 18, 2)).astype(np.float32)
+    y, x = (np.arange(n, dtype=np.float32) / np.float32(1.7) + 1 for n in (20, 27))
+
+    def nearest(*args):
+        return [textures._nearest(look_up, *args) for look_up in (textures._taken, textures._products)]
+
+    expected, found = jax.jit(nearest)(points, y, x)
+    assert expected.shape == (20, 27) and np.ptp(expected) > 0.5
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_on_a_tpu_no_point_is_looked_up():
+    distances = jax.vmap(lambda seed, scale: textures.voronoi_distance((16, 20, 3), seed, scale, 1.6))
+    numbers = jax.ShapeDtypeStruct((2,), np.float32)
+    traced = jax.jit(distances).trace(numbers, numbers)
+    lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
+    assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
+
+
+def test_wrong_number_of_displacements_is_named():
+    with pytest.raises(ValueError, match=r"4\^K - 1 uniforms"):
+        diamond_square(jnp.zeros(100), 2.0)
+
+
+COVERING = jax.jit(painting.covering, static_argnums=(3, 4))
+PAINT = jax.jit(painting.paint, static_argnums=5)
+DISC = ((-2, -1, 1), (-1, -2, 2), (0, -2, 2), (1, -2, 2), (2, -1, 1))
+LOPSIDED = ((-1, -1, 0), (0, -3, 1), (1, -1, 0))
+
+
+def _draw(seed, number, shape, margin=4):
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.integers(margin, side - margin, number) for side in shape)
+    return rows, columns, rng.integers(0, 2**23, number).astype(np.float32) / 2**23
+
+
+@pytest.mark.parametrize("runs", [DISC, LOPSIDED, ((0, 0, 0),)])
+@pytest.mark.parametrize("painted", [0, 1, 150, 200])
+def test_covering_and_paint(runs, painted):
+    shape = (21, 34)
+    rows, columns, greys = _draw(3, 200, shape)  # many share a centre
+    image = np.random.default_rng(4).uniform(size=(*shape, 3)).astype(np.float32)
+    count, expected = np.zeros(shape), image.copy()
+    for row, column, grey in list(zip(rows, columns, greys))[:painted]:
+        for y, left, right in runs:
+            count[row + y, column + left : column + right + 1] += 1
+            expected[row + y, column + left : column + right + 1] = grey
+    assert np.array_equal(COVERING(rows, columns, painted, runs, shape), count)
+    found = PAINT(image, rows, columns, painted, greys, runs)
+    assert np.array_equal(found, expected)
+
+
+def test_paint_of_many_shapes_and_white():
+    shape = (40, 50)
+    rows, columns, greys = _draw(5, 3000, shape)
+    greys[-1] = 1.0
+    found = PAINT(jnp.zeros((*shape, 1)), rows, columns, 3000, greys, ((0, 0, 0),))[..., 0]
+    expected = np.zeros(shape)
+    for row, column, grey in zip(rows, columns, greys):
+        expected[row, column] = grey
+    assert np.max(np.abs(found - expected)) <= 2**-16
+
+
+def test_shapes_leaving_the_image_are_cut():
+    count = COVERING(jnp.array([0, 9]), jnp.array([0, 11]), 2, DISC, (10, 12))
+    assert count.sum() == 2 * 8
+    assert count[2, 1] == 1 and count[2, 2] == 0 and count[7, 10] == 1
+
+
+def test_products_of_sets():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.uniform(size=(9, 12)) < 0.2, rng.uniform(size=(9, 15)) < 0.2
+    expected = (rows[:, :, None] & columns[:, None, :]).any(0)
+    assert np.array_equal(painting.covered_by_products(jnp.asarray(rows), jnp.asarray(columns)), expected)
+
+
+canny = jax.jit(edging.canny, static_argnums=(1, 2))
+hysteresis, chamfer_distance = jax.jit(edging.hysteresis), jax.jit(edging.chamfer_distance)
+equalize = jax.jit(edging.equalize, static_argnums=1)
+
+
+def drops(height, width, seed, blur, deviation):
+    noise = np.random.default_rng(seed).normal(0.65, deviation, (height, width))
+    return (spatter_stages.liquid(noise, blur, 0.68) * 255).astype(np.int64) % 256
+
+
+@pytest.mark.parametrize("shape", [(40, 71), pytest.param((224, 224), marks=pytest.mark.slow)])
+def test_a_relief_and_its_stages_are_exact(shape):
+    for seed, (blur, deviation) in enumerate(((4, 0.3), (2, 0.3), (0.8, 0.1))):
+        levels = drops(*shape, seed, blur, deviation)
+        edges = spatter_stages.canny(levels, 50, 150)
+        np.testing.assert_array_equal(canny(jnp.asarray(levels, jnp.int32), 50, 150), edges)
+        distance = spatter_stages.chamfer(edges)
+        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), distance)
+        mean = spatter_stages.floor_of_mean(distance)
+        np.testing.assert_array_equal(jax.jit(spatter.floor_of_mean)(jnp.asarray(distance)), mean)
+        np.testing.assert_array_equal(equalize(jnp.asarray(mean, jnp.int32), 21), spatter_stages.equalize(mean))
+        relief = jax.jit(spatter.relief)(jnp.asarray(levels, jnp.int32))
+        np.testing.assert_array_equal(relief, spatter_stages.relief(levels))
+        assert levels.any() and edges.any()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_canny_on_photographs(seed):
+    levels = ndimage.gaussian_filter(photograph(50, 61, seed)[..., 1].astype(float), seed / 3).astype(np.int32)
+    levels = levels if seed % 2 else levels // 32 * 32  # plateaus have many equal gradients
+    edges = spatter_stages.canny(levels, 50, 150)
+    assert edges.any()
+    np.testing.assert_array_equal(canny(jnp.asarray(levels), 50, 150), edges)
+
+
+def test_hysteresis_follows_long_and_winding_paths():
+    size = 70
+    kept = np.zeros((size, size), bool)
+    kept[::4] = True  # a serpentine through the whole image, more than 1000 steps long
+    kept[2::8, -1] = kept[1::8, -1] = kept[3::8, -1] = True
+    kept[5::8, 0] = kept[6::8, 0] = kept[7::8, 0] = True
+    kept[40, 31:33] = False  # cuts it in two, at a word's border
+    seeds = np.zeros_like(kept)
+    seeds[0, 0] = True
+    components, _ = ndimage.label(kept, np.ones((3, 3)))
+    expected = components == components[0, 0]
+    assert kept.sum() > expected.sum() > 500
+    np.testing.assert_array_equal(hysteresis(jnp.asarray(seeds), jnp.asarray(kept)), expected)
+    assert not np.any(hysteresis(jnp.zeros_like(kept), jnp.asarray(kept)))
+
+
+def test_chamfer_distances_of_a_batch_look_up_nothing_but_the_table():
+    edges = jax.ShapeDtypeStruct((2, 16, 20), bool)
+    assert jax.jit(jax.vmap(chamfer_distance)).lower(edges).as_text().count('"stablehlo.gather"') == 1
+
+
+def test_chamfer_distance_of_one_pixel_of_many_and_of_none():
+    edges = np.zeros((61, 50), bool)
+    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), np.full((61, 50), 20, np.float32))
+    edges[30, 20] = True
+    np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), spatter_stages.chamfer(edges))
+    for seed in range(3):
+        edges = np.random.default_rng(seed).random((61, 50)) < 10.0 ** -(1 + seed)
+        np.testing.assert_array_equal(chamfer_distance(jnp.asarray(edges)), spatter_stages.chamfer(edges))
+
+
+def test_equalize():
+    rng = np.random.default_rng(0)
+    for levels in (rng.binomial(255, 0.3, (40, 33)), rng.integers(7, 9, (16, 16)), np.full((16, 16), 77)):
+        found = equalize(jnp.asarray(levels, jnp.int32), 256)
+        np.testing.assert_array_equal(found, spatter_stages.equalize(levels))
+
+
+@pytest.mark.parametrize("shape", [(16, 24), (17, 19)])
+def test_counts_are_cumulative_histograms(shape):
+    levels = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    expected = np.cumsum(np.bincount(levels.ravel(), minlength=256))
+    np.testing.assert_array_equal(jax.jit(edging._counts, static_argnums=1)(levels, 256), expected)
