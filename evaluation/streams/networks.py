@@ -48,7 +48,9 @@ class _Mixing(BatchNorm):
         values = _wide(x)
         axes, number = tuple(range(x.ndim - 1)), values.size // values.shape[-1]
         if self.counted is None:
-            mean, var = values.mean(axes), values.var(axes)
+            # As `BatchNorm` in training: both moments in one pass, and summed over devices at once.
+            mean = values.mean(axes)
+            var = jnp.maximum((values * values).mean(axes) - mean * mean, 0)
         else:
             share = self.counted[...].reshape(-1, *(1,) * (x.ndim - 1)).astype(values.dtype)
             number = jnp.maximum(share.sum(), 1) * (number // len(x))
