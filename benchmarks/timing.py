@@ -194,11 +194,7 @@ def training_flops(name: str, image_size: int = 32, num_classes: int = 10, **opt
 
 @functools.cache
 def peak_flops() -> tuple[float, str]:
-    """Returns the peak of all devices together, FLOP/s, and where the number comes from.
-
-    Raises:
-      ValueError: an accelerator whose peak is not listed.
-    """
+    """Returns the peak of all devices, FLOP/s, and its source; raises ValueError for an accelerator that is not listed."""
     devices = jax.devices()
     if devices[0].platform == "cpu":
         each = meshes.batch_sharding(meshes.data_mesh())
@@ -226,11 +222,7 @@ class Peer:
         self.hello = self._read()
 
     def spend(self, **request: Any) -> Spent | None:
-        """Asks for a measurement; None where the peer lacks the work.
-
-        Raises:
-          RuntimeError: the peer ended.
-        """
+        """Asks for a measurement: None where the peer lacks the work; raises RuntimeError where the peer ended."""
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer = self._read()
         return Spent(*answer) if answer else None
@@ -269,16 +261,11 @@ def _cells(text):
 def continued(
     out: str, top: str, header: Sequence[str], names: Sequence[str], measure: Callable[[str], Sequence[object]]
 ) -> list[list[str]]:
-    """Measures the rows that a table lacks; each is printed, and written to the file at once.
+    """Measures the rows that a table lacks, prints each and writes it to the file at once; returns the cells of all rows.
 
-    Args:
-      out: Markdown file to write or to continue; "" only prints.
-      top: text above the table, which tells machine and sizes; a file with another one is refused (ValueError).
-      header: titles of the columns.
-      names: first cells of the rows; `measure` gives the others.
-
-    Returns:
-      The cells of all rows.
+    `out` is the Markdown file to write or to continue; "" only prints. `top` is the text above the table, which tells
+    machine and sizes; a file with another one is refused (ValueError). `names` are the first cells, `measure` gives the
+    others.
     """
     path, empty = pathlib.Path(out), f"{top}\n{markdown(header, [])}"
     text = path.read_text() if out and path.exists() else empty

@@ -29,11 +29,7 @@ _PEER = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / to
 
 
 def parsed(text: str) -> tuple[str, int, int]:
-    """Reads NAME:SIDE:BATCH.
-
-    Raises:
-      ValueError: something else.
-    """
+    """Reads NAME:SIDE:BATCH; raises ValueError for another text."""
     name, *numbers = text.split(":")
     if len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         raise ValueError(f"expected NAME:SIDE:BATCH, found {text!r}")

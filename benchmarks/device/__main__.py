@@ -38,9 +38,9 @@ class Record:
 
     def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):
         slug = re.sub(r"[^a-z0-9]+", "_", f"{identity['device']} x {identity['devices']}".lower()).strip("_")
-        self.path = folder / f"{slug}.json"
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
         self.content = {"identity": dict(identity), "pieces": {}, "failed": {}}
-        for path in (self.path, folder / f"{slug}-{_digest(identity)}.json"):
+        for path in (folder / f"{slug}.json", folder / f"{slug}-{digest}.json"):
             self.path = path
             if not path.exists():
                 return
@@ -62,7 +62,8 @@ class Record:
 
     def add(self, name: str, measured: Mapping[str, Any]) -> None:
         """Adds a piece and writes the file."""
-        self.content["pieces"][name] = dict(measured) | {"written": _now()}
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self.content["pieces"][name] = dict(measured) | {"written": now}
         self.content["failed"].pop(name, None)
         files.write_json(self.path, self.content)
 
@@ -71,14 +72,6 @@ class Record:
         lines = str(error).strip().splitlines() or [""]
         self.content["failed"][name] = f"{type(error).__name__}: {lines[0][:300]}"
         files.write_json(self.path, self.content)
-
-
-def _now():
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def _digest(identity):
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def measure(

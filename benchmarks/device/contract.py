@@ -88,34 +88,32 @@ def scale(kind: str, memory: float = 0) -> Scale:
 def pieces(sizes: Scale, compared: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Lists the pieces in the order of the measurement, the corruptions `compared` by their pixels at the end.
 
-    Returns:
-      {part/name: {"work": name of a function of works.py, and its arguments}}.
+    {part/name: {"work": name of a function of works.py, and its arguments}}.
     """
-    found, dtype = {}, {"dtype": sizes.dtype}
+    found, dtype = {}, sizes.dtype
     for side, kind, batch, names in sizes.corruptions:
         for name in names:
-            settings = {"name": name, "side": side, "batch": batch, "dtype": kind}
-            found[f"corruptions/{side}_{kind}/{name}"] = {"work": "corruption"} | settings
+            settings = dict(work="corruption", name=name, side=side, batch=batch, dtype=kind)
+            found[f"corruptions/{side}_{kind}/{name}"] = settings
     for network, side, batch, steps in sizes.training:
-        settings = {"work": "training", "network": network, "side": side, "batch": batch, "steps": steps} | dtype
+        settings = dict(work="training", network=network, side=side, batch=batch, steps=steps, dtype=dtype)
         found[f"training/{network}:{side}"] = settings | {"corruption": ""}
         found[f"training/{network}:{side}:corrupted"] = settings | {"corruption": "imagenet_c/zoom_blur"}
     network, side, batch, steps = sizes.training[0]
-    settings = {"work": "loop", "network": network, "side": side, "batch": batch, "steps": steps} | dtype
+    settings = dict(work="loop", network=network, side=side, batch=batch, steps=steps, dtype=dtype)
     found[f"training/{network}:{side}:loop"] = settings
     network, side, batch = sizes.several
-    settings = {"work": "several_models", "network": network, "side": side, "batch": batch}
-    found[f"training/{network}:{side}:several"] = settings | dtype
+    settings = dict(work="several_models", network=network, side=side, batch=batch, dtype=dtype)
+    found[f"training/{network}:{side}:several"] = settings
     network, side, batch = sizes.answers
-    settings = {"work": "answers", "network": network, "side": side, "batch": batch} | dtype
+    settings = dict(work="answers", network=network, side=side, batch=batch, dtype=dtype)
     found[f"evaluation/{network}:{side}:corrupted"] = settings | {"corruption": "imagenet_c/gaussian_noise"}
     found[f"evaluation/{network}:{side}"] = settings | {"corruption": ""}
     network, side, images, batch = sizes.features
-    settings = {"work": "features", "network": network, "side": side, "images": images, "batch": batch}
-    found[f"evaluation/msd:{network}:{side}"] = settings | dtype
+    settings = dict(work="features", network=network, side=side, images=images, batch=batch, dtype=dtype)
+    found[f"evaluation/msd:{network}:{side}"] = settings
     for name in sizes.each[1]:
-        settings = {"work": "many_sizes", "name": name, "number": sizes.each[0]}
-        found[f"evaluation/corrupt_each:{name}"] = settings
+        found[f"evaluation/corrupt_each:{name}"] = dict(work="many_sizes", name=name, number=sizes.each[0])
     for seed in range(sizes.cifar10[1]):
-        found[f"cifar10/{seed}"] = {"work": "cifar10", "variant": sizes.cifar10[0], "seed": seed}
-    return found | {f"pixels/{name}": {"work": "pixels", "name": name} for name in compared}
+        found[f"cifar10/{seed}"] = dict(work="cifar10", variant=sizes.cifar10[0], seed=seed)
+    return found | {f"pixels/{name}": dict(work="pixels", name=name) for name in compared}

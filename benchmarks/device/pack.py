@@ -67,11 +67,7 @@ def checkout(folder: pathlib.Path, revision: str) -> None:
 
 
 def cifar10(folder: pathlib.Path, tfds: pathlib.Path) -> None:
-    """Packs the folder cifar10 of tfds datasets.
-
-    Raises:
-      FileNotFoundError: there is none.
-    """
+    """Packs the folder cifar10 of tfds datasets; raises FileNotFoundError where there is none."""
     found = [path for path in sorted(tfds.glob("cifar10/**/*")) if path.is_file()]
     if not found:
         raise FileNotFoundError(f"expected a folder of tfds datasets with cifar10, found none in {tfds}")
@@ -83,11 +79,7 @@ def cifar10(folder: pathlib.Path, tfds: pathlib.Path) -> None:
 
 
 def wheels(folder: pathlib.Path) -> None:
-    """Fetches the wheels that are missing; packages without a wheel are built, if they are pure Python.
-
-    Raises:
-      RuntimeError: pip failed.
-    """
+    """Fetches the missing wheels, or builds them from pure Python; raises RuntimeError where pip fails."""
     folder.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
     target = ["--only-binary=:all:", f"--python-version={PYTHON}", *(f"--platform={name}" for name in _PLATFORMS)]
@@ -95,11 +87,10 @@ def wheels(folder: pathlib.Path) -> None:
         if list(folder.glob(f"{name.replace('-', '_')}-*.whl")):
             continue
         log.info("fetching %s", name)
-        done = subprocess.run(
-            [*pip, "download", "--no-deps", *target, "-d", folder, name], capture_output=True, text=True
-        )
-        if done.returncode:
-            done = subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, name], capture_output=True, text=True)
+        for way in (["download", *target, "-d"], ["wheel", "-w"]):
+            done = subprocess.run([*pip, *way, folder, "--no-deps", name], capture_output=True, text=True)
+            if not done.returncode:
+                break
         if done.returncode or not list(folder.glob(f"{name.replace('-', '_')}-*.whl")):
             raise RuntimeError(f"expected a wheel of {name}, found an error of pip: {done.stderr.strip()[-300:]}")
 

@@ -59,12 +59,7 @@ with JAX for its device, Flax, Optax, Orbax and Chex.
 
 
 def page(records: Sequence[Record], results: pathlib.Path = RESULTS) -> str:
-    """Renders the page.
-
-    Args:
-      records: contents of the JSONs.
-      results: folder of the compilers' tables.
-    """
+    """Renders the page from the contents of the JSONs and from `results`, the folder of the compilers' tables."""
     parts = [_TOP, _machines(records) if records else "No device is measured yet.\n"]
     if all(record["identity"]["platform"] == "cpu" for record in records):
         parts.append("Accelerators are not yet measured.\n")
@@ -101,13 +96,10 @@ def label(record: Record) -> str:
 
 
 def model_rates(device: str, kind: str, shape: str, results: pathlib.Path) -> dict[str, float]:
-    """Reads the rates that a chip's compiler predicts: {program: images/s}, empty without a table.
+    """Reads the rates that a chip's compiler predicts: {program: images/s}, empty without a table in `results`.
 
-    Args:
-      device: as JAX names it.
-      kind: `corruptions`, `training` or `evaluation`.
-      shape: text of the table's title, such as `224x224, batch 256`.
-      results: folder of the tables.
+    The device is called as JAX names it. `kind` is `corruptions`, `training` or `evaluation`, `shape` a text of the
+    table's title, such as `224x224, batch 256`.
     """
     target = next((name for start, name in MODELS.items() if device.startswith(start)), None)
     for path in sorted(results.glob(f"compiled_{target}_{kind}*.md"), key=lambda path: ("_O1" in path.stem, path.stem)):
@@ -133,16 +125,7 @@ def _machines(records):
         last = max((piece["written"][:10] for piece in record["pieces"].values()), default="-")
         found = [devices, driver, power, versions, identity["revision"][:12], last, len(record["pieces"])]
         rows.append([label(record), *found])
-    header = [
-        "device",
-        "JAX devices",
-        "driver",
-        "power limit, clock",
-        "versions",
-        "revision",
-        "last measured",
-        "pieces",
-    ]
+    header = "device", "JAX devices", "driver", "power limit, clock", "versions", "revision", "last measured", "pieces"
     reduced = [(label(record), record["identity"]["reduced"]) for record in records]
     lines = [f"- {name} measured less: {'; '.join(sentences)}.\n" for name, sentences in reduced if sentences]
     lines += [f"- {label(r)}, `{name}` failed: {text}\n" for r in records for name, text in r["failed"].items()]

@@ -59,11 +59,7 @@ def stored() -> dict[str, list[tuple[float, tuple[int, int], np.ndarray]]]:
 
 
 def compare(name: str) -> dict[str, Any]:
-    """Compares the cases of a corruption with the CPU's pixels.
-
-    Returns:
-      {"cases", "values", "by_one": values that differ by one level, "by_more", "largest"}.
-    """
+    """Compares a corruption's cases with the CPU's pixels: {"cases", "values", "by_one" (level), "by_more", "largest"}."""
     own = stored()[name]
     off = np.stack([np.abs(values(name, severity, size).astype(int) - kept) for severity, size, kept in own])
     counts = {"by_one": int((off == 1).sum()), "by_more": int((off > 1).sum()), "largest": int(off.max())}

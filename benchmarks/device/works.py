@@ -158,15 +158,18 @@ def loop(network: str, side: int, batch: int, steps: int, dtype: str, streamed: 
     split = Split(images, labels, np.arange(len(labels), dtype=np.int32))
     split = split if streamed else split.to_device(meshes.replicated(mesh))
     settings = study.model_config(config, "standard", 0, mesh.shape["data"])
-    with tempfile.TemporaryDirectory() as folder:
-        loops.train(settings, split, CLASSES.get(side, 10), pathlib.Path(folder), mesh=mesh)
-        rates = _rates(folder)
+    _, rates, _ = _trained(settings, split, CLASSES.get(side, 10), mesh)
     return {"images_per_second": float(np.median(rates[1:])), "repetitions": len(rates) - 1}
 
 
-def _rates(folder):
-    lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line)["images_per_second"] for line in lines]
+def _trained(settings, split, classes, mesh):
+    """Trains in a folder that does not stay: (model, [images per second] of the blocks, seconds)."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        model = loops.train(settings, split, classes, pathlib.Path(folder), mesh=mesh)
+        seconds = time.perf_counter() - start
+        lines = (pathlib.Path(folder) / "metrics.jsonl").read_text().splitlines()
+    return model, [json.loads(line)["images_per_second"] for line in lines], seconds
 
 
 def _training_mesh(batch):
@@ -256,11 +259,7 @@ def cifar10(variant: str, seed: int, data_dir: str) -> dict[str, Any]:
     """
     config, mesh, (dataset, train, test) = _cifar10_data(variant, data_dir)
     settings = study.model_config(config, "standard", seed, mesh.shape["data"])
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        model = loops.train(settings, train, dataset.num_classes, pathlib.Path(folder), mesh=mesh)
-        seconds = time.perf_counter() - start
-        rates = _rates(folder)
+    model, rates, seconds = _trained(settings, train, dataset.num_classes, mesh)
     correct = correctness.of_model(model, test.images, jnp.asarray(test.labels), 500, mesh)
     rate = float(np.median(rates[1:] or rates))
     later = {"seconds_later": config.train.epochs * len(train) / rate, "images_per_second": rate}

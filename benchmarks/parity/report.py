@@ -62,16 +62,22 @@ def report(data):
 
     `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`.
     """
-    sections = {"pixels": (_PIXELS, _pixels), "golden": (_GOLDEN, _golden)}
+    sections = {"pixels": (_PIXELS, _differences), "golden": (_GOLDEN, _differences)}
     sections |= {"features": (_FEATURES, _features), "errors": (_ERRORS, _errors)}
     parts = [_INTRODUCTION]
     for section, (text, write) in sections.items():
         part = text.splitlines()[0] + "\n\nNot measured.\n"
         if section in data:
-            record = data[section]["record"]
+            record, rows = data[section]["record"], data[section]["rows"]
+            if section == "pixels":
+                rows = {
+                    f"Table `{table}`, {side}x{side}": rows[table] for table, side in SIDES.items() if table in rows
+                }
+            elif section != "errors":
+                rows = {f"{size}x{size}": part for size, part in rows.items()}
             versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
             origin = f"revision {record['revision'][:12]}, {versions}; {record['machine']}"
-            part = f"{write(data[section]['rows'])}\n`{record['command']}`  \n{origin}\n"
+            part = f"{write(text, rows)}\n`{record['command']}`  \n{origin}\n"
         parts.append(part)
     return "\n".join(parts)
 
@@ -88,50 +94,39 @@ def _per_cent(share):
     return f"{share:.2f}" if share >= 0.01 else f"{share:.1g}" if share else "0"
 
 
-def _differences(rows):
-    return markdown(["", *_LEVELS], [[name.split("/")[1], *map(_difference, row)] for name, row in rows.items()])
+def _tables(parts, cell):
+    """Writes a table for each part: a row for each corruption, a cell for each severity."""
+    written = ""
+    for title, rows in parts.items():
+        lines = [[name.split("/")[1], *map(cell, row)] for name, row in rows.items()]
+        written += f"\n{title}\n\n" + markdown(["", *_LEVELS], lines)
+    return written
 
 
-def _summary(parts):
-    comparisons = [(share, largest, name) for part in parts for name, row in part.items() for largest, share in row]
+def _differences(text, parts):
+    comparisons = [(share, largest, name) for p in parts.values() for name, row in p.items() for largest, share in row]
     equal, nearly = sum(share == 0 for share, _, _ in comparisons), sum(0 < share <= 0.1 for share, _, _ in comparisons)
     share, largest, name = max(comparisons)
     most = max(largest for _, largest, _ in comparisons)
-    return (
+    summary = (
         f"\n{len(comparisons)} comparisons: {equal} equal, {nearly} equal on 99.9 % of values or more; the largest difference is "
         f"{most}, the largest share {_per_cent(share)} % ({name.split('/')[1]}, by {largest}).\n"
     )
+    return text + summary + _tables(parts, _difference)
 
 
-def _pixels(rows):
-    rows = {f"Table `{table}`, {side}x{side}": rows[table] for table, side in SIDES.items() if table in rows}
-    return _PIXELS + _summary(rows.values()) + _parts(rows)
-
-
-def _golden(rows):
-    return _GOLDEN + _summary(rows.values()) + _parts({f"{size}x{size}": part for size, part in rows.items()})
-
-
-def _parts(rows):
-    return "".join(f"\n{title}\n\n" + _differences(part) for title, part in rows.items())
-
-
-def _features(rows):
-    def cell(worst, feature, beyond, *_):
+def _features(text, parts):
+    def cell(figures):
+        worst, feature, beyond, *_ = figures
         short = feature.removesuffix("_1_25_50_75_99").removeprefix("log10_").removesuffix("_8bins")
         return f"{worst:.1f} {short.replace('_', ' ')}" + (f" *{beyond}" if beyond else "")
 
-    parts = [
-        f"\n{size}x{size}\n\n"
-        + markdown(["", *_LEVELS], [[name.split("/")[1], *(cell(*c) for c in row)] for name, row in part.items()])
-        for size, part in rows.items()
-    ]
-    cells = [c for part in rows.values() for row in part.values() for c in row]
+    cells = [c for rows in parts.values() for row in rows.values() for c in row]
     far, number = sum(c[3] for c in cells), sum(c[4] for c in cells)
-    return _FEATURES.format(far=far, number=number, chance=0.0027 * number) + "".join(parts)
+    return text.format(far=far, number=number, chance=0.0027 * number) + _tables(parts, cell)
 
 
-def _errors(rows):
+def _errors(introduction, rows):
     lines = []
     for name, row in rows["rows"].items():
         short = name.split("/")[1]
@@ -140,6 +135,5 @@ def _errors(rows):
     same = [row for name, row in rows["rows"].items() if name.split("/")[1] not in DEPARTURES]
     mean = sum(row["difference"] for row in same) / len(same) if same else 0.0
     text = f"\nMean difference over the {len(same)} corruptions where the peer is the original: {mean:+.2f}.\n"
-    return (
-        _ERRORS.format(**rows) + text + "\n" + markdown(["", *_LEVELS, "difference", "where the peer departs"], lines)
-    )
+    table = markdown(["", *_LEVELS, "difference", "where the peer departs"], lines)
+    return introduction.format(**rows) + text + "\n" + table
