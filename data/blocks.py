@@ -27,8 +27,7 @@ _DIGITS = 8  # hexadecimal digits of a checksum
 def describe(images: np.ndarray) -> dict[str, Any]:
     """Computes the checksums of images uint8[N, H, W, 3].
 
-    Returns:
-      {"images": images in a block, "checksums": 8 hexadecimal digits for each block, in order}; JSON-able.
+    Returns {"images": images in a block, "checksums": 8 hexadecimal digits for each block, in order}; JSON-able.
     """
     size = max(1, _BYTES // max(1, math.prod(images.shape[1:])))
     values = _in_threads(lambda i: checksum(images[i * size : (i + 1) * size]), -(-len(images) // size))
@@ -49,8 +48,7 @@ class Blocks:
     def __init__(self, file: Path, images: np.ndarray, known: Mapping[str, Any], remedy: str):
         """Reads the checksums `known` (see `describe`) of a memory map of `file`; `remedy` ends errors.
 
-        Raises:
-          DamagedFileError: `known` does not fit the number of images.
+        Raises DamagedFileError where `known` does not fit the number of images.
         """
         try:
             self._size, digits = int(known["images"]), known["checksums"]
@@ -67,8 +65,7 @@ class Blocks:
     def check(self, start: int, stop: int) -> None:
         """Compares the blocks with images start .. stop - 1, unless they were compared before.
 
-        Raises:
-          DamagedFileError: a block differs; names the file and the images.
+        Raises DamagedFileError, which names the file and the images, where a block differs.
         """
         first, last = start // self._size, -(-stop // self._size)
         if self._seen[first:last].all():
@@ -115,40 +112,29 @@ class Writer:
     place, and `finish` fills it in.
     """
 
+    count = 0
+
     def __init__(self, file: BinaryIO, shape: tuple[int, ...] | None = None):
         """Takes a binary file, which stays open, and the shape (H, W, 3) of images; None takes the first piece's."""
-        self._file, self._shape, self._digest = file, None, hashlib.sha256()
-        self.count = 0
-        if shape is not None:
-            self._begin(shape)
-
-    def _begin(self, shape):
-        self._shape = tuple(shape)
-        self._header = self._write_header()
+        self._file, self._shape, self._digest = file, shape, hashlib.sha256()
+        self._header = None if shape is None else self._write_header()
 
     def append(self, piece: np.ndarray) -> None:
-        """Adds the images of a piece.
-
-        Raises:
-          ValueError: the piece is not uint8[n, H, W, 3], or H and W differ from those before.
-        """
+        """Adds a piece; raises ValueError where it is not uint8[n, H, W, 3], or H and W differ from those before."""
         shape = piece.shape[1:]
         if piece.dtype != np.uint8 or len(shape) != 3 or self._shape not in (None, shape):
             expected = "uint8[n, H, W, 3]" if self._shape is None else f"uint8[n, {', '.join(map(str, self._shape))}]"
             raise ValueError(f"expected images {expected}, found {piece.dtype}{list(piece.shape)}")
         if self._shape is None:
-            self._begin(shape)
+            self._shape = shape
+            self._header = self._write_header()
         data = np.ascontiguousarray(piece).data
         self._file.write(data)
         self._digest.update(data)
         self.count += len(piece)
 
     def finish(self) -> None:
-        """Writes the final header and flushes.
-
-        Raises:
-          ValueError: there was no image and no shape.
-        """
+        """Writes the final header and flushes; raises ValueError where there was no image and no shape."""
         if self._shape is None:
             raise ValueError("expected at least one image to cache, found none")
         self._file.seek(0)

@@ -109,8 +109,7 @@ def cached(
 def verify(path: str | os.PathLike) -> list[str]:
     """Compares an entry, or all entries of a root, with checksums and sha256; returns a line for each wrong file.
 
-    Raises:
-      FileNotFoundError: there is no entry.
+    Raises FileNotFoundError where there is no entry.
     """
     folders = _entries(path)
     if not folders:
@@ -219,7 +218,7 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
 
 def _remove_stale(folder: Path) -> None:
     """Removes the unfinished files of killed runs: a day old and held by no process (clocks may jump)."""
-    for path in _parts(folder):
+    for path in filter(Path.is_dir, folder.glob(".part-*")):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
             with _hold(path) as held:
                 if held:
@@ -234,7 +233,3 @@ def _hold(folder: Path) -> Iterator[bool]:
         yield files.take_lock(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _parts(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.glob(".part-*") if path.is_dir())

@@ -219,10 +219,8 @@ def union(first: Dataset, second: Dataset) -> Dataset:
     """Joins two datasets to train on both, such as ImageNet and Stylized-ImageNet; test images come from the first.
 
     Images are not copied. `index` of the second continues after the first, so that each image keeps a number of its
-    own. Provenance comes from the first, with the second's under `mixed_in`.
-
-    Raises:
-      ValueError: other class names, or images of another size.
+    own. Provenance comes from the first, with the second's under `mixed_in`. Raises ValueError for other class names,
+    or images of another size.
     """
     if first.class_names != second.class_names:
         differ = sorted(set(first.class_names) ^ set(second.class_names)) or ["their order"]
@@ -235,7 +233,11 @@ def union(first: Dataset, second: Dataset) -> Dataset:
         raise ValueError(f"expected images of {shapes[0]} as in {first.name}, found {shapes[1]} in {second.name}")
     if not len(second.train):
         raise ValueError(f"expected training images in {second.name}, found none")
-    parts, checks = zip(*(part for split in (first.train, second.train) for part in _parts(split.images)))
+    parts, checks = [], []
+    for images in (first.train.images, second.train.images):
+        sharded = isinstance(images, ShardedImages)
+        parts += images.shards if sharded else [images]
+        checks += images.checks if sharded else [None]
     after = int(np.max(first.train.index, initial=-1)) + 1
     train = Split(
         ShardedImages(parts, shapes[0], checks),
@@ -244,8 +246,3 @@ def union(first: Dataset, second: Dataset) -> Dataset:
     )
     provenance = {**first.provenance, "mixed_in": {"name": second.name, **second.provenance}}
     return dataclasses.replace(first, name=f"{first.name}+{second.name}", train=train, provenance=provenance)
-
-
-def _parts(images):
-    """(array, its checksums) of each shard."""
-    return zip(images.shards, images.checks) if isinstance(images, ShardedImages) else [(images, None)]

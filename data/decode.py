@@ -21,8 +21,8 @@ BOTH = 0
 def sides(image_size: int, train_size: int | None = None, resize: str = "crop") -> dict[str, tuple[int, int]]:
     """Returns {split: (side, shorter side before the crop)} in pixels; (side, `BOTH`) where `resize` is `squash`.
 
-    Raises:
-      ValueError: a size is below 1, training images are smaller than test images, or `resize` is not in `RESIZE`.
+    Raises ValueError for a size below 1, training images smaller than test images, or a `resize` that is not in
+    `RESIZE`.
     """
     if resize not in RESIZE:
         raise ValueError(f"expected resize {' or '.join(map(repr, RESIZE))}, found {resize!r}")

@@ -5,9 +5,10 @@ test preprocessing (Krizhevsky, Sutskever and Hinton, 2012, section 2, with 256 
 become `image_size`. Bilinear with antialiasing. A folder is decoded once, and memory-mapped from `data.cache`.
 """
 
+import functools
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,18 +86,16 @@ def decoded(
 ) -> tuple[Split, dict[str, Any]]:
     """Decodes files to a split, or reads it from the cache where their `tree.state` is the same.
 
-    `root` is the folder above the files, `what` names the split, `sides` are its sizes (`decode.sides`); other arguments as
-    of `load_image_folder`. Returns the split and its provenance, with the list `damaged`.
-
-    Raises:
-      ValueError: too many images are damaged.
+    `root` is the folder above the files, `what` names the split, `sides` are its sizes (`decode.sides`); other
+    arguments as of `load_image_folder`. Returns the split and its provenance, with the list `damaged`. Raises
+    ValueError where too many images are damaged.
     """
     if not items:
         split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), *np.zeros((2, 0), np.int32))
         return split, describe(split)
     state = tree.state([path for path, _, _ in items], root)
     key = cache.fingerprint(str(root.resolve()), *sides, state, [item[1:] for item in items])
-    entry = cache.cached(what, key, _reader(items, what, sides, max_damaged), cache_dir)
+    entry = cache.cached(what, key, functools.partial(_decode, items, what, sides, max_damaged), cache_dir)
     damaged = entry.notes["damaged"]
     check_damaged(what, damaged, len(items), max_damaged)  # the entry may be written under a laxer limit
     if damaged:
@@ -105,25 +104,20 @@ def decoded(
     return split, {**describe(split, entry.sha256), "damaged": damaged}
 
 
-def _reader(items, what, sides, max_damaged) -> Callable[[dict], Iterator[cache.Chunk]]:
-    def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        damaged = notes["damaged"] = []
-        with (
-            ThreadPoolExecutor(os.cpu_count()) as pool,
-            bar("image", total=len(items), desc=f"decoding {what}") as shown,
-        ):
-            for start in range(0, len(items), _CHUNK):
-                chunk = items[start : start + _CHUNK]
-                images = list(pool.map(lambda item: decode.read(item[0], *sides), chunk))
-                damaged += [image for image in images if isinstance(image, str)]
-                check_damaged(what, damaged, len(items), max_damaged)
-                good = [i for i, image in enumerate(images) if not isinstance(image, str)]
-                if good:
-                    labels, index = np.array([chunk[i][1:] for i in good], np.int32).T
-                    yield np.stack([images[i] for i in good]), labels, index
-                shown.update(len(chunk))
-
-    return build
+def _decode(items, what, sides, max_damaged, notes: dict[str, Any]) -> Iterator[cache.Chunk]:
+    damaged = notes["damaged"] = []
+    shown = bar("image", total=len(items), desc=f"decoding {what}")
+    with ThreadPoolExecutor(os.cpu_count()) as pool, shown:
+        for start in range(0, len(items), _CHUNK):
+            chunk = items[start : start + _CHUNK]
+            images = list(pool.map(lambda item: decode.read(item[0], *sides), chunk))
+            damaged += [image for image in images if isinstance(image, str)]
+            check_damaged(what, damaged, len(items), max_damaged)
+            good = [i for i, image in enumerate(images) if not isinstance(image, str)]
+            if good:
+                labels, index = np.array([chunk[i][1:] for i in good], np.int32).T
+                yield np.stack([images[i] for i in good]), labels, index
+            shown.update(len(chunk))
 
 
 def check_damaged(what: str, damaged: list[str], count: int, limit: float) -> None:

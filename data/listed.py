@@ -42,12 +42,9 @@ _NUMBER = re.compile(r"ILSVRC2012_val_(\d{8})\.")
 def choose(dataset: Dataset, path: str | os.PathLike) -> Dataset:
     """Keeps the test images of a list, in its order.
 
-    Provenance says how many, with the digest of their places: their answers are not those to all images.
-
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: a line is no place with a class, an image is named twice, is not in the test split or has another
-        class; names the first line.
+    Provenance says how many, with the digest of their places: their answers are not those to all images. Raises
+    FileNotFoundError without the file; ValueError, which names the first such line, where a line is no place with a
+    class, or names an image twice, one that is not in the test split, or one of another class.
     """
     path = Path(path).expanduser()
     if not path.is_file():
@@ -90,9 +87,8 @@ def choose(dataset: Dataset, path: str | os.PathLike) -> Dataset:
 def places_of(names: list[str], source: str | os.PathLike) -> list[tuple[int, str]]:
     """Finds (place in the test split, class) of each `CLASS/FILE` in a tree.
 
-    Raises:
-      FileNotFoundError: the tree has no such files; names the first.
-      ValueError: a name appears twice.
+    Raises FileNotFoundError, which names the first, for files that the tree lacks; ValueError for a name that appears
+    twice.
     """
     root = tree.find_root(source)
     folder = next((root / name for name in tree.TEST_FOLDERS if (root / name).is_dir()), root)

@@ -30,9 +30,8 @@ from runtime.log import open_closed_streams
 def prepare(dataset: str, data_dir: str) -> Path:
     """Prepares `dataset` below `data_dir`, unless its folder exists; returns that folder.
 
-    Raises:
-      ModuleNotFoundError: TensorFlow or TensorFlow Datasets is not installed.
-      FileNotFoundError: the folder holds the dataset in another file format.
+    Raises ModuleNotFoundError without TensorFlow or TensorFlow Datasets; FileNotFoundError where the folder holds the
+    dataset in another file format.
     """
     parent = Path(data_dir).expanduser()
     if any((parent / dataset).glob("*/dataset_info.json")):

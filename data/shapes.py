@@ -70,10 +70,7 @@ def load_shapes(
     """Draws `shapes`: train and test from disjoint keys, labels 0, 1, ..., 9, 0, 1, ... in either.
 
     Arguments as of `data.load`: image_size is at least 16, and limits take the first images. `train_images` and `test_images`
-    count the whole splits.
-
-    Raises:
-      ValueError: a size, number or limit is out of range.
+    count the whole splits. Raises ValueError for a size, number or limit that is out of range.
     """
     del data_dir
     numbers = {"train": (train_images, train_limit), "test": (test_images, test_limit)}
@@ -102,8 +99,7 @@ def draw_split(split: str, count: int, seed: int = 0, image_size: int = 32) -> S
 def split_key(split: str, seed: int = 0) -> jax.Array:
     """Makes the key of "train" or "test"; the generator is named, so that jax_default_prng_impl does not matter.
 
-    Raises:
-      ValueError: the seed does not fit into 32 bits: another seed would have the same key.
+    Raises ValueError where the seed does not fit into 32 bits: another seed would have the same key.
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"expected a seed from 0 to 2**32 - 1, found {seed}")

@@ -3,10 +3,11 @@
 The images are decoded once (about ten seconds for 60,000 on one core) and then memory-mapped from `data.cache`.
 """
 
+import functools
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,15 @@ def load_cifar(
     """Reads CIFAR-10 or CIFAR-100 (fine labels): 50,000 training and 10,000 test images, 32x32 (Krizhevsky, 2009).
 
     Arguments as of `data.load` (seed and image_size change nothing) and `load_image_folder`. `data_dir` holds
-    `<name>/<version>`; None takes `$TFDS_DATA_DIR`, then ~/tensorflow_datasets.
-
-    Raises:
-      FileNotFoundError: the dataset is absent or in another format than array_record; the message has the command.
+    `<name>/<version>`; None takes `$TFDS_DATA_DIR`, then ~/tensorflow_datasets. Raises as `find`.
     """
     del seed, image_size
     folder = find(name, data_dir)
     splits, facts = {}, {}
     for split, limit in (("train", train_limit), ("test", test_limit)):
-        entry = cache.cached(f"{name}-{split}", _key(folder, split), _reader(folder, split), cache_dir)
+        state = tree.state(sorted(folder.glob(f"*-{split}.*")), folder)
+        key = cache.fingerprint(folder.parent.name, folder.name, split, state)
+        entry = cache.cached(f"{name}-{split}", key, functools.partial(_decode, folder, split), cache_dir)
         whole = make_split(entry.images, entry.labels, entry.index, CIFAR[name], f"{name} {split}")
         splits[split] = limited(whole, limit)
         facts[split] = describe(splits[split], entry.sha256 if limit is None else None)
@@ -56,19 +56,17 @@ def load_cifar(
 def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
     """Finds the folder `<data_dir>/<name>/<newest version>` of a prepared dataset.
 
-    Raises:
-      FileNotFoundError: it is absent or in another file format; the message has the command that prepares it.
+    Raises FileNotFoundError, with the command that prepares it, where it is absent or in another format than
+    array_record.
     """
-    parent = data_folder(data_dir)
-    command = f"python -m data.prepare --dataset={name} --data_dir={parent}"
+    parent, command = data_folder(data_dir), f"python -m data.prepare --dataset={name} --data_dir="
     folder = newest(parent / name)
     if folder is None:
         raise FileNotFoundError(
             f"no prepared {name} in {parent / name} (expected {name}/<version>/dataset_info.json; the folder comes "
-            f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}"
+            f"from data_dir or TFDS_DATA_DIR). Prepare it with:\n  {command}{parent}"
         )
-    again = f"python -m data.prepare --dataset={name} --data_dir=OTHER_FOLDER"
-    check_format(folder, f"prepare it in another folder with:\n  {again}")
+    check_format(folder, f"prepare it in another folder with:\n  {command}OTHER_FOLDER")
     return folder
 
 
@@ -116,28 +114,20 @@ def class_names(folder: Path, num_classes: int) -> tuple[str, ...]:
     return names
 
 
-def _key(folder: Path, split: str) -> str:
-    files = sorted(folder.glob(f"*-{split}.*"))
-    return cache.fingerprint(folder.parent.name, folder.name, split, tree.state(files, folder))
+def _decode(folder: Path, split: str, notes: dict[str, Any]) -> Iterator[cache.Chunk]:
+    # Reading records in bulk and decoding images here is three times as fast as one `source[i]` after another.
+    source = records(folder, split)
+    notes["records"] = len(source)
+    with bar("image", total=len(source), desc=f"decoding {folder.parent.name} {split}") as shown:
+        for start in range(0, len(source), _CHUNK):
+            index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
+            chunk = source.__getitems__(index.tolist())
+            labels = np.array([record["label"] for record in chunk], np.int32)
+            yield np.stack([_image(record["image"]) for record in chunk]), labels, index
+            shown.update(len(index))
 
 
-def _reader(folder: Path, split: str) -> Callable[[dict], Iterator[cache.Chunk]]:
-    def build(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        # Reading records in bulk and decoding images here is three times as fast as one `source[i]` after another.
-        source = records(folder, split)
-        notes["records"] = len(source)
-        with bar("image", total=len(source), desc=f"decoding {folder.parent.name} {split}") as shown:
-            for start in range(0, len(source), _CHUNK):
-                index = np.arange(start, min(start + _CHUNK, len(source)), dtype=np.int32)
-                chunk = source.__getitems__(index.tolist())
-                labels = np.array([record["label"] for record in chunk], np.int32)
-                yield np.stack([_decode(record["image"]) for record in chunk]), labels, index
-                shown.update(len(index))
-
-    return build
-
-
-def _decode(encoded: bytes) -> np.ndarray:
+def _image(encoded: bytes) -> np.ndarray:
     from PIL import Image
 
     # Named formats save the search through every plug-in; tobytes is faster than np.asarray here.

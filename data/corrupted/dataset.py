@@ -110,8 +110,7 @@ class CorruptedDataset(abc.ABC):
 def read_manifest(path: Path, everything: bool = False) -> dict[str, Any] | None:
     """Reads the manifest of a dataset written by `corruptions.write`; None for others. `everything` as of its `verify`.
 
-    Raises:
-      ValueError: it is damaged, or the dataset is not complete, or files are damaged.
+    Raises ValueError where the manifest or files are damaged, or the dataset is not complete.
     """
     try:
         manifest = manifests.load(path)

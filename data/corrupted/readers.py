@@ -256,10 +256,8 @@ def in_batches(
 ) -> Iterator[Batch]:
     """Stacks images in order, a batch ahead of the one that is used.
 
-    `items` are, for each image, a function that returns (name, image) and runs in a thread, and the label.
-
-    Raises:
-      ValueError: an image has another shape; named.
+    `items` are, for each image, a function that returns (name, image) and runs in a thread, and the label. Raises
+    ValueError, which names the image, for another shape.
     """
     items = iter(items)
     with ThreadPoolExecutor(threads) as pool:
@@ -282,10 +280,8 @@ def in_batches(
 
 
 def read_image(file: Any, name: str | None = None) -> np.ndarray:
-    """Decodes an image file, whole and at its own size, to uint8[H, W, 3].
-
-    Raises:
-      ValueError: it is damaged; the message names it.
+    """Decodes an image file, whole and at its own size, to uint8[H, W, 3]; raises ValueError, which names it, for
+    damage.
     """
     from PIL import Image
 

@@ -20,7 +20,8 @@ class CorruptedTfds(CorruptedDataset):
 
     def __init__(self, name: str, config: str, data_dir: str | os.PathLike | None, threads: int | None):
         parent = tfds_source.data_folder(data_dir) / name
-        folders = _prepared(parent)
+        configs = [folder for folder in parent.glob("*") if re.fullmatch(r"\w+_\d+", folder.name)]
+        folders = {config.name: version for config in configs if (version := tfds_source.newest(config))}
         if not folders or (config and config not in folders):
             raise FileNotFoundError(
                 f"no prepared {name}/{config or '<corruption>_<severity>'} in {parent} (the folder comes from data_dir "
@@ -54,12 +55,6 @@ class CorruptedTfds(CorruptedDataset):
             for position, record in enumerate(records, start):
                 name, content = f"{folder} record {position}", io.BytesIO(record["image"])
                 yield lambda name=name, content=content: (name, read_image(content, name)), int(record["label"])
-
-
-def _prepared(parent: Path) -> dict[str, Path]:
-    """{configuration: the folder of its newest version}."""
-    configs = [folder for folder in parent.glob("*") if re.fullmatch(r"\w+_\d+", folder.name)]
-    return {config.name: version for config in configs if (version := tfds_source.newest(config))}
 
 
 def _condition(config: str) -> tuple[str, int]:

@@ -106,17 +106,20 @@ def prepare(
             records = _make(jobs, opened, path, workers, max_damaged)
             store.finish(path, name, opened.class_names, made_from, records)
     except OSError as error:
-        raise PrepareError(_write_failure(path, error)) from error
+        message = str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            kept = "Finished shards are kept: free space, then repeat the command"
+            message = f"{path}: the disk is full ({error.strerror}). {kept}"
+        raise PrepareError(message) from error
     return path
 
 
 def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: bool = False, **options: Any) -> Path:
     """Prepares a store if there is a source; with `verify` compares every file with its sha256.
 
-    Damaged shards are made again from the source. Arguments as of `prepare`; the source may be None. Returns the folder.
-
-    Raises:
-      ValueError: files are damaged and there is no source to mend them from, or there is neither source nor `verify`.
+    Damaged shards are made again from the source. Arguments as of `prepare`; the source may be None. Returns the
+    folder. Raises ValueError where files are damaged without a source to mend them from, or there is neither source nor
+    `verify`.
     """
     if source is None and not verify:
         raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")
@@ -146,9 +149,8 @@ class Source(NamedTuple):
 def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1) -> Source:
     """Opens the source of dataset `name`: a tree's root, tfds's data_dir, or its imagenet2012/VERSION.
 
-    Raises:
-      FileNotFoundError: neither exists, or tfds stored it in another file format.
-      ValueError: there are not 1,000 classes (or 100, for imagenet100).
+    Raises FileNotFoundError where none exists, or tfds has another file format; ValueError where there are not 1,000
+    classes (or 100, for imagenet100).
     """
     root = Path(source).expanduser()
     folder = root if (root / "dataset_info.json").exists() else tfds_source.newest(root / _TFDS)
@@ -166,15 +168,10 @@ def _of_tree(name, root, test_fraction):
             digest.update(f"{json.dumps(line)}\n".encode())
 
     def piece(split, start, stop):
-        return functools.partial(_read_files, [(str(path), label) for path, label, _ in splits[split][start:stop]])
+        return functools.partial(iter, [(str(path), label, str(path)) for path, label, _ in splits[split][start:stop]])
 
     sizes = {split: len(items) for split, items in splits.items()}
     return Source(tuple(classes), 1, sizes, {"kind": "tree", "listing_sha256": digest.hexdigest()}, piece)
-
-
-def _read_files(files):
-    for path, label in files:
-        yield path, label, path
 
 
 def _of_tfds(name, folder):
@@ -209,8 +206,7 @@ _records = functools.lru_cache(maxsize=2)(tfds_source.records)
 
 
 def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:
-    step = shard_images * source.stride
-    jobs = {}
+    step, jobs = shard_images * source.stride, {}
     for split in store.SPLITS:
         size = source.sizes[split]
         pieces = [source.piece(split, start, min(start + step, size)) for start in range(0, size, step)]
@@ -242,9 +238,8 @@ def _make(jobs, source, path: Path, workers: int, max_damaged: float) -> dict[st
 def _check_space(path, jobs, missing, numbers) -> None:
     """Raises PrepareError when the missing shards do not fit the disk."""
     shares = {split: len(shards) / max(1, len(jobs[split])) for split, shards in missing.items()}
-    needed = sum(
-        share * numbers[split] * 3 * jobs[split][0].image_size ** 2 for split, share in shares.items() if share
-    )
+    sides = {split: jobs[split][0].image_size for split, share in shares.items() if share}
+    needed = sum(3 * side**2 * shares[split] * numbers[split] for split, side in sides.items())
     free = shutil.disk_usage(path).free
     if needed * 1.01 > free:
         number = sum(map(len, missing.values()))
@@ -292,10 +287,3 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _write_failure(path: Path, error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        kept = "Finished shards are kept: free space, then repeat the command"
-        return f"{path}: the disk is full ({error.strerror}). {kept}"
-    return str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"

@@ -118,14 +118,13 @@ def finish(
         begins = np.cumsum([0] + [shard["seen"] for shard in shards])
         index = [np.asarray(shard["positions"], np.int32) + begin for shard, begin in zip(shards, begins)]
         labels = [np.asarray(shard["labels"], np.int32) for shard in shards]
-        columns = {"labels": np.concatenate([*labels, []]), "index": np.concatenate([*index, []])}
         hashes = {}
-        for column, array in columns.items():
-            array = array.astype(np.int32)
+        for column, parts in zip(_COLUMNS, (labels, index)):
+            array = np.concatenate([*parts, []]).astype(np.int32)
             files.write_array(path / f"{split}-{column}.npy", array)
             hashes[column] = sha256(array)
         kept = [{key: shard[key] for key in _SHARD} for shard in shards]
-        splits[split] = {"size": len(columns["labels"]), "sha256": hashes, "shards": kept}
+        splits[split] = {"size": len(array), "sha256": hashes, "shards": kept}
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
         splits[split]["image_size"] = made_from["sides"][split][0]
     damaged = [line for shards in records.values() for shard in shards for line in shard["damaged"]]
@@ -160,12 +159,7 @@ def load(path: Path, train_limit: int | None = None, test_limit: int | None = No
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """Reads `store.json` of a finished store.
-
-    Raises:
-      FileNotFoundError: the store is not there or not finished.
-      ValueError: it cannot be read.
-    """
+    """Reads `store.json`; raises FileNotFoundError without a finished store, ValueError where it cannot be read."""
     try:
         meta = files.read_json(path / META, remedy=_REWRITE, shape=_SHAPE)
     except FileNotFoundError:
