@@ -50,9 +50,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Removes the dash before a returned value without a name, which mkdocstrings writes in any
-    case.
-    """
+    """Removes the dash that mkdocstrings writes even before a returned value without a name."""
     return re.sub(r'(<li class="doc-section-item field-body">)\s*\N{EN DASH}\s*', r"\1", html)
 
 
@@ -98,11 +96,8 @@ def cells_of(benchmark):
     """Cuts {corruption: (clean picture, picture at a middle severity)} out of one gallery, as `analysis.gallery` lays it
     out: lines of eight with names below, the clean picture first; or a row for each corruption, the clean picture first.
     """
-    sheet, names, gap = (
-        Image.open(ROOT / f"docs/images/{benchmark}.png").convert("RGB"),
-        corruptions.names(benchmark),
-        2,
-    )
+    sheet = Image.open(ROOT / f"docs/images/{benchmark}.png").convert("RGB")
+    names, gap = corruptions.names(benchmark), 2
 
     def cut(left, top, side):
         return sheet.crop((left, top, left + side, top + side))
@@ -119,21 +114,21 @@ def cells_of(benchmark):
 
 
 def list_of_corruptions():
-    """Makes the page of all benchmarks, and of every corruption with a picture, its parameters and the text of its two
+    """Makes the page of all benchmarks and corruptions, each with a picture, its parameters and the text of its two
     halves.
     """
-    lines = [
-        "# All corruptions",
-        "",
-        "`sample` draws the parameters of one image, `apply` uses them and draws nothing; x is the image, in [0, 1].",
-        "",
-    ]
+    halves = (
+        "`sample` draws the parameters of one image, `apply` uses them and draws nothing; x is the image, in [0, 1]."
+    )
+    lines = ["# All corruptions", "", halves, ""]
     for benchmark in corruptions.benchmarks():
         lines += [f"- `{benchmark}`: {', '.join(f'`{name}`' for name in corruptions.names(benchmark))}"]
     lines += [""]
     for corruption in map(corruptions.get, corruptions.names()):
         sources = "; ".join(dict.fromkeys(p.source for p in corruption.parameters))
-        lines += [f"## {corruption.qualified_name}", "", f"*{corruption.family}*, {_scale(corruption.scale)}", ""]
+        levels = isinstance(corruption.scale, corruptions.Levels)
+        scale = f"levels 1 to {corruption.scale.count}" if levels else "a fraction of its range"
+        lines += [f"## {corruption.qualified_name}", "", f"*{corruption.family}*, {scale}", ""]
         if corruption.qualified_name in thumbnails():
             picture, alt = f"thumbnails/{corruption.qualified_name}.jpg", corruption.name.replace("_", " ")
             lines += [f'<img src="{picture}" alt="{alt}" width="96" height="96" loading="lazy">', ""]
@@ -151,7 +146,3 @@ def list_of_corruptions():
             lines += [f"It {corruption.moves}, and {follow}.", ""]
         lines += [f"Source: {sources}." if sources else "", ""]
     return "\n".join(lines)
-
-
-def _scale(scale):
-    return f"levels 1 to {scale.count}" if isinstance(scale, corruptions.Levels) else "a fraction of its range"

@@ -46,11 +46,7 @@ def leaders(
 
 
 def categories_of(members: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Gives the published categories of ImageNet-C, by qualified names.
-
-    Raises:
-      ValueError: the members differ from its 15 corruptions; other categories are unknown.
-    """
+    """Gives the published categories of ImageNet-C, by qualified names; raises ValueError where the members are others."""
     clusters = tuple(tuple(f"imagenet_c/{name}" for name in cluster) for cluster in IMAGENET_C_CATEGORIES)
     if sorted(members) != sorted(name for cluster in clusters for name in cluster):
         raise ValueError(

@@ -92,8 +92,7 @@ class Table:
     def shifts(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Checks names of natural shifts; without names, lists the `PREFERRED` ones of the table.
 
-        Raises:
-          ValueError: the table lacks one, or has none.
+        Raises ValueError where the table lacks one, or has none.
         """
         known = self.natural
         names = tuple(names or (name for name in PREFERRED if name in known))
@@ -105,10 +104,8 @@ class Table:
     def members(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Lists the corruptions of a synthetic benchmark: corruptions, and the members of benchmarks.
 
-        Without names: the members of ImageNet-C if the table has all of them, else all its corruptions.
-
-        Raises:
-          ValueError: the table lacks one.
+        Without names: the members of ImageNet-C if the table has all of them, else all its corruptions. Raises
+        ValueError where the table lacks one.
         """
         known, usual = self.synthetic, qualified_members("imagenet_c")
         if not names:
@@ -141,18 +138,13 @@ class Table:
 
 
 def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: str = "on-disk") -> Table:
-    """Reads the testbed's table.
+    """Reads the testbed's table, robustness_top1s.csv.
 
-    Lines are fitted to models of type `standard` whose name contains none of `aws`, `batch64`, `subsample`; shown are models
-    of other types without `subsample`.
-
-    Args:
-      path: robustness_top1s.csv.
-      types: a CSV file with the header `model,type`; without it no model counts as standard.
-      kind: kind of ImageNet-C: `on-disk`, the released JPEG files, or `in-memory`, without their compression (and glass_blur).
-
-    Raises:
-      FileNotFoundError, ValueError: no such file, another table, or a model without a type.
+    `types` is a CSV file with the header `model,type`; without it no model counts as standard. Lines are fitted to
+    models of type `standard` whose name contains none of `aws`, `batch64`, `subsample`; shown are models of other types
+    without `subsample`. `kind` is the kind of ImageNet-C: `on-disk`, the released JPEG files, or `in-memory`, without
+    their compression (and glass_blur). Raises FileNotFoundError, or ValueError for another table or a model without a
+    type.
     """
     if kind not in KINDS:
         raise ValueError(f"expected a kind of ImageNet-C of {', '.join(KINDS)}, found {kind!r}")
@@ -187,17 +179,11 @@ def read_testbed(path: pathlib.Path, types: pathlib.Path | None = None, kind: st
 
 
 def read_timm(folder: pathlib.Path, types: Mapping[str, str] | None = None) -> Table:
-    """Reads the result files of timm that are in a folder.
+    """Reads the result files of timm in a folder: results-imagenet.csv and some of the others.
 
     A model that was tested at two image sizes counts once, at the size that the file of clean images lists last: two lines
-    of one model are not independent.
-
-    Args:
-      folder: with results-imagenet.csv and some of the others.
-      types: {model: type}; lines are fitted to models of type `standard`.
-
-    Raises:
-      FileNotFoundError, ValueError: no table of clean images, or none of a shift; a broken table.
+    of one model are not independent. `types` is {model: type}; lines are fitted to models of type `standard`. Raises
+    FileNotFoundError without a table of clean images or of any shift; ValueError for a broken table.
     """
     tables = {"imagenet": _timm(folder, "imagenet")}
     known = {path.stem.removeprefix("results-") for path in timm_files(folder)}
@@ -206,9 +192,8 @@ def read_timm(folder: pathlib.Path, types: Mapping[str, str] | None = None) -> T
         raise FileNotFoundError(f"expected results of natural shifts in {folder}, found none of {', '.join(_TIMM)}")
     tables |= {part: _timm(folder, part) for pair in pairs.values() for part in pair if part not in tables}
     sizes = dict(tables["imagenet"].index)  # {model: size}; the last one stays
-    of_models = {
-        part: rows.reindex(pd.MultiIndex.from_tuples(sizes.items())).to_numpy() for part, rows in tables.items()
-    }
+    chosen = pd.MultiIndex.from_tuples(sizes.items())
+    of_models = {part: rows.reindex(chosen).to_numpy() for part, rows in tables.items()}
     columns = {CLEAN: of_models["imagenet"]}
     for name, (shifted, same_classes) in pairs.items():
         columns |= {NATURAL + name: of_models[shifted], OF_CLASSES + name: of_models[same_classes]}
@@ -267,11 +252,8 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
         if others:
             found = f"{first[1]} for {first[0]} and {others[0][1]} for {others[0][0]}"
             raise ValueError(f"expected {condition} at the same severities for all models, found {found}")
-    accuracy = (
-        counts.groupby(["name", "corruption"], sort=False)
-        .percent.agg(lambda values: np.mean(values.to_numpy()))
-        .unstack()
-    )
+    by_condition = counts.groupby(["name", "corruption"], sort=False).percent
+    accuracy = by_condition.agg(lambda values: np.mean(values.to_numpy())).unstack()
     accuracy = accuracy.reindex(index=counts.name.unique(), columns=counts.corruption.unique())
     for condition in [name for name in accuracy if name.startswith(NATURAL)]:
         clean = OF_CLASSES + condition.removeprefix(NATURAL)
@@ -285,9 +267,8 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
 def read_csv(path: pathlib.Path, *keys: str) -> pd.DataFrame:
     """Reads a CSV file as text, with the columns `keys` and others.
 
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: a column is missing or there twice, the table is empty, or a line has another width.
+    Raises FileNotFoundError; ValueError where a column is missing or there twice, the table is empty, or a line has
+    another width.
     """
     if not path.is_file():
         raise FileNotFoundError(f"expected a table at {path}, found no file")

@@ -81,16 +81,10 @@ def study(
 ) -> Study:
     """Compares predictors of natural robustness.
 
-    Args:
-      table: table of models.
-      shifts: natural shifts, see `Table.shifts`.
-      benchmark: corruptions or benchmarks, see `Table.members`.
-      clusters: categories of the corruptions, for (n, k) benchmarks; () compares none.
-      resamples: resamples of the models, behind the intervals.
-      seed: seed of all draws.
-
-    Raises:
-      ValueError: names that the table lacks, fewer than 4 models, or categories of other corruptions.
+    `shifts` and `benchmark` are as in `Table.shifts` and `Table.members`; `clusters` are categories of the corruptions,
+    for (n, k) benchmarks; () compares none. The intervals are over `resamples` resamples of the models, `seed` is that
+    of all draws. Raises ValueError for names that the table lacks, fewer than 4 models, or categories of other
+    corruptions.
     """
     shifts, members = table.shifts(shifts), table.members(benchmark)
     if clusters and sorted(members) != sorted(name for cluster in clusters for name in cluster):
@@ -132,9 +126,8 @@ def text(study: Study, published_units: bool = False) -> str:
         ]
         measures = {"drop": "drop r", "partial": _PARTIAL, "residual": _RESIDUAL, "effective": "effective robustness"}
         for measure, title in measures.items():
-            cells = _cells(study.predictions, "benchmark", "shift", measure).loc[
-                list(study.members), list(study.shifts)
-            ]
+            cells = _cells(study.predictions, "benchmark", "shift", measure)
+            cells = cells.loc[list(study.members), list(study.shifts)]
             cells = cells.rename(index=_short, columns=TITLES).rename_axis("corruption").reset_index()
             parts += [f"\n## One corruption as predictor: {title}\n", _markdown(cells)]
         best, others = study.leaders.iloc[0], study.leaders.iloc[1:4].itertuples()
@@ -167,12 +160,10 @@ def _clean_parts(study):
     cells = cells.rename(index=TITLES).rename_axis("shift").reset_index()
     yield f"## Clean accuracy as predictor\n\n{_markdown(cells)}\n"
     pairs = [(f"{title(row.first)}, {title(row.second)}", interval(row)) for row in study.together.itertuples()]
-    of_pairs = _markdown(pd.DataFrame(pairs, columns=["shifts", "r"]))
-    yield (
-        f"## Are two shifts one? Correlation of the residuals, each after the line in clean accuracy of its classes\n\n{of_pairs}\n"
-        if pairs
-        else ""
+    heading = (
+        "## Are two shifts one? Correlation of the residuals, each after the line in clean accuracy of its classes"
     )
+    yield f"{heading}\n\n{_markdown(pd.DataFrame(pairs, columns=['shifts', 'r']))}\n" if pairs else ""
     rows = []
     for row in study.lines.itertuples():
         name = title(row.shift) + (f", {row.part} the pivot" if row.part else "")
@@ -211,13 +202,10 @@ def _bin_parts(study):
     listed = [(number, ", ".join(map(_short, names))) for number, names in enumerate(study.categories, 1)]
     yield _markdown(pd.DataFrame(listed, columns=["category", "corruptions"]), "---") + "\n"
     keys = ["categories", "per_category", "size", "spread", "benchmarks"]
-    rows = [
-        (
-            *(n, k, size, f"{spread:.1f}", number, interval(part.loc[_MEAN])),
-            *(fixed(part.value[s], 3) for s in study.shifts),
-        )
-        for (n, k, size, spread, number), part in study.bins.set_index("shift").groupby(keys, sort=False)
-    ]
+    rows = []
+    for (n, k, size, spread, number), part in study.bins.set_index("shift").groupby(keys, sort=False):
+        of_shifts = [fixed(part.value[s], 3) for s in study.shifts]
+        rows.append((n, k, size, f"{spread:.1f}", number, interval(part.loc[_MEAN]), *of_shifts))
     header = ["categories", "of each", "corruptions", "spread", "benchmarks", "mean r", *map(title, study.shifts)]
     yield _markdown(pd.DataFrame(rows, columns=header))
     best, slopes = _best_bin(study), [_slope(row) for row in study.effects.itertuples()]
@@ -300,9 +288,8 @@ def _slope(row):
 
 def _cells(rows, index, columns, measure="", places=2):
     rows = rows[rows.measure == measure] if measure else rows
-    return rows.assign(cell=rows.apply(interval, axis=1, places=places)).pivot(
-        index=index, columns=columns, values="cell"
-    )
+    rows = rows.assign(cell=rows.apply(interval, axis=1, places=places))
+    return rows.pivot(index=index, columns=columns, values="cell")
 
 
 def _markdown(frame, other="---:"):

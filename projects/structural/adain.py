@@ -53,11 +53,8 @@ def moments(maps, correction, epsilon):
 def adain(content, mean, deviation, alpha=1.0, correction=1):
     """Gives maps the statistics of a style: a t + (1 - a) c, t = sd (c - mean(c)) / sd(c) + mean.
 
-    Args:
-      content: c, float[N, H, W, C].
-      mean, deviation: moments of the style, float[N, 1, 1, C], see `moments`.
-      alpha: a, the share of the style; 0 leaves the content unchanged.
-      correction: correction of the content's variance, see `Reading`.
+    `content` c is float[N, H, W, C]; mean and sd are the style's `moments`, float[N, 1, 1, C]; `alpha` a is the share
+    of the style, 0 leaves the content unchanged; `correction` is that of the content's variance (`Reading`).
     """
     own_mean, own_deviation = moments(content, correction, EPSILON)
     styled = deviation * (content - own_mean) / own_deviation + mean
@@ -130,12 +127,10 @@ class Decoder(nnx.Module):
 
 
 class StyleTransfer(nnx.Module):
-    """Encoder and decoder.
+    """Encoder and decoder, with these widths (channels) of the four stages.
 
-    Args:
-      widths: channels of the four stages.
-      rng: np.random.Generator of the initial parameters.
-      conv: path of the convolutions, see layers.convolve.
+    `rng`, an np.random.Generator, draws the initial parameters; `conv` is the path of the convolutions
+    (`layers.convolve`).
     """
 
     def __init__(self, widths=WIDTHS, *, rng, conv="auto"):
@@ -158,11 +153,7 @@ def arrays_of(network):
 
 
 def from_arrays(arrays):
-    """Makes the network whose arrays `arrays_of` listed.
-
-    Raises:
-      ValueError: the names or shapes differ from such a network.
-    """
+    """Makes the network whose arrays `arrays_of` listed; raises ValueError for other names or shapes."""
     biases = [f"encoder/stages/{stage}/0/conv/bias" for stage in range(len(SIZES))]
     if missing := [name for name in biases if np.ndim(arrays.get(name)) != 1]:
         raise ValueError(f"expected the arrays of a network of style transfer, found none called {missing[0]}")
@@ -184,16 +175,10 @@ def _name(path):
 
 
 def load_port(network, part, path):
-    """Loads a file of the PyTorch port into a network.
+    """Loads a file of the PyTorch port into a `StyleTransfer`, which it changes in place.
 
-    Args:
-      network: a `StyleTransfer`, changed in place.
-      part: `encoder` for vgg_normalised.pth (whose layers after relu4_1 are dropped), or `decoder` for decoder.pth.
-      path: see `torch_files.read`.
-
-    Raises:
-      ValueError: the network's names or shapes differ; the message lists the differences.
-      FileNotFoundError, RuntimeError: see `torch_files.read`.
+    `part` is `encoder` for vgg_normalised.pth (whose layers after relu4_1 are dropped), or `decoder` for decoder.pth.
+    Raises ValueError, which lists the differences, for other names or shapes; and as `torch_files.read`.
     """
     module = getattr(network, part)
     state = nnx.state(module)

@@ -82,14 +82,9 @@ class Rates(NamedTuple):
 
 
 def divisors(reference: Sequence[Flips], asked: Iterable[tuple[str, int, int]]) -> dict[str, Flips]:
-    """Selects the flips of a reference under each perturbation.
+    """Selects the flips of a reference, the rows of `read_flips`, for each (perturbation, sequences, frames) in `asked`.
 
-    Args:
-      reference: the reference's rows, see `read_flips`.
-      asked: (perturbation, sequences, frames) to be compared with it.
-
-    Raises:
-      ValueError: the reference is not one model, saw other sequences, or never flips.
+    Raises ValueError where the reference is not one model, saw other sequences, or never flips.
     """
     if len({row[:2] for row in reference}) != 1:
         raise ValueError(f"expected a reference of one model, found {sorted({row[:2] for row in reference}) or 'none'}")
@@ -130,9 +125,8 @@ def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> st
     of_model = [[values[key, name] for name in names] for key in keys]
     means = [float(np.mean([row.flip_probability for row in of_one])) for of_one in of_model]
     lines.append(["mean", *(fixed(100 * mean, 2) for mean in means)])
-    lines.append(
-        ["top-5 distance", *(fixed(float(np.mean([row.top_distance for row in of_one])), 2) for of_one in of_model)]
-    )
+    distances = [float(np.mean([row.top_distance for row in of_one])) for of_one in of_model]
+    lines.append(["top-5 distance", *(fixed(distance, 2) for distance in distances)])
     for title, field in (("mFR", "mean_flip_rate"), ("mT5D", "mean_top_rate")):
         if relative:
             lines.append([title, *(fixed(getattr(relative[key], field), 1) for key in keys)])
@@ -147,9 +141,7 @@ def write_flips(path: pathlib.Path, rows: Sequence[Flips], origin: str) -> None:
 def read_flips(path: str | pathlib.Path) -> list[Flips]:
     """Reads the flips of a reference: a file flips.csv, or the one in a workdir.
 
-    Raises:
-      FileNotFoundError: there is none.
-      ValueError: it has other columns, or a line is malformed.
+    Raises FileNotFoundError where there is none; ValueError for other columns or a malformed line.
     """
     path = pathlib.Path(path)
     path = path / FILE if path.is_dir() else path

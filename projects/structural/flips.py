@@ -65,8 +65,7 @@ class Sequences:
     def read(self, start: int, stop: int) -> np.ndarray:
         """Reads sequences start, ..., stop - 1: uint8 [n, frames, H, W, 3].
 
-        Raises:
-          ValueError: a file is no image, or of another size than the first; it is named.
+        Raises ValueError, which names the file, for one that is no image, or of another size than the first.
         """
         if isinstance(self.source, np.ndarray):
             return np.asarray(self.source[start:stop])
@@ -79,9 +78,8 @@ class Sequences:
 def list_sequences(folder: str | os.PathLike) -> dict[str, Path]:
     """Lists the perturbations in a folder without opening them: {name: array or folder}.
 
-    Raises:
-      FileNotFoundError: no such folder.
-      ValueError: a perturbation exists both as an array and as a folder.
+    Raises FileNotFoundError without the folder; ValueError where a perturbation exists both as an array and as a
+    folder.
     """
     folder, paths = Path(folder).expanduser(), {}
     if not folder.is_dir():
@@ -158,11 +156,7 @@ _SHAPE = {"made_from": {str: str}, "sequences": [int], "rows": [(str, int, str, 
 
 
 def run(
-    config: ConfigDict,
-    workdir: Path,
-    sequences: Path,
-    reference: str = "",
-    perturbations: Iterable[str] = (),
+    config: ConfigDict, workdir: Path, sequences: Path, reference: str = "", perturbations: Iterable[str] = ()
 ) -> list[Flips]:
     """Measures every model of `workdir` on the sequences in a folder; returns the rows of the chosen perturbations."""
     trained_models.refuse_eval_only(config)
@@ -224,10 +218,7 @@ def best_classes(
     """Shows all frames of one perturbation to every model {(name, seed): (graphdef, state)}, `batch_size` frames at once.
 
     Returns {(name, seed): int32 [sequences, frames, 5]}, classes of the largest logits, best first; all classes of networks
-    with fewer than 5.
-
-    Raises:
-      ValueError: a frame cannot be read, or a network's logits are not finite.
+    with fewer than 5. Raises ValueError where a frame cannot be read, or a network's logits are not finite.
     """
     number, length = sequences.shape[:2]
     step, parts = max(1, batch_size // length), {key: [] for key in models}

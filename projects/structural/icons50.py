@@ -117,9 +117,8 @@ class Icons(NamedTuple):
 def read(source: str | os.PathLike) -> Icons:
     """Reads a release: the file, the tree, or a folder with the file or with the tree `Icons-50`.
 
-    Raises:
-      FileNotFoundError: no such thing.
-      ValueError: it is no such release, or damaged; the message names the file.
+    Raises FileNotFoundError where nothing is there; ValueError, which names the file, where it is another thing or
+    damaged.
     """
     path = Path(source).expanduser()
     if path.is_file():
@@ -137,9 +136,7 @@ def read(source: str | os.PathLike) -> Icons:
 def read_tree(root: Path) -> Icons:
     """Reads the tree; both sides of each icon become 32 pixels.
 
-    Raises:
-      FileNotFoundError: no class folder with PNG files.
-      ValueError: icons with other names, or that cannot be read.
+    Raises FileNotFoundError without class folders of PNG files; ValueError for icons with other names, or damaged ones.
     """
     classes = [name for name in tree.class_folders(root) if any((root / name).glob("*.png"))]
     if not classes:
@@ -157,11 +154,7 @@ def read_tree(root: Path) -> Icons:
 
 
 def read_array(path: Path) -> Icons:
-    """Reads the .npy file.
-
-    Raises:
-      ValueError: it is no such file, or it holds anything else than arrays, strings and numbers.
-    """
+    """Reads the .npy file; raises ValueError for another file, or anything in it but arrays, strings and numbers."""
     with path.open("rb") as file:
         found = _unpickled(path, file)
     if not isinstance(found, dict):

@@ -76,14 +76,9 @@ SUPERCLASSES = (
 
 
 def hyponyms(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
-    """Reads {synset: its direct hyponyms} of every noun, as n02084071.
+    """Reads {synset: its direct hyponyms} of every noun, as n02084071, from the file `data.noun` or its folder.
 
-    Args:
-      path: the file `data.noun`, or its folder.
-
-    Raises:
-      FileNotFoundError: it is not there.
-      ValueError: a line is not one of WordNet's.
+    Raises FileNotFoundError where it is not there; ValueError for a line that is not one of WordNet's.
     """
     file = Path(path).expanduser()
     file = file / "data.noun" if file.is_dir() else file
@@ -108,8 +103,7 @@ def hyponyms(path: str | os.PathLike) -> dict[str, tuple[str, ...]]:
 def below(head: str, direct: Mapping[str, tuple[str, ...]]) -> set[str]:
     """Collects a synset, such as n02084071, and all below it by the result of `hyponyms`.
 
-    Raises:
-      ValueError: the head, or a hyponym, is no synset.
+    Raises ValueError where the head, or a hyponym, is no synset.
     """
     found, waiting = set(), [head]
     while waiting:

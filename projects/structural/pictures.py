@@ -23,21 +23,11 @@ _PIECE = 512  # pictures of a folder that are in memory at once
 
 
 def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """Reads or draws pictures of styles.
+    """Reads or draws pictures of styles: (uint8 [S, side, side, 3], a JSON-ready record of their origin).
 
-    Args:
-      folder: folder of image files, at any depth; each gives its largest centre square. They are
-        decoded once, into `data.cache`. "" draws textures.
-      number: number of textures.
-      side: side of the pictures in pixels; smaller or damaged files are left out, as for Stylized-ImageNet.
-      seed: seed of the textures.
-
-    Returns:
-      (uint8 [S, side, side, 3], a JSON-ready record of their origin).
-
-    Raises:
-      FileNotFoundError: no such folder.
-      ValueError: no picture in it is large enough.
+    `folder` holds image files, at any depth; each gives its largest centre square. They are decoded once, into
+    `data.cache`; smaller or damaged files are left out, as for Stylized-ImageNet. With "", `number` textures are drawn
+    from `seed`. Raises FileNotFoundError without the folder; ValueError where no picture in it is large enough.
     """
     if not folder:
         pictures = np.asarray(_drawn(seed_key(seed), number, side))

@@ -71,10 +71,8 @@ def write_icons(folder: Path, drawn: icons50.Icons, array: bool = False) -> Path
     """Writes icons as a release; returns the path for `icons50.read`."""
     folder.mkdir(parents=True, exist_ok=True)
     if array:
-        path, texts = (
-            folder / icons50.FILE,
-            {"style": drawn.styles, "rendition": drawn.renditions, "subtype": drawn.subtypes},
-        )
+        path = folder / icons50.FILE
+        texts = {"style": drawn.styles, "rendition": drawn.renditions, "subtype": drawn.subtypes}
         content = {"class": list(map(int, drawn.labels)), "image": drawn.images.transpose(0, 3, 1, 2)}
         content |= {name: list(column) for name, column in texts.items()}
         with files.writing(path) as file:

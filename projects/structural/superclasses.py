@@ -118,9 +118,8 @@ def load_superclasses(
     read count as errors, as in the released code; other accuracies leave them out. Images are decoded once into
     `data.cache`. Training limits are balanced over superclasses, test limits over their parts; other files are not opened.
 
-    Raises:
-      FileNotFoundError: the lists, or the folder of a listed synset, do not exist.
-      ValueError: the lists are malformed, or too many images are damaged.
+    Raises FileNotFoundError where the lists, or the folder of a listed synset, do not exist; ValueError for malformed
+    lists or too many damaged images.
     """
     del seed
     root = tree.find_root(data_dir)
@@ -128,19 +127,21 @@ def load_superclasses(
     sides = decode.sides(image_size, train_size, resize)
     items = {split: _items(root / folder, lists, part) for split, (folder, part) in _SOURCES.items()}
     keep = {"train": balanced_prefix(_labels(items["train"]), train_limit)}
-    keep |= _kept_of_parts(items["seen"], items["unseen"], test_limit)
+    seen = len(items["seen"])  # at most `test_limit` images, balanced over the parts of superclasses
+    of_test = balanced_prefix(np.r_[2 * _labels(items["seen"]), 2 * _labels(items["unseen"]) + 1], test_limit)
+    keep |= {"seen": of_test[of_test < seen], "unseen": of_test[of_test >= seen] - seen}
     splits, facts = {}, {}
     for split, side in (("train", "train"), ("seen", "test"), ("unseen", "test")):
         chosen = [items[split][i] for i in keep[split]]
         splits[split], facts[split] = decoded(chosen, root, f"{name}-{split}", len(lists), sides[side], max_damaged)
-    test, of_test = _joined(splits["seen"], splits["unseen"], facts, len(items["seen"]), name, len(lists))
+    test, facts["test"] = _joined(splits["seen"], splits["unseen"], facts, seen, name, len(lists))
     provenance: dict[str, Any] = {
         "source": str(root),
         "format": "folders of synsets",
         "lists": files.sha256(root / LISTS),
         "preprocess": decode.description(sides),
         "train": facts["train"],
-        "test": of_test,
+        "test": facts["test"],
     }
     parts = ("seen", "unseen")
     counts = [len(splits[part]) for part in parts] + [len(facts[part].get("damaged", ())) for part in parts]
@@ -151,9 +152,8 @@ def load_superclasses(
 def read_lists(path: Path) -> dict[str, dict[str, list[str]]]:
     """Reads {superclass: {"seen": synsets, "unseen": synsets}}.
 
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: it holds something else, a name that is no synset, one twice, or a superclass without seen synsets.
+    Raises FileNotFoundError; ValueError for something else, a name that is no synset, one twice, or a superclass
+    without seen synsets.
     """
     if not path.is_file():
         raise FileNotFoundError(f"expected lists of synsets, found no file {path}; make it with: {_MAKE}")
@@ -191,12 +191,6 @@ def _items(folder, lists, part):
 
 def _labels(items):
     return np.array([label for _, label, _ in items], int)
-
-
-def _kept_of_parts(seen, unseen, limit):
-    """Takes positions of at most `limit` images of both parts, balanced over the parts of superclasses."""
-    keep = balanced_prefix(np.concatenate([2 * _labels(seen), 2 * _labels(unseen) + 1]), limit)
-    return {"seen": keep[keep < len(seen)], "unseen": keep[keep >= len(seen)] - len(seen)}
 
 
 def _joined(seen, unseen, facts, number, name, num_classes):

@@ -120,20 +120,16 @@ def train(
     `contents` is uint8 [N, H, W, 3], anything indexed by an integer array, `styles` uint8 [S, H, W, 3]; `seed` chooses the
     images of each step. The folder `workdir` gets checkpoints and metrics.jsonl.
 
-    Raises:
-      ValueError: sides of contents are not multiples of 8.
-      NonFiniteLossError: training diverged; the last checkpoint stays.
-      SystemExit: SIGTERM came; the state after the current step is saved.
+    Raises ValueError where sides of contents are not multiples of 8; NonFiniteLossError where training diverged (the
+    last checkpoint stays); SystemExit after SIGTERM, with the state after the current step saved.
     """
     if any(side % 8 for side in contents.shape[1:3]):
         raise ValueError(f"expected contents with sides that are multiples of 8, found {contents.shape[1:3]}")
     optimizer = _optimizer(asked.learning_rate)
     graphdef, params, rest = nnx.split(network, lambda path, _: path[0] == "decoder", ...)
     state = states.initial_state(params, rest, optimizer)
-    with (
-        contextlib.closing(Checkpoints(workdir / "checkpoints")) as checkpoints,
-        distributed.watch_signals() as preempted,
-    ):
+    kept = contextlib.closing(Checkpoints(workdir / "checkpoints"))
+    with kept as checkpoints, distributed.watch_signals() as preempted:
         state = checkpoints.restore(state) or state
         begin = int(state.step)
         with contextlib.closing(MetricsLog(workdir / "metrics.jsonl", begin)) as metrics:

@@ -17,8 +17,7 @@ import numpy as np
 def load(file: BinaryIO) -> object:
     """Reads a pickle; bytes in a pickle of Python 2 are Latin-1.
 
-    Raises:
-      UnpicklingError: it holds something else, which is named. A damaged file raises other exceptions, too.
+    Raises UnpicklingError, which names it, for any other thing in it; a damaged file raises other exceptions, too.
     """
     return _Unpickler(file, encoding="latin1").load()
 

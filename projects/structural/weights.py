@@ -48,12 +48,7 @@ def write(
 
 
 def read(path: str | os.PathLike) -> Style:
-    """Reads a file.
-
-    Raises:
-      FileNotFoundError: no such file.
-      DamagedFileError: it holds something else.
-    """
+    """Reads a file; raises FileNotFoundError, or DamagedFileError where it holds something else."""
     arrays, _ = artifacts.read(path)
     digest = states.digest(arrays)
     try:
@@ -73,14 +68,9 @@ def read(path: str | os.PathLike) -> Style:
 
 
 def use(path: str | os.PathLike) -> str:
-    """Reads the weights that `structural/style_transfer` takes in this process.
+    """Reads the weights that `structural/style_transfer` takes in this process; returns the digest, its option `style`.
 
-    Returns:
-      Their digest, the value of its option `style`.
-
-    Raises:
-      FileNotFoundError, DamagedFileError: see `read`.
-      ValueError: this process uses others.
+    Raises as `read`; ValueError where this process uses others.
     """
     style = read(path)
     if _used and _used[0].digest != style.digest:
@@ -93,11 +83,7 @@ def use(path: str | os.PathLike) -> str:
 
 
 def in_use(digest: str | None = None) -> Style:
-    """Returns the weights that this process uses.
-
-    Raises:
-      ValueError: it uses none, or weights of another digest.
-    """
+    """Returns the weights that this process uses; raises ValueError where it uses none, or weights of another digest."""
     if not _used:
         raise ValueError(
             f"expected weights for {NAME}, found none; name a file of them, --config.style=FILE of commands, "
