@@ -34,23 +34,16 @@ def train_and_evaluate(config, workdir):
     with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
-        graphdef, state = loop.train(
-            settings,
-            train_split,
-            dataset.num_classes,
-            path,
-            mesh=mesh,
-            description=augmentation.canonical(config.train.corruption),
-            initial=trained_models.read_start(initial, settings, dataset, mesh)
-            if initial and not loop.finished(path)
-            else None,
-        )
+        begins = initial and not loop.finished(path)
+        start = trained_models.read_start(initial, settings, dataset, mesh) if begins else None
+        about = {"description": augmentation.canonical(config.train.corruption), "initial": start}
+        model = loop.train(settings, train_split, dataset.num_classes, path, mesh=mesh, **about)
         clean = Shown(test_split, mesh, config.eval.batch_size)
-        correct = correctness.of_models({"": (graphdef, state)}, clean, config.train.enhance)[""]
+        correct = correctness.of_models({"": model}, clean, config.train.enhance)[""]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
-        model = workdirs.read_final(path)["digest"]
-        clean = {"accuracy": accuracy, "standard_error": error, "images": correct.size, "model": model}
+        digest = workdirs.read_final(path)["digest"]
+        clean = {"accuracy": accuracy, "standard_error": error, "images": correct.size, "model": digest}
         path.on_main(artifacts.write_record, path / "clean.json", clean)
         path.record("clean.json")
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
@@ -72,12 +65,8 @@ def _tabulate(path, correct, labels, dataset, comment):
 
 
 def main(argv):
-    config, workdir = cli.start(argv)
-    train_and_evaluate(config, workdir)
-    imports = f" --imports={','.join(config.imports)}" if config.imports else ""
-    log.info(
-        "Results are in %s; evaluate under corruptions with: python eval.py --workdir=%s%s", workdir, workdir, imports
-    )
+    done = "Results are in {workdir}; evaluate under corruptions with: python eval.py --workdir={workdir}{imports}"
+    cli.main(train_and_evaluate, done)(argv)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ images this is exact: each layer has the statistics of its input when all earlie
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import chex
 import jax
@@ -29,7 +28,7 @@ from corruptions.keys import seed_key
 from data import Split
 from evaluation.correctness import Model
 from evaluation.shown import Shown
-from models.norms import BatchNorm
+from evaluation.streams import networks
 from runtime import distributed, meshes
 from training import augmentation, batches, stream, study
 from training.batches import Plan
@@ -37,17 +36,6 @@ from training.sections import TrainSettings
 from training.states import TrainState
 
 _TEST_BATCH = 500  # test images that share BatchNorm statistics
-
-
-class _Observing(BatchNorm):
-    """Normalises with mean and biased variance of its input, and keeps them as its statistics."""
-
-    def __call__(self, x, train):
-        values = x.astype(jnp.float32)
-        axes = tuple(range(x.ndim - 1))
-        self.mean[...] = values.mean(axes)
-        self.var[...] = values.var(axes)
-        return super().__call__(x, train=False)
 
 
 def adapt(
@@ -68,12 +56,12 @@ def adapt(
     """
     if not pseudo_count >= 0:
         raise ValueError(f"expected a pseudo-count of at least 0, found {pseudo_count}")
-    number, mean, square = 0, {}, {}
+    weights, number, mean, square = networks.Weights.of(state), 0, {}, {}
     for batch in images:
         size = batch.shape[0]
         number += size
-        for layer, moments in _moments(graphdef, state.params, state.statistics, batch).items():
-            batch_mean, batch_var = (distributed.fetch(moment).astype(np.float64) for moment in moments)
+        for layer, moments in _moments(graphdef, weights, batch).items():
+            batch_mean, batch_var = (distributed.fetch(moments[name]).astype(np.float64) for name in ("mean", "var"))
             mean[layer] = mean.get(layer, 0) + size * batch_mean
             square[layer] = square.get(layer, 0) + size * (batch_var + batch_mean**2)
     if not number:
@@ -81,8 +69,10 @@ def adapt(
     if not mean:
         raise ValueError("expected a network with BatchNorm layers, found none")
     target = number / (pseudo_count + number)
-    model = nnx.merge(graphdef, state.params, state.statistics, copy=True)
-    for name, layer in _layers(model):
+    model = nnx.merge(graphdef, *weights, copy=True)
+    for name, layer in networks.norms(model):
+        if name not in mean:  # no BatchNorm
+            continue
         target_mean = mean[name] / number
         for variable, value in ((layer.mean, target_mean), (layer.var, square[name] / number - target_mean**2)):
             blend = (1 - target) * np.asarray(variable[...], np.float64) + target * value
@@ -93,44 +83,19 @@ def adapt(
     return state._replace(statistics=jax.tree.map(meshes.place_tree, statistics, shardings)), number
 
 
-def _layers(model: nnx.Module) -> list[tuple[str, BatchNorm]]:
-    """Lists (name, layer) of the BatchNorm layers of a model."""
-    return [("/".join(map(str, path)), node) for path, node in nnx.iter_graph(model) if isinstance(node, BatchNorm)]
-
-
 @functools.partial(jax.jit, static_argnames=("graphdef",))
-def _moments(
-    graphdef: nnx.GraphDef, params: Any, statistics: Any, images: jax.Array
-) -> dict[str, tuple[jax.Array, jax.Array]]:
-    """Returns {layer: (mean, biased variance) of its input} for one batch; each layer normalises with its own."""
-    model = nnx.merge(graphdef, params, statistics, copy=True)
-    layers = _layers(model)
-    for _, layer in layers:
-        layer.__class__ = _Observing  # in this copy only
-    model(images, train=False)
-    return {name: (layer.mean[...], layer.var[...]) for name, layer in layers}
+def _moments(graphdef: nnx.GraphDef, weights: networks.Weights, images: jax.Array) -> networks.Tree:
+    """Returns mean and biased variance of the input of every BatchNorm for one batch; each normalises with its own."""
+    return networks.forward(graphdef, weights, images, {}, statistics=networks.BATCH)[2]
 
 
 def training_recipe(config: ConfigDict, trained: ConfigDict) -> TrainSettings:
-    """Gives the settings of training with the scheme of config.adapt, in batches of the adaptation.
-
-    Args:
-      config: config of the command.
-      trained: config of the adapted model.
-    """
+    """Gives the settings of training a model of the config `trained` with the scheme and in batches of config.adapt."""
     changed = ConfigDict(trained.to_dict())
     changed.train = config.train.to_dict() | trained.train.to_dict()
-    changed.train.update(
-        {
-            "scheme": config.adapt.scheme,
-            "corruption": augmentation.STANDARD,
-            "jsd_weight": 0.0,
-            "reading": "paper",
-            "batch_size": config.adapt.batch_size,
-            "epochs": 1,
-            "batch_norm": augmentation.SYNCHRONISED,
-        }
-    )
+    asked = config.adapt
+    changed.train.update(scheme=asked.scheme, batch_size=asked.batch_size, epochs=1, reading="paper", jsd_weight=0.0)
+    changed.train.update(corruption=augmentation.STANDARD, batch_norm=augmentation.SYNCHRONISED)
     return TrainSettings.of(study.model_config(changed, augmentation.STANDARD, trained.seed).train)
 
 
@@ -172,7 +137,7 @@ def label(settings: ConfigDict) -> str:
 def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
     """Gives a model the statistics of its test images, taken in batches of 500."""
     graphdef, state = model
-    pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # of whole batches
+    pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # pieces hold whole batches
     images = (
         images[start : start + _TEST_BATCH] for images, _ in pieces for start in range(0, len(images), _TEST_BATCH)
     )

@@ -74,11 +74,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         basis = results.on_main(Basis.before, config, shown, conditions, results)
         for evaluation in evaluations:
             evaluation.run()
-        return results.on_main(_tables, results, settings, dataset.name, basis, conditions)
-
-
-def _tables(results, settings, source, basis, conditions):
-    return write_tables(results, settings, source, basis, first=conditions)
+        return results.on_main(write_tables, results, settings, dataset.name, basis, first=conditions)
 
 
 def evaluate(
@@ -110,15 +106,14 @@ def evaluate(
     The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
 
     Args:
-      predict, images, labels, corruptions, severity, batch_size, dtype, outputs, seed, index,
-      options: see
+      predict, images, labels, corruptions, severity, batch_size, dtype, outputs, seed, index, options: see
         `corruptions.evaluate`.
       num_classes: classes of the dataset; None is max(labels) + 1.
-      dataset: name of the dataset, for errors that are compared with others': "imagenet" says ImageNet's, at 224 pixels
-        with the shorter side resized to 256 and the centre cropped, which AlexNet's published errors hold for. "" is
-        not known, and compared with nothing.
-      reference: whose errors CE and mCE are relative to: `alexnet`, a file, an evaluated workdir, or "" for AlexNet's
-        where they hold.
+      dataset: name of the dataset, so that its errors are compared with errors on the same dataset. "imagenet" at 224
+        pixels means a shorter side resized to 256 and the centre cropped, for which AlexNet's published errors hold.
+        Errors on a dataset without a name are compared with nothing.
+      reference: model whose errors CE and mCE divide by: `alexnet`, a file, an evaluated workdir, or "" for AlexNet
+        where its errors hold.
       reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
       name: name of the classifier in the tables. Answers under this name in the workdir are not evaluated again.
       workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv,
@@ -143,10 +138,10 @@ def evaluate(
         found = {c: {(name, 0): _answered(predict, shown.under(c), dtype, outputs).correct} for c in conditions}
         return count_answers(found)
     hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
-    classes, shape = num_classes or int(labels.max()) + 1, images.shape[1:]
+    shape = images.shape[1:]
     published = (dataset, *shape[:2]) == (IMAGENET, 224, 224)
     words = PREPROCESSING if published else "none" if dataset else ""
-    about = name_images(dataset, classes, shape, words)
+    about = name_images(dataset, num_classes or int(labels.max()) + 1, shape, words)
     shown = dataclasses.replace(shown, digests=hashes, about=about)
 
     def ask(models, under):

@@ -19,7 +19,7 @@ from analysis.answers import PLAIN, SCALED, Answered
 from corruptions import enhance as enhancements
 from corruptions import laion_c
 from corruptions.scoring import confidence
-from evaluation.shown import Shown, ShownNatural, ShownStored, Superclasses
+from evaluation.shown import Images, Shown, Superclasses
 from runtime import artifacts, distributed, meshes
 from training import augmentation
 from training.states import TrainState
@@ -34,16 +34,14 @@ class Ensemble(NamedTuple):
     members: tuple[Model, ...]
 
 
-def of_models(
-    models: Mapping[Hashable, Model], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
-) -> dict[Hashable, np.ndarray]:
+def of_models(models: Mapping[Hashable, Model], shown: Images, enhance: str = "") -> dict[Hashable, np.ndarray]:
     """Asks every model about the same images, as `ask`: {key: bool [N], which it answers correctly}."""
     return {key: answered.correct for key, answered in ask(models, shown, enhance).items()}
 
 
 def ask(
     models: Mapping[Hashable, Model | Ensemble],
-    shown: Shown | ShownStored | ShownNatural,
+    shown: Images,
     enhance: str = "",
     temperatures: Mapping[Hashable, float] | None = None,
 ) -> dict[Hashable, Answered]:
@@ -51,7 +49,7 @@ def ask(
 
     Args:
       models: {key: network or ensemble}.
-      shown: the images.
+      shown: images that all of them see.
       enhance: enhancement of `corruptions.enhance`; "" does not change the images.
       temperatures: {key: T}: these models have the confidence of softmax(logits / T) too, the set `scaled`.
 
@@ -77,7 +75,7 @@ def ask(
 
 
 def logits_of(
-    models: Mapping[Hashable, Model | Ensemble], shown: Shown | ShownStored | ShownNatural, enhance: str = ""
+    models: Mapping[Hashable, Model | Ensemble], shown: Images, enhance: str = ""
 ) -> Iterator[tuple[Hashable, jax.Array, jax.Array, int]]:
     """Yields the key of every model, its logits [M, B, C], the labels [M, B] and the number of images for each piece of
     the images; M * B is at least this number, the rest is padding.
@@ -96,11 +94,10 @@ def logits_of(
         known: dict[int, jax.Array] = {}
         for key, model in models.items():
             networks = model.members if isinstance(model, Ensemble) else (model,)
-            for network in networks:
-                if id(network) not in known:
-                    graphdef, state = network
-                    known[id(network)] = network_logits(graphdef, state.params, state.statistics, batches, of_answers)
-            every = [known[id(network)] for network in networks]
+            for graphdef, state in networks:
+                if id(state) not in known:
+                    known[id(state)] = network_logits(graphdef, state.params, state.statistics, batches, of_answers)
+            every = [known[id(state)] for _, state in networks]
             logits = every[0] if len(every) == 1 else _log_of_mean(every)
             logits = _of_superclasses(logits, shown.superclasses) if shown.superclasses else logits
             yield key, logits, targets, len(labels)
@@ -111,17 +108,10 @@ def logits_of(
 def of_model(
     model: Model, images: jax.Array, labels: jax.Array, batch_size: int, mesh: jax.sharding.Mesh
 ) -> np.ndarray:
-    """Asks a model which images it answers correctly.
+    """Asks a model which of the images uint8 [N, H, W, 3] it answers correctly, given int32 [N] labels: bool [N].
 
-    Args:
-      model: (graphdef, state).
-      images: uint8 [N, H, W, 3].
-      labels: int32 [N].
-      batch_size: images at once, rounded up to a multiple of the devices; the last batch is padded.
-      mesh: devices, over which each batch is split.
-
-    Returns:
-      bool [N], on the host.
+    Each batch is split over the devices of the mesh. Its size is rounded up to a multiple of them; the last batch is
+    padded.
     """
     chex.assert_equal_shape_prefix([images, labels], 1)
     graphdef, state = model
@@ -215,11 +205,7 @@ def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:
 
 
 def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
-    """Refuses features or answers of a network that are NaN or infinite.
-
-    Raises:
-      ValueError: an output is not finite; the message names `name`, the corruption of the images.
-    """
+    """Refuses (ValueError) features or answers of a network that are NaN or infinite; names the images' corruption."""
     if not np.isfinite(outputs).all():
         raise ValueError(
             f"expected finite outputs for images under {name}, found NaN or infinity: the network diverged, or its "
@@ -231,35 +217,25 @@ def refuse_not_finite(outputs: np.ndarray, name: str) -> None:
 
 
 class ExitAnswers(NamedTuple):
-    """The answers of a network to N images at E exits.
+    """The answers of a network to N images at E exits."""
 
-    Attributes:
-      correct: bool [N, E].
-      confidence: float32 [N, E], the largest of the probabilities.
-    """
-
-    correct: np.ndarray
-    confidence: np.ndarray
+    correct: np.ndarray  # bool [N, E]
+    confidence: np.ndarray  # float32 [N, E], the largest of the probabilities
 
 
 def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> ExitAnswers:
-    """Answers as `of_exits` does, unless the file holds the answers of this model to these images; writes them there;
-    `digest` is the digest of the model's state.
+    """Reads the answers of a model, whose state has the `digest`, to these images from a file; without it, answers as
+    `of_exits` does and writes the file.
 
     Raises:
       DamagedFileError: the file cannot be read.
-      ValueError: the network has only one exit, or its logits are not finite.
+      ValueError: see `of_exits`.
     """
     record = shown.record
     made_from = {"model": digest, "shown": artifacts.digest(record.shown), "condition": record.stem}
     made_from["images"] = record.number
-    if path.exists():
-        arrays, before = artifacts.read(path, "remove it to measure this condition again")
-        if before == made_from:
-            return ExitAnswers(arrays["correct"], arrays["confidence"])
-    answered = of_exits(model, shown)
-    artifacts.write(path, answered._asdict(), made_from)
-    return answered
+    remedy = "remove it to measure this condition again"
+    return ExitAnswers(**artifacts.kept(path, made_from, lambda: of_exits(model, shown)._asdict(), remedy))
 
 
 def of_exits(model: Model, shown: Shown) -> ExitAnswers:
@@ -270,15 +246,13 @@ def of_exits(model: Model, shown: Shown) -> ExitAnswers:
     """
     (graphdef, state), parts = model, []
     for images, labels in shown:
-        batches = (
-            place_batches(images, shown.batch_size, 0, shown.mesh),
-            place_batches(labels, shown.batch_size, -1, shown.mesh),
-        )
-        found = map(distributed.fetch, _exit_answers(graphdef, state.params, state.statistics, *batches))
+        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
+        targets = place_batches(labels, shown.batch_size, -1, shown.mesh)
+        found = map(distributed.fetch, _exit_answers(graphdef, state.params, state.statistics, batches, targets))
         correct, confidence = (array.reshape(-1, array.shape[-1])[: len(labels)] for array in found)
         refuse_not_finite(confidence, shown.condition.corruption)  # NaN is above any threshold
         parts.append([correct, confidence])
-    return ExitAnswers(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    return ExitAnswers(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @functools.partial(jax.jit, static_argnames=("graphdef",))

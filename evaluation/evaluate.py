@@ -17,7 +17,7 @@ from corruptions import augment, cbar
 from corruptions.scoring.conditions import RANDOM, Condition
 from evaluation import correctness
 from evaluation.correctness import Ensemble, Model
-from evaluation.shown import Shown, ShownNatural, ShownStored
+from evaluation.shown import Images
 from runtime import artifacts, settings
 from runtime.log import bar, log
 from runtime.settings import WorkdirError
@@ -27,80 +27,98 @@ from training.states import digest
 
 ByCondition = dict[Condition, dict[Key, np.ndarray]]
 """{condition: {(model, seed): bool [N], which images are answered correctly}}."""
+Ask = Callable[[dict[Key, Any], Images], dict[Key, Answered]]
+"""From models and images under a condition to {(name, seed): `Answered`}."""
+Prepare = Callable[[Model, Images], Model]
+"""Gives the model for a condition from its images, such as one adapted to them."""
 _LISTED = 10  # conditions that an error names
 
 
-class Store:
-    """The files of answers to some conditions in a workdir. Of many processes only process 0 reads and writes files.
+class Evaluation:
+    """Models under conditions of some test images, and the answers that a workdir holds.
+
+    Making it reads and checks these answers: several are made before the first of them runs. Of many processes only
+    process 0 reads and writes files.
 
     Args:
-      workdir: directory.
-      records: {condition: the origin of its answers}.
-      models: {(model, seed): digest of its state}.
-      temperatures: {(model, seed): temperature that its answers are scaled with, too}.
+      models: {(name, seed): model}; (graphdef, state) unless `ask` takes others.
+      shown: the test images; all models see the same.
+      conditions: under which they are shown.
+      workdir: directory that keeps the answers, each condition as soon as it is done.
+      ask: asks some of the models; see `networks`.
+      model_digests: {(name, seed): digest of the model}; None computes them.
+      temperatures: {(name, seed): temperature that `ask` scales its answers with, too}.
+
+    Raises:
+      WorkdirError: answers belong to other images than their record says; names the conditions and the differences.
+      DamagedFileError: a file of answers is damaged or was edited.
     """
 
     def __init__(
         self,
+        models: Mapping[Key, Any],
+        shown: Images,
+        conditions: Iterable[Condition],
         workdir: str | os.PathLike,
-        records: Mapping[Condition, Record],
-        models: Mapping[Key, str] | None = None,
+        ask: Ask,
+        model_digests: Mapping[Key, str] | None = None,
         temperatures: Mapping[Key, float] | None = None,
     ):
+        self._models, self._shown, self._ask = models, shown, ask
         self._workdir = Workdir(workdir).folder(answers.FOLDER)
-        self._records, self._models, self._temperatures = records, models or {}, temperatures or {}
+        self._records = {condition: shown.under(condition).record for condition in conditions}
+        self._digests = digests(models) if model_digests is None else model_digests
+        self._temperatures = temperatures or {}
+        self._known = self._read()
 
-    def read(self) -> ByCondition:
-        """Reads the answers to every condition; a condition that was not evaluated has none.
+    def run(self, progress: bool = True) -> ByCondition:
+        """Evaluates missing conditions and returns the answers of the models to all conditions."""
+        for condition in bar("condition", self._known) if progress else self._known:
+            known = self._known[condition]
+            if missing := {key: model for key, model in self._models.items() if key not in known}:
+                found = self._ask(missing, self._shown.under(condition))
+                self._write(self._records[condition], found)
+                known |= {key: answered.correct for key, answered in found.items()}
+        return {c: {key: known[key] for key in self._models} for c, known in self._known.items()}
+
+    def _read(self) -> ByCondition:
+        """Reads the stored answers; a condition that was not evaluated has none.
 
         Answers of a model that was trained again since are left out with a warning, and so are those that lack the
         confidence at a temperature.
-
-        Raises:
-          WorkdirError: answers belong to other images than their record says; names the conditions and the differences.
-            Answers to other conditions do not matter.
-          DamagedFileError: a file is damaged or was edited.
         """
-        known, other = {}, []
+        found, other = {}, []
         for condition, record in self._records.items():
-            content = self._workdir.for_all(self._content, record)
+            content, found[condition] = self._workdir.for_all(self._content, record), {}
             if content is None:
-                known[condition] = {}
                 continue
             by_model, before = answers.read_answered(self._path(record), content=content)
             asked = {**record.shown, "number": record.number}
             if lines := settings.differences({**before.shown, "number": before.number}, asked):
                 other.append(f"{record.stem}.npz: {'; '.join(lines)}")
-            known[condition] = {
-                key: answered.correct
-                for key, answered in by_model.items()
-                if not self._is_stale(key, before) and self._is_scaled(key, answered, before)
-            }
+            for key, answered in by_model.items():
+                if not self._is_stale(key, before) and self._is_scaled(key, answered, before):
+                    found[condition][key] = answered.correct
         if other:
-            more = [f"... and {len(other) - _LISTED} more"] if len(other) > _LISTED else []
-            raise WorkdirError(
-                "\n  ".join(
-                    [
-                        f"{self._workdir} holds answers to other images under {len(other)} of {len(known)} conditions; "
-                        "use the same settings or another workdir, or remove these files to evaluate them again:",
-                        *other[:_LISTED],
-                        *more,
-                    ]
-                )
+            head = (
+                f"{self._workdir} holds answers to other images under {len(other)} of {len(found)} conditions; "
+                "use the same settings or another workdir, or remove these files to evaluate them again:"
             )
-        return known
+            more = [f"... and {len(other) - _LISTED} more"] if len(other) > _LISTED else []
+            raise WorkdirError("\n  ".join([head, *other[:_LISTED], *more]))
+        return found
 
-    def write(self, condition: Condition, by_model: Mapping[Key, Answered]) -> None:
-        """Adds the answers {(model, seed): `Answered`} to a condition to the stored answers that are not stale."""
-        if self._workdir.writes:
-            record, models, temperatures = self._records[condition], self._models, self._temperatures
-            path = self._path(record)
-            if path.exists():
-                known, before = answers.read_answered(path)
-                stale = [key for key in known if answers.is_stale(before.models.get(key), models.get(key))]
-                by_model = {key: known[key] for key in known if key not in stale} | dict(by_model)
-                models, temperatures = {**before.models, **models}, {**before.temperatures, **temperatures}
-            answers.write(self._workdir.path, by_model, record._replace(models=models, temperatures=temperatures))
+    def _write(self, record: Record, by_model: Mapping[Key, Answered]) -> None:
+        """Adds answers to the stored answers that are not stale."""
+        if not self._workdir.writes:
+            return
+        models, temperatures, path = self._digests, self._temperatures, self._path(record)
+        if path.exists():
+            known, before = answers.read_answered(path)
+            stale = [key for key in known if answers.is_stale(before.models.get(key), models.get(key))]
+            by_model = {key: known[key] for key in known if key not in stale} | dict(by_model)
+            models, temperatures = {**before.models, **models}, {**before.temperatures, **temperatures}
+        answers.write(self._workdir.path, by_model, record._replace(models=models, temperatures=temperatures))
 
     def _path(self, record):
         return self._workdir / f"{record.stem}.npz"
@@ -119,7 +137,7 @@ class Store:
         return path.read_bytes()
 
     def _is_stale(self, key, before):
-        stale = answers.is_stale(before.models.get(key), self._models.get(key))
+        stale = answers.is_stale(before.models.get(key), self._digests.get(key))
         if stale:
             text = "%s holds answers of %s, seed %d, from before it was trained again: it is evaluated again."
             log.warning(text, self._path(before), *key)
@@ -130,65 +148,7 @@ class Store:
         return asked is None or (SCALED in answered.confidence and before.temperatures.get(key) == asked)
 
 
-Ask = Callable[[dict[Key, Any], Shown | ShownNatural | ShownStored], dict[Key, Answered]]
-"""From models and images under a condition to {(name, seed): `Answered`}."""
-
-
-class Evaluation:
-    """Models under conditions of some test images, and the answers that a workdir holds.
-
-    Making it reads and checks these answers: several are made before the first of them runs.
-
-    Args:
-      models: {(name, seed): model}; (graphdef, state) unless `ask` takes others.
-      shown: the test images; all models see the same.
-      conditions: under which they are shown.
-      workdir: directory that keeps the answers, each condition as soon as it is done.
-      ask: asks some of the models; see `networks`.
-      model_digests: {(name, seed): digest of the model}; None computes them.
-      temperatures: {(name, seed): temperature that its answers are scaled with, too}, which `ask` has.
-
-    Raises:
-      runtime.settings.WorkdirError: the workdir holds answers to other images.
-      DamagedFileError: a file of answers is damaged or was edited.
-    """
-
-    def __init__(
-        self,
-        models: Mapping[Key, Any],
-        shown: Shown | ShownNatural | ShownStored,
-        conditions: Iterable[Condition],
-        workdir: str | os.PathLike,
-        ask: Ask,
-        model_digests: Mapping[Key, str] | None = None,
-        temperatures: Mapping[Key, float] | None = None,
-    ):
-        self._models, self._shown, self._ask = models, shown, ask
-        records = {condition: shown.under(condition).record for condition in conditions}
-        of_models = digests(models) if model_digests is None else model_digests
-        self._store = Store(workdir, records, of_models, temperatures)
-        self._known = self._store.read()
-
-    def run(self, progress: bool = True) -> ByCondition:
-        """Evaluates missing conditions and returns the answers of the models to all conditions."""
-        for condition in bar("condition", self._known) if progress else self._known:
-            known = self._known[condition]
-            if missing := {key: model for key, model in self._models.items() if key not in known}:
-                found = self._ask(missing, self._shown.under(condition))
-                self._store.write(condition, found)
-                known |= {key: answered.correct for key, answered in found.items()}
-        return {c: {key: known[key] for key in self._models} for c, known in self._known.items()}
-
-
-Prepare = Callable[[Model, Shown], Model]
-"""Gives the model for a condition from its images, such as one adapted to them."""
-
-
-def networks(
-    prepare: Prepare | None = None,
-    enhance: str = "",
-    temperatures: Mapping[Key, float] | None = None,
-) -> Ask:
+def networks(prepare: Prepare | None = None, enhance: str = "", temperatures: Mapping[Key, float] | None = None) -> Ask:
     """Makes the `ask` of an `Evaluation` of networks and ensembles.
 
     Args:
@@ -203,22 +163,27 @@ def networks(
     return ask
 
 
-def prepared(
-    models: Mapping[Key, Model | Ensemble], shown: Shown, prepare: Prepare | None
-) -> Mapping[Key, Model | Ensemble]:
-    """Prepares every network for images, once; see `networks`."""
-    if prepare is None:
-        return models
-    once: dict[int, Model] = {}
+def evaluate_models(
+    models: Mapping[Key, Model],
+    shown: Images,
+    conditions: Iterable[Condition],
+    workdir: str | os.PathLike,
+    enhance: str = "",
+    temperatures: Mapping[Key, float] | None = None,
+) -> ByCondition:
+    """Evaluates networks under conditions at once; see `Evaluation` and `networks`."""
+    asked = networks(enhance=enhance, temperatures=temperatures)
+    return Evaluation(models, shown, conditions, workdir, asked, temperatures=temperatures).run()
 
-    def of_one(model):
-        if isinstance(model, Ensemble):
-            return Ensemble(tuple(map(of_one, model.members)))
-        if id(model) not in once:
-            once[id(model)] = prepare(model, shown)
-        return once[id(model)]
 
-    return {key: of_one(model) for key, model in models.items()}
+def check_answers(shown: Images, conditions: Iterable[Condition], workdir: str | os.PathLike) -> None:
+    """Checks the answers that a workdir holds, before models are trained; raises as `Evaluation`."""
+    Evaluation({}, shown, conditions, workdir, networks())
+
+
+def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
+    """Appends the label of a change at test time to the names of models: MODEL+label."""
+    return {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
 
 
 def ensembles(models: Mapping[Key, Model]) -> dict[Key, Ensemble]:
@@ -233,44 +198,29 @@ def ensembles(models: Mapping[Key, Model]) -> dict[Key, Ensemble]:
     }
 
 
-def evaluate_models(
-    models: Mapping[Key, Model],
-    shown: Shown | ShownNatural | ShownStored,
-    conditions: Iterable[Condition],
-    workdir: str | os.PathLike,
-    enhance: str = "",
-    temperatures: Mapping[Key, float] | None = None,
-) -> ByCondition:
-    """Evaluates networks under conditions at once; see `Evaluation` and `networks`."""
-    asked = networks(enhance=enhance, temperatures=temperatures)
-    return Evaluation(models, shown, conditions, workdir, asked, temperatures=temperatures).run()
+def prepared(
+    models: Mapping[Key, Model | Ensemble], shown: Images, prepare: Prepare | None
+) -> Mapping[Key, Model | Ensemble]:
+    """Prepares every network for images, once; see `networks`."""
+    if prepare is None:
+        return models
+    return _mapped(models, lambda model: prepare(model, shown), lambda members: Ensemble(tuple(members)))
 
 
-def check_answers(
-    shown: Shown | ShownNatural | ShownStored, conditions: Iterable[Condition], workdir: str | os.PathLike
-) -> None:
-    """Checks the answers that a workdir holds to conditions, before models are trained.
-
-    Raises:
-      WorkdirError, DamagedFileError: see `Evaluation`.
-    """
-    Evaluation({}, shown, conditions, workdir, networks())
-
-
-def marked(models: Mapping[Key, Model], label: str) -> dict[Key, Model]:
-    """Appends the label of a change at test time to the names of models: MODEL+label."""
-    return {(f"{name}+{label}", seed): model for (name, seed), model in models.items()}
-
-
-def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
+def digests(models: Mapping[Key, Model | Ensemble]) -> dict[Key, str]:
     """Computes the digest of the state of each model, as in final.json, and of each ensemble: {(name, seed): digest}."""
-    once: dict[int, str] = {}
+    return _mapped(models, lambda model: digest(model[1]), artifacts.digest)
+
+
+def _mapped(models, of_network, of_members):
+    """Maps every network, once, and every ensemble by the list of its mapped members."""
+    once: dict[int, Any] = {}
 
     def of_one(model):
         if isinstance(model, Ensemble):
-            return artifacts.digest([of_one(member) for member in model.members])
+            return of_members(list(map(of_one, model.members)))
         if id(model) not in once:
-            once[id(model)] = digest(model[1])
+            once[id(model)] = of_network(model)
         return once[id(model)]
 
     return {key: of_one(model) for key, model in models.items()}
@@ -280,14 +230,10 @@ def digests(models: Mapping[Key, Model]) -> dict[Key, str]:
 
 
 def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
-    """Warns of C-bar benchmarks whose levels were selected from ranges made for another image size.
+    """Warns of C-bar benchmarks whose levels were selected from ranges made for images of another size than (H, W, 3).
 
     For commands that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for
     their images; `corruptions.write` takes a benchmark's ranges together with its levels.
-
-    Args:
-      names: corruptions and benchmarks.
-      shape: (H, W, 3) of the images.
     """
     for name in names:
         made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)
@@ -298,12 +244,7 @@ def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
 
 
 def warn_of_coincidence(recipe: ConfigDict, names: Iterable[str]) -> None:
-    """Warns of corruptions that models have met in training, as operations of their scheme.
-
-    Args:
-      recipe: config.train of the models.
-      names: names of the corruptions in the evaluation.
-    """
+    """Warns of corruptions that models have met in training, as operations of the scheme of their config.train."""
     if not recipe.get("scheme"):
         return
     try:

@@ -3,7 +3,7 @@
     natural/imagenet_r    images of ImageNet-R; answers among its 200 classes
     clean/imagenet_r      clean test images of the same 200 classes; answers among them
 
-The second exists if a set has only some of the model's classes, or counts several as one; else the row `clean` serves.
+The second row exists if a set has only some of the model's classes, or counts several as one; else `clean` is that row.
 """
 
 import os
@@ -35,11 +35,9 @@ def open_evaluations(
 
     Args:
       open_one: `Evaluation` of the models.
-      config: `eval.natural`, names separated by commas, `eval.natural_dir`, and `dataset.resize` of the models.
-      dataset: that the models were trained for; its class names tell which logits count.
-      shown: its test images.
-      workdir: directory that keeps the answers.
-      ask: see `evaluation.evaluate.networks`.
+      config: `eval.natural`, `eval.natural_dir`, and `dataset.resize` of the models.
+      dataset, shown: the models' dataset, whose class names tell which logits count, and its test images.
+      workdir, ask: see `Evaluation`.
 
     Raises:
       FileNotFoundError, ValueError: a set is not there, or not of the models' classes.
@@ -48,13 +46,12 @@ def open_evaluations(
     size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
     folder = files.local(config.eval.natural_dir) or None
     opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
-    return [
-        open_one(natural, [condition], workdir, ask)
-        for images in opened
-        for condition, natural in _conditions(
-            images, images.classes.of_model(dataset.class_names, images.name), dataset, shown
-        )
-    ]
+    evaluations = []
+    for images in opened:
+        groups = images.classes.of_model(dataset.class_names, images.name)
+        for condition, natural in _conditions(images, groups, dataset, shown):
+            evaluations.append(open_one(natural, [condition], workdir, ask))
+    return evaluations
 
 
 def _conditions(
@@ -76,10 +73,10 @@ def _conditions(
 def _shown(split, labels, groups, shown, source):
     """Shows the images whose label is not -1; the model lacks the other classes of the set."""
     index = np.flatnonzero(labels >= 0)
-    whole = len(index) == len(split)
-    labelled = (
-        Split(split.images, labels.astype(np.int32), split.index) if whole else choose(split, index, labels[index])
-    )
+    if len(index) == len(split):
+        labelled = Split(split.images, labels.astype(np.int32), split.index)
+    else:
+        labelled = choose(split, index, labels[index])
     return ShownNatural(labelled, groups, shown.mesh, shown.batch_size, {**source, "number": len(index)})
 
 

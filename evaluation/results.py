@@ -23,19 +23,12 @@ from runtime.artifacts import provenance
 
 @dataclasses.dataclass(frozen=True)
 class Basis:
-    """The conditions of the errors of an evaluation, and the reference that they are divided by.
+    """The conditions of the errors of an evaluation, and the reference that they are divided by."""
 
-    Attributes:
-      conditions: conditions of the images.
-      choice: the chosen references.
-      asked: `config.eval.reference`.
-      stored: whether the images are a corrupted dataset on disk.
-    """
-
-    conditions: Conditions
-    choice: Choice
-    asked: str = ""
-    stored: bool = False
+    conditions: Conditions  # conditions of the images
+    choice: Choice  # the chosen references
+    asked: str = ""  # config.eval.reference
+    stored: bool = False  # whether the images are a corrupted dataset on disk
 
     @classmethod
     def of(cls, conditions: Conditions, asked: str, mismatch: str, *, stored: bool = False) -> "Basis":
@@ -55,53 +48,31 @@ class Basis:
         conditions: Iterable[Condition],
         folder: str | os.PathLike | None = None,
     ) -> "Basis":
-        """Chooses the reference of `config.eval` before anything is evaluated.
-
-        Args:
-          config: config of the command.
-          shown: the test images.
-          conditions: under which they will be shown.
-          folder: workdir, whose answers belong to the tables too.
-
-        Raises:
-          SettingsError, FileNotFoundError, ValueError: as `of`.
+        """Chooses the reference of `config.eval` before anything is evaluated; arguments as of `conditions_of`, errors
+        as of `of`.
         """
-        eval_settings = config.eval
-        return cls.of(
-            conditions_of(shown, conditions, folder),
-            eval_settings.reference,
-            eval_settings.reference_mismatch,
-            stored=isinstance(shown, ShownStored),
-        )
+        asked, mismatch = config.eval.reference, config.eval.reference_mismatch
+        return cls.of(conditions_of(shown, conditions, folder), asked, mismatch, stored=isinstance(shown, ShownStored))
 
     def record(self) -> dict[str, Any]:
         """Describes conditions and reference, for JSON."""
-        names = [reference.name for reference in self.choice.references]
-        choice = {
-            "asked": self.asked,
-            "names": names,
-            "different": self.choice.different,
-            "unusable": self.choice.unusable,
-        }
-        return {"conditions": dataclasses.asdict(self.conditions), "reference": choice}
+        choice = self.choice
+        names = [reference.name for reference in choice.references]
+        reference = {"asked": self.asked, "names": names, "different": choice.different, "unusable": choice.unusable}
+        return {"conditions": dataclasses.asdict(self.conditions), "reference": reference}
 
 
 def conditions_of(
     shown: Shown | ShownStored, conditions: Iterable[Condition], folder: str | os.PathLike | None = None
 ) -> Conditions:
-    """Describes the conditions of the errors in a folder once these conditions are evaluated."""
+    """Describes the conditions of the errors in a folder of answers once the test images were shown under these, too."""
     kept = pathlib.Path(folder) / answers.FOLDER if folder else None
-    content = answers.read(folder).conditions if kept and any(kept.glob("*.npz")) else {"corruptions": {}}
-    described = content["corruptions"]
+    described = answers.read(folder).conditions["corruptions"] if kept and any(kept.glob("*.npz")) else {}
     records: list[Record] = [shown.under(condition).record for condition in conditions]
-    for record in records:
-        if "described" in record.about:
-            described[record.corruption] = record.about["described"]
-    names = {key: records[0].about.get(key, empty) for key, empty in _EMPTY.items()}
+    described |= {record.corruption: record.about["described"] for record in records if "described" in record.about}
+    unknown = {"dataset": "", "classes": 0, "image_shape": (), "preprocessing": ""}
+    names = {key: records[0].about.get(key, empty) for key, empty in unknown.items()}
     return Conditions.read(names | {"corruptions": described})
-
-
-_EMPTY = {"dataset": "", "classes": 0, "image_shape": (), "preprocessing": ""}
 
 
 def asked_for(*configs: ConfigDict) -> dict[str, Any]:
@@ -121,7 +92,7 @@ def write_tables(
     first: Iterable[Condition] = (),
     printed: bool = True,
 ) -> list[Count]:
-    """Writes the tables that follow from the answers of a folder.
+    """Writes the tables that follow from the answers of a folder; returns the rows of counts.csv.
 
     Args:
       path: directory of the answers and of the tables.
@@ -130,12 +101,6 @@ def write_tables(
       basis: basis of the errors.
       first: conditions whose rows stand first, in this order.
       printed: print the errors of benchmarks, too.
-
-    Returns:
-      The rows of counts.csv.
-
-    Raises:
-      DamagedFileError: answers that cannot be read.
     """
     path, record = pathlib.Path(path), provenance()
     place = {(c.corruption, c.label): number for number, c in enumerate(first)}
@@ -161,12 +126,9 @@ def write_errors(
     """Writes errors.csv, errors_summary.csv, and evaluation.json with their conditions; returns the errors as text.
 
     Args:
-      path: directory of the tables, with `answers`.
+      path, basis, settings: as for `write_tables`.
       counts: rows of counts.csv.
-      basis: basis of the errors.
-      settings: settings of the command, see `asked_for`.
-      record: the provenance.
-      comment: where the tables come from, for provenance.json.
+      record, comment: the provenance, and the origin of the tables for provenance.json.
       own: {name: corruptions} of benchmarks that are not registered.
     """
     workdirs.write_json(path / "evaluation.json", {"eval": settings, "provenance": record} | basis.record())

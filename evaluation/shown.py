@@ -8,7 +8,7 @@ for images, labels in shown.under(condition):    uint8 [n, H, W, 3] and int32 [n
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import chex
 import jax
@@ -32,15 +32,10 @@ Piece = tuple[jax.Array, jax.Array]
 
 
 class Superclasses(NamedTuple):
-    """The classes of the test images' labels, each made of classes of the models.
+    """The classes of the test images' labels, each made of classes of the models."""
 
-    Attributes:
-      reduce: whether a score is the mean or the sum of its members' probabilities.
-      members: the models' classes that each one holds.
-    """
-
-    reduce: Literal["mean", "sum"]
-    members: tuple[tuple[int, ...], ...]
+    reduce: Literal["mean", "sum"]  # whether a score is the mean or the sum of its members' probabilities
+    members: tuple[tuple[int, ...], ...]  # the models' classes that each one holds
 
 
 def file_name(condition: Condition) -> str:
@@ -48,34 +43,41 @@ def file_name(condition: Condition) -> str:
     return file_stem(condition.corruption, condition.severity, condition.levels)
 
 
+class _Images:
+    """Base of the kinds of test images: the condition may change, the images stay."""
+
+    def under(self, condition: Condition) -> Self:
+        """Shows the same images under another condition."""
+        return dataclasses.replace(self, condition=condition)
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def _record(self, shown: Mapping[str, Any], about: Mapping[str, Any]) -> Record:
+        name, label, levels = self.condition.corruption, self.condition.label, self.condition.levels
+        return Record(name, label, levels, len(self), dict(shown), dict(about))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Shown:
+class Shown(_Images):
     """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
 
     Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch size, devices and pieces
     do not change a pixel. It comes in pieces of whole batches, see `training.stream.pieces`.
-
-    Attributes:
-      split: the test images, on the devices or on the host.
-      mesh: devices that corrupt and classify.
-      batch_size: images that a model classifies at once; it affects only speed and memory.
-      seed: seed of the draws.
-      options: corruption -> its static options, such as calibrated ranges.
-      condition: which corruption at which severity; `under` gives the same images under another.
-      digests: digests of the test images, their labels and index, if known.
-      about: names of the dataset, see `name_images`.
-      superclasses: whose numbers the labels are; None where they are the models' classes.
     """
 
-    split: Split
-    mesh: jax.sharding.Mesh
-    batch_size: int
-    seed: int = 0
+    split: Split  # the test images, on the devices or on the host
+    mesh: jax.sharding.Mesh  # devices that corrupt and classify
+    batch_size: int  # images that a model classifies at once; it affects only speed and memory
+    seed: int = 0  # seed of the draws
+    # corruption -> its static options, such as calibrated ranges
     options: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    # corruption and severity; `under` gives the same images under another condition
     condition: Condition = CLEAN_IMAGES
+    # digests of the test images, their labels and index, if known
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    superclasses: Superclasses | None = None
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # names of the dataset, see `name_images`
+    superclasses: Superclasses | None = None  # whose numbers the labels are; None where they are the models' classes
     groups: ClassVar[None] = None  # every class counts separately
 
     @classmethod
@@ -84,8 +86,7 @@ class Shown:
 
         Args:
           config: config of the command.
-          split: the test images, where they lie.
-          mesh: devices that corrupt and classify.
+          split, mesh: as above.
           dataset: dataset of the test images, for their digests and names.
         """
         options = TrainSettings.of(config.train).corruption_options
@@ -93,16 +94,9 @@ class Shown:
         about = name_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
 
-    def under(self, condition: Condition) -> "Shown":
-        """Shows the same images under another condition."""
-        return dataclasses.replace(self, condition=condition)
-
     def showing(self, split: Split) -> "Shown":
         """Shows other images, or some of them, under the same condition."""
         return dataclasses.replace(self, split=split)
-
-    def __len__(self) -> int:
-        return len(self.split)
 
     def __iter__(self) -> Iterator[Piece]:
         for part in stream.pieces(self.split, self.batch_size, self.mesh):
@@ -111,47 +105,38 @@ class Shown:
     @property
     def record(self) -> Record:
         """Records the condition, and the images, seed and options that its pixels depend on."""
-        condition, shown, about = self.condition, {"images": dict(self.digests)}, dict(self.about)
+        name, shown, about = self.condition.corruption, {"images": dict(self.digests)}, dict(self.about)
         if self.superclasses:
             shown["superclasses"] = self.superclasses.reduce
-        if condition.corruption != CLEAN:
-            options = self.options.get(condition.corruption, {})
+        if name != CLEAN:
+            options = self.options.get(name, {})
             shown |= {"seed": self.seed, "prng": prng(), "options": options}
             shape = self.split.images.shape[1:]
-            about["described"] = named.of_corruption(condition.corruption, shape, options, condition.levels)
-        return Record(condition.corruption, condition.label, condition.levels, len(self), shown, about)
+            about["described"] = named.of_corruption(name, shape, options, self.condition.levels)
+        return self._record(shown, about)
 
     def images(self) -> jax.Array:
         """Corrupts all images at once: uint8 [N, H, W, 3]."""
         chex.assert_rank(self.split.images, 4)
-        if self.condition.corruption == CLEAN:
-            return self.split.images
         name = self.condition.corruption
-        key = named_key(self.seed, name)
+        if name == CLEAN:
+            return self.split.images
         options = with_levels(self.options.get(name, {}), self.condition.levels)
         index = image_index(self.split.index, len(self.split.index))
         return augmentation.corrupt_on_mesh(
-            self.mesh, key, self.split.images, name, self.condition.value, index, options
+            self.mesh, named_key(self.seed, name), self.split.images, name, self.condition.value, index, options
         )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ShownStored:
-    """A stored corrupted dataset under a condition; iterate over it for its `Piece`s.
+class ShownStored(_Images):
+    """A stored corrupted dataset under a condition; iterate over it for its `Piece`s."""
 
-    Attributes:
-      dataset: the images and labels of all its conditions.
-      mesh: devices that classify.
-      batch_size: images that are read and classified at once.
-      about: names of the dataset, see `name_images`.
-      condition: one of `conditions`.
-    """
-
-    dataset: CorruptedDataset
-    mesh: jax.sharding.Mesh
-    batch_size: int
-    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    condition: Condition | None = None
+    dataset: CorruptedDataset  # the images and labels of all its conditions
+    mesh: jax.sharding.Mesh  # devices that classify
+    batch_size: int  # images that are read and classified at once
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # names of the dataset, see `name_images`
+    condition: Condition | None = None  # one of `conditions`
     groups: ClassVar[None] = None
     superclasses: ClassVar[None] = None
 
@@ -159,10 +144,6 @@ class ShownStored:
     def conditions(self) -> list[Condition]:
         """Lists the conditions of the dataset."""
         return [Condition(name, str(severity)) for name, severity in self.dataset.conditions()]
-
-    def under(self, condition: Condition) -> "ShownStored":
-        """Shows the images of another condition."""
-        return dataclasses.replace(self, condition=condition)
 
     def __len__(self) -> int:
         return self.dataset.number
@@ -175,41 +156,24 @@ class ShownStored:
     @property
     def record(self) -> Record:
         """Records the condition and the settings that its stored pixels were made with."""
-        condition, about = self.condition, dict(self.about)
-        shown = {"source": stored_source(self.dataset, condition)}
-        if condition.corruption != CLEAN:
-            about["described"] = stored_description(self.dataset, condition.corruption)
-        return Record(condition.corruption, condition.label, None, len(self), shown, about)
+        name, about = self.condition.corruption, dict(self.about)
+        if name != CLEAN:
+            about["described"] = stored_description(self.dataset, name)
+        return self._record({"source": stored_source(self.dataset, self.condition)}, about)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ShownNatural:
-    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it for its `Piece`s.
+class ShownNatural(_Images):
+    """Images of a naturally shifted test set, or clean ones of the same classes; iterate over it for its `Piece`s."""
 
-    Attributes:
-      split: images, with labels as `groups` counts them.
-      groups: int32 [classes of the model], see `evaluation.correctness.ask`; None where labels are the
-        model's classes.
-      mesh: devices that classify.
-      batch_size: images that are classified at once.
-      source: where the pixels come from, for JSON.
-      condition: the only condition.
-    """
-
-    split: Split
+    split: Split  # images, with labels as `groups` counts them
+    # int32 [classes of the model], see `evaluation.correctness.ask`; None where labels are the model's classes
     groups: np.ndarray | None
-    mesh: jax.sharding.Mesh
-    batch_size: int
-    source: Mapping[str, Any]
-    condition: Condition | None = None
+    mesh: jax.sharding.Mesh  # devices that classify
+    batch_size: int  # images that are classified at once
+    source: Mapping[str, Any]  # where the pixels come from, for JSON
+    condition: Condition | None = None  # the only condition
     superclasses: ClassVar[None] = None
-
-    def under(self, condition: Condition) -> "ShownNatural":
-        """Shows the same images: there is one condition."""
-        return dataclasses.replace(self, condition=condition)
-
-    def __len__(self) -> int:
-        return len(self.split)
 
     def __iter__(self) -> Iterator[Piece]:
         for part in stream.pieces(self.split, self.batch_size, self.mesh):
@@ -218,7 +182,11 @@ class ShownNatural:
     @property
     def record(self) -> Record:
         """Records where the pixels come from."""
-        return Record(self.condition.corruption, self.condition.label, None, len(self), {"source": dict(self.source)})
+        return self._record({"source": dict(self.source)}, {})
+
+
+Images = Shown | ShownStored | ShownNatural
+"""Test images under a condition."""
 
 
 # Names of the test images, for readers of answers: `analysis.errors` compares errors of the same names only.
@@ -237,7 +205,7 @@ def name_images(
 
     Args:
       dataset: its name, "" if it is not known.
-      classes: how many.
+      classes: number of classes.
       shape: (H, W, 3).
       preprocessing: preprocessing of the test images, "" if unknown.
       imports: modules of the user's, which a reader of the answers needs too.
@@ -248,15 +216,13 @@ def name_images(
 
 def name_dataset(dataset: Dataset, imports: Iterable[str] = ()) -> dict[str, Any]:
     """Names the test images of a dataset, see `name_images`."""
-    return name_images(
-        _name(dataset), dataset.num_classes, dataset.image_shape, preprocessing(dataset.provenance), imports
-    )
-
-
-def _name(dataset):
-    name = f"{_FOLDER}:{','.join(dataset.class_names)}" if dataset.name == _FOLDER else dataset.name
-    listed = dataset.provenance.get("listed")
-    return name + (f", {listed['number']} {LISTED} {listed['sha256'][:12]}" if listed else "")
+    name, listed = dataset.name, dataset.provenance.get("listed")
+    if name == _FOLDER:
+        name += f":{','.join(dataset.class_names)}"
+    if listed:
+        name += f", {listed['number']} {LISTED} {listed['sha256'][:12]}"
+    words = preprocessing(dataset.provenance)
+    return name_images(name, dataset.num_classes, dataset.image_shape, words, imports)
 
 
 def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[str] = ()) -> dict[str, Any]:

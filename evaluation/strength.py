@@ -24,27 +24,16 @@ CEILING = 10 * math.log10(12 * 255**2)
 
 
 class Strength(NamedTuple):
-    """Similarity of corrupted images to their originals, as means with standard errors.
+    """Similarity of corrupted images to their originals, as means with standard errors."""
 
-    Attributes:
-      corruption: qualified name.
-      severity: level, or fraction of the range.
-      images: how many were measured.
-      psnr: peak signal-to-noise ratio, dB, at most `CEILING`.
-      psnr_se: its standard error.
-      ssim: structural similarity, at most 1.
-      ssim_se: its standard error.
-      unchanged: fraction of the images that came back bit for bit.
-    """
-
-    corruption: str
-    severity: int | float
-    images: int
-    psnr: float
-    psnr_se: float
-    ssim: float
-    ssim_se: float
-    unchanged: float
+    corruption: str  # qualified name
+    severity: int | float  # level, or fraction of the range
+    images: int  # how many were measured
+    psnr: float  # peak signal-to-noise ratio, dB, at most `CEILING`
+    psnr_se: float  # its standard error
+    ssim: float  # structural similarity, at most 1
+    ssim_se: float  # its standard error
+    unchanged: float  # fraction of the images that came back bit for bit
 
 
 @jax.jit
@@ -73,11 +62,7 @@ def similarities(originals: jax.Array, corrupted: jax.Array) -> tuple[jax.Array,
 
 
 def summary(name: str, severity: int | float, psnr: np.ndarray, ssim: np.ndarray, unchanged: np.ndarray) -> Strength:
-    """Averages the similarities of at least two images, [N] each; see `Strength`.
-
-    Raises:
-      ValueError: fewer than two images, which have no standard error.
-    """
+    """Averages the similarities of images, [N] each; ValueError: fewer than two, which have no standard error."""
     number = len(psnr)
     if number < 2:
         raise ValueError(f"expected at least two images, for a standard error, found {number}")
@@ -96,8 +81,7 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
 
     Args:
       images: uint8 [N, H, W, 3], N at least 2.
-      name: name of a corruption.
-      severity: level, or fraction of the range.
+      name, severity: a corruption, and its level or the fraction of its range.
       seed: seed of the draws.
       table: severity table, where the corruption has several; by default chosen from the image size.
 
@@ -112,11 +96,7 @@ def strength(images: np.ndarray, name: str, severity: int | float, seed: int = 0
 
 
 def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
-    """Lists (corruption, severity) for each member of a benchmark and each of its severities, mildest first.
-
-    Raises:
-      ValueError: an unknown benchmark.
-    """
+    """Lists (corruption, severity) for each member of a benchmark and each of its severities, mildest first."""
     return tuple((n, s) for n in corruptions.names(benchmark) for s in corruptions.severities(n, benchmark))
 
 
@@ -128,10 +108,7 @@ def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Str
 
 
 def steps(rows: Sequence[Strength]) -> list[int | None]:
-    """Compares each severity of a corruption with the one before, by PSNR.
-
-    Args:
-      rows: strengths of one corruption on the same images, mildest severity first.
+    """Compares each severity of a corruption with the one before, by PSNR; the mildest stands first.
 
     Returns:
       For all rows but the first: 1 where the PSNR is higher than before, by more than two standard errors of the

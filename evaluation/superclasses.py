@@ -13,8 +13,6 @@ from evaluation.natural import choose
 from evaluation.shown import Shown, Superclasses
 from runtime.settings import SettingsError
 
-_OTHERS = ("stored", "natural", "temperature")
-
 
 def check(settings: ConfigDict) -> None:
     """Checks that config.eval.superclasses goes with the other settings of config.eval.
@@ -22,7 +20,7 @@ def check(settings: ConfigDict) -> None:
     Raises:
       SettingsError: they also ask for images of other classes, or for a temperature, which is fitted on classes.
     """
-    given = [name for name in _OTHERS if settings[name]]
+    given = [name for name in ("stored", "natural", "temperature") if settings[name]]
     if settings.superclasses and given:
         raise SettingsError(
             f"config.eval.{given[0]}: expected none with config.eval.superclasses={settings.superclasses!r}, found "
@@ -31,11 +29,7 @@ def check(settings: ConfigDict) -> None:
 
 
 def of_classes(class_names: Sequence[str], reduce: str) -> Superclasses:
-    """Finds the members of LAION-C's 16 classes among a model's.
-
-    Args:
-      class_names: WordNet IDs in the order of the model's logits.
-      reduce: `mean` or `sum`.
+    """Finds the members of LAION-C's 16 classes among a model's, by WordNet IDs in the order of its logits.
 
     Raises:
       ValueError: the model lacks a member.
@@ -52,12 +46,9 @@ def of_classes(class_names: Sequence[str], reduce: str) -> Superclasses:
 
 
 def shown_of(shown: Shown, dataset: Dataset, reduce: str) -> Shown:
-    """Shows the test images that have one of LAION-C's 16 classes, labelled with its number.
+    """Shows the test images of a dataset that have one of LAION-C's 16 classes, labelled with its number.
 
-    Args:
-      shown: all test images.
-      dataset: dataset of the images.
-      reduce: `mean`, as LAION-C reports, or `sum`.
+    A score is the `mean` of its members' probabilities, as LAION-C reports, or their `sum`.
 
     Raises:
       ValueError: the dataset's classes are others, or no test image has one of the 16.
@@ -70,9 +61,7 @@ def shown_of(shown: Shown, dataset: Dataset, reduce: str) -> Shown:
     chosen = np.flatnonzero(labels >= 0)
     if not len(chosen):
         raise ValueError(f"expected test images of LAION-C's 16 classes, found none among {len(labels)}")
-    named = {
-        "dataset": f"{shown.about.get('dataset', '')}, 16 classes of LAION-C",
-        "classes": len(superclasses.members),
-    }
+    name = f"{shown.about.get('dataset', '')}, 16 classes of LAION-C"
+    about = {**shown.about, "dataset": name, "classes": len(superclasses.members)}
     split = choose(shown.split, chosen, labels[chosen])
-    return dataclasses.replace(shown, split=split, superclasses=superclasses, about={**shown.about, **named})
+    return dataclasses.replace(shown, split=split, superclasses=superclasses, about=about)

@@ -34,17 +34,16 @@ _REMEDY = "remove it to fit the temperatures again"
 def asked_for(
     models: Mapping[Key, Model], config: ConfigDict, workdir: Workdir, mesh: Mesh, prepare: Prepare | None = None
 ) -> tuple[dict[Key, Model | Ensemble], dict[Key, float]]:
-    """Adds what config.eval.ensemble and config.eval.temperature ask for.
+    """Adds the ensembles of config.eval.ensemble and the temperatures of config.eval.temperature.
 
     Args:
       models: {(name, seed): network}.
       config: config of the models and of the evaluation.
       workdir: keeps the temperatures.
-      mesh: devices that classify.
-      prepare: see `evaluation.evaluate.networks`.
+      mesh, prepare: devices that classify; see `evaluation.evaluate.networks`.
 
     Returns:
-      (the models, with the ensembles over seeds if they are asked for; the temperature of each if it is asked for).
+      (models and ensembles over seeds, temperature of each); without the setting no ensembles, no temperatures.
 
     Raises:
       SettingsError: the training left no images over.
@@ -62,17 +61,16 @@ def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
     Raises:
       SettingsError: there are too few, or it is not known which images the models saw.
     """
-    limit, number = config.dataset.train_limit, config.eval.temperature
+    limit, number, problem = config.dataset.train_limit, config.eval.temperature, ""
     if "imported" in config:
-        raise SettingsError(
-            "config.eval.temperature: expected models that were trained here, found imported weights, whose training "
-            "images are not known"
+        problem = "models that were trained here, found imported weights, whose training images are not known"
+    elif not limit:
+        problem = (
+            f"models trained with config.dataset.train_limit, which leaves {number} training images over, found models "
+            "that were trained on all of them"
         )
-    if not limit:
-        raise SettingsError(
-            f"config.eval.temperature: expected models trained with config.dataset.train_limit, which leaves {number} "
-            "training images over, found models that were trained on all of them"
-        )
+    if problem:
+        raise SettingsError(f"config.eval.temperature: expected {problem}")
     larger = ConfigDict(config.to_dict())
     larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
     train = study.load_dataset(larger).train
@@ -92,12 +90,10 @@ def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
 
 def _fitted(models, shown, workdir, enhance, prepare):
     """Fits the temperatures that the workdir lacks, and stores them there: {(name, seed): T}."""
-    before = _read(workdir, shown)
-    now, fits = digests(models), {}
-    for key, digest in now.items():
-        entry = before.get(_name(key))
-        if entry and entry["model"] == digest:
-            fits[key] = entry
+    before = workdir.for_all(read, workdir / FILE) if workdir.exists(FILE) else {"images": {}, "models": {}}
+    before = before["models"] if before["images"] == dict(shown.digests) else {}  # {model|seed: entry}
+    now = digests(models)
+    fits = {key: before[_name(key)] for key in models if before.get(_name(key), {}).get("model") == now[key]}
     missing = {key: model for key, model in models.items() if key not in fits}
     if missing:
         scores: dict[Key, list[np.ndarray]] = {key: [] for key in missing}
@@ -106,22 +102,13 @@ def _fitted(models, shown, workdir, enhance, prepare):
         for key, parts in scores.items():
             found = temperature.fit(np.concatenate(parts), np.asarray(shown.split.labels))
             if found.at_bound:
-                log.warning(
-                    "%s, seed %d: no finite temperature is best; %g is the end of the range.", *key, found.value
-                )
+                text = "%s, seed %d: no finite temperature is best; %g is the end of the range."
+                log.warning(text, *key, found.value)
             fits[key] = {"model": now[key], **found._asdict()}
         if workdir.writes:
             record = {"images": dict(shown.digests), "models": before | {_name(key): fits[key] for key in missing}}
             artifacts.write_record(workdir / FILE, record)
     return {key: fits[key]["value"] for key in models}
-
-
-def _read(workdir, shown) -> dict[str, Any]:
-    """Reads the workdir's entries for the same images: {model|seed: entry}."""
-    if not workdir.exists(FILE):
-        return {}
-    record = workdir.for_all(read, workdir / FILE)
-    return record["models"] if record["images"] == dict(shown.digests) else {}
 
 
 def read(path: str | os.PathLike) -> dict[str, Any]:

@@ -47,26 +47,17 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
         if config.dataset.data_dir:
             trained.dataset.data_dir = config.dataset.data_dir
         trained.dataset.placement = config.dataset.placement
-        _take_files(trained, config)
+        # Digests of photographs of frost, of banks and of weights of style transfer (`cli.use_files`).
+        given, options = config.train.corruption_options, trained.train.corruption_options
+        for known in FROM_FILES.values():
+            for name in known.corruptions:
+                if known.option in given.get(name, {}):
+                    options[name] = {**options.get(name, {}), known.option: given[name][known.option]}
         yield trained
 
 
-def _take_files(trained: ConfigDict, config: ConfigDict) -> None:
-    """Copies the digests of photographs of frost, of banks and of weights of style transfer (`cli.use_files`)."""
-    given = config.train.corruption_options.to_dict()
-    for name, option in ((name, known.option) for known in FROM_FILES.values() for name in known.corruptions):
-        if option in given.get(name, {}):
-            before = trained.train.corruption_options.to_dict()
-            options = before.get(name, {}) | {option: given[name][option]}
-            trained.train.corruption_options = before | {name: options}
-
-
 def refuse_eval_only(config: ConfigDict, *but: str) -> None:
-    """Refuses settings of config.eval that only eval.py applies, except some.
-
-    Raises:
-      SettingsError: a setting is given; names each.
-    """
+    """Refuses (SettingsError) settings of config.eval that only eval.py applies, except some."""
     given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key] and key not in but}
     if given:
         raise SettingsError(
@@ -85,27 +76,14 @@ def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
 
 
 def take_ranges(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the options of `config` over into `trained` where it has calibrated ranges: these, and the photographs of
-    frost.
-    """
+    """Takes the options of corruptions, ranges and photographs of frost, over from a `config` with calibrated ranges."""
     if config.ranges:
         trained.train.corruption_options = config.train.corruption_options
 
 
 def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
-    """Reads every finished model in a workdir of train.py or overlap.py.
-
-    Returns:
-      {(name, seed): (graphdef, state)}; see `model_name` for the names.
-
-    Raises:
-      FileNotFoundError: no model there is finished.
-      ValueError: a model has another number of classes.
-    """
-    return {
-        key: read_model(folder, num_classes, image_size, mesh)
-        for key, folder in list_models(pathlib.Path(workdir)).items()
-    }
+    """Reads every model of `list_models`: {(name, seed): (graphdef, state)}; raises as `list_models`, `read_model`."""
+    return {key: read_model(folder, num_classes, image_size, mesh) for key, folder in list_models(workdir).items()}
 
 
 def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
@@ -134,17 +112,19 @@ def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:
 
 
 def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> Model:
-    """Reads the finished model in a folder of `list_models`.
-
-    Raises:
-      ValueError: it has another number of classes.
-    """
-    _check_classes(folder, num_classes)
+    """Reads the finished model in a folder of `list_models`; ValueError: it has another number of classes."""
+    final = read_final(folder)
+    if (of_model := final["num_classes"]) != num_classes:
+        stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
+        raise ValueError(
+            f"expected a dataset of {of_model} classes, as many as the model in {folder} has, found {num_classes}"
+            + (stride if final["step"] == 0 else "")  # imported weights have step 0
+        )
     return loop.read_back(_settings(folder), image_size, num_classes, folder, mesh=mesh)
 
 
 def _settings(folder):
-    """The config of a model or of a study."""
+    """Reads the config of a model or of a study."""
     config = read_config(folder)
     if lost := [section for section in ("dataset", "model", "train") if not isinstance(config.get(section), dict)]:
         raise files.DamagedFileError(
@@ -155,20 +135,14 @@ def _settings(folder):
     return ConfigDict(config)
 
 
-def _finished_models(workdir: pathlib.Path) -> list[pathlib.Path]:
-    paths = Workdir(workdir).for_all(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
-    return [pathlib.Path(path) for path in paths]
-
-
 def model_name(config: ConfigDict) -> str:
     """Names a model by the training in its config.
 
     `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss); `+bn=SCHEME`
     when its BatchNorm statistics were adapted by tools.adapt.
     """
-    return study.name_of(TrainSettings.of(config.train)) + (
-        f"+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else ""
-    )
+    name = study.name_of(TrainSettings.of(config.train))
+    return f"{name}+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else name
 
 
 def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
@@ -178,10 +152,12 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
       FileNotFoundError: there is none.
     """
     workdir = pathlib.Path(workdir)
-    folders = [workdir] if loop.finished(workdir) else _finished_models(workdir)
-    if not folders:
+    if loop.finished(workdir):
+        return [workdir]
+    paths = Workdir(workdir).for_all(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
+    if not paths:
         raise FileNotFoundError(f"expected a workdir with trained models, found none in {workdir}; run train.py first")
-    return folders
+    return list(map(pathlib.Path, paths))
 
 
 # Weights that were trained elsewhere.
@@ -197,8 +173,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
       config: config of one model (`study.model_config`). Its training settings do not apply, so its epochs become 0.
       weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
         `models.torchvision.load`.
-      workdir: directory, made when missing.
-      free: dotted keys of the config that may change later.
+      workdir, free: as for `workdirs.open_workdir`.
 
     Raises:
       ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
@@ -216,7 +191,8 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"
         )
     if not done:  # before the workdir is made: weights that do not fit leave no files
-        model, num_classes = _read_weights(config, checkpoint, weights.class_stride)
+        stride = weights.class_stride
+        model, num_classes = torchvision.load(path=checkpoint, class_stride=stride, **config.model)
     with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
         if done:
             return
@@ -226,31 +202,6 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
             checkpoints.save(state)
         workdirs.write_final(path, step=0, digest=digest(state), num_classes=num_classes)
     log.info("Imported %s (%d classes, sha256 %s) into %s.", checkpoint, num_classes, sha256[:12], workdir)
-
-
-def _read_weights(config: ConfigDict, path: pathlib.Path, class_stride: int = 1) -> tuple[nnx.Module, int]:
-    """Reads (model, number of classes) of the network of `config` from a file of weights.
-
-    Raises:
-      ValueError, FileNotFoundError, RuntimeError: see `models.torchvision.load`.
-    """
-    return torchvision.load(path=path, class_stride=class_stride, **config.model)
-
-
-def _check_classes(directory: pathlib.Path, num_classes: int) -> None:
-    """Checks that the model in `directory` has as many classes as the dataset.
-
-    Raises:
-      ValueError: it has another number.
-    """
-    final = workdirs.read_final(directory)
-    of_model = final["num_classes"]
-    if of_model != num_classes:
-        stride = "; --config.model.class_stride=10, in a new workdir, keeps every tenth class (ImageNet-100)"
-        raise ValueError(
-            f"expected a dataset of {of_model} classes, as many as the model in {directory} has, found {num_classes}"
-            + (stride if final["step"] == 0 else "")  # imported weights have step 0
-        )
 
 
 # The model that a training run starts from.
@@ -275,17 +226,17 @@ def check_start(config: ConfigDict) -> None:
 
 
 def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh) -> states.TrainState:
-    """Reads the state from which a run of `config` starts.
+    """Reads the state from which a run of `config` on `dataset` starts.
 
-    With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`, however many the model
-    has.
+    With config.train.frozen the last layer is drawn from the seed, for the classes of `dataset`; the model that the run
+    starts from may have any number of classes then.
 
     Args:
-      start: a workdir, of whose models the only, or the standard, one is read; or a file of weights of the network of
-        config.model (`models.torchvision.load`).
+      start: a workdir with one model, or with one standard model; or a file of weights of the network of config.model
+        (`models.torchvision.load`).
       config: config of the run.
-      dataset: that the run trains on.
-      mesh: a workdir's model is replicated over its devices.
+      dataset: dataset of the run.
+      mesh: devices that the model of a workdir is replicated over.
 
     Raises:
       ValueError: the model there is of another architecture or has other classes, or which one is meant is not clear.
@@ -306,7 +257,7 @@ def _network(start, config, num_classes, size, mesh):
     """Reads (graphdef, params, statistics) of the model that a run starts from; `num_classes` None takes any number."""
     path = pathlib.Path(files.local(start)).expanduser()
     if path.is_file():
-        model, of_file = _read_weights(config, path)
+        model, of_file = torchvision.load(path=path, **config.model)
         if num_classes not in (None, of_file):
             raise ValueError(
                 f"expected weights of {num_classes} classes in {path}, found {of_file}; eval.py makes a workdir of some of "

@@ -1,6 +1,6 @@
 """Image classifiers in Flax NNX: `build(name, num_classes)` gives a model.
 
-`model(images, train)` returns (logits, features). The constructor of each family takes num_classes, `layers.Options` and the
+`model(images, train)` returns (logits, features). The constructor of each family takes num_classes, `layers.Options` and
 its own options. Families:
 
 resnet.py        ResNets, ResNeXts; of 32x32 images: WRNs, and a small network for CPUs
@@ -32,16 +32,8 @@ from flax import nnx
 from models import condensenet, densenet, fast_cifar, msdnet, multigrid, resnet, vgg, vit
 from models.layers import INITS, Options, ShapesOnly, path_of
 
-_REGISTRY = (
-    resnet.FAMILY
-    | densenet.FAMILY
-    | condensenet.FAMILY
-    | msdnet.FAMILY
-    | multigrid.FAMILY
-    | vgg.FAMILY
-    | fast_cifar.FAMILY
-    | vit.FAMILY
-)
+_FAMILIES = (resnet, densenet, condensenet, msdnet, multigrid, vgg, fast_cifar, vit)
+_REGISTRY = {name: network for family in _FAMILIES for name, network in family.FAMILY.items()}
 _SMALLEST = densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | vit.SMALLEST
 _SHARED = ("mean", "std", "init", "conv")  # options that all networks have
 
@@ -100,10 +92,9 @@ def build(
 def abstract(
     name: str, num_classes: int, *, dtype: Any = None, image_size: int | None = None, **kwargs: Any
 ) -> nnx.Module:
-    """Builds the same module with a jax.ShapeDtypeStruct in place of each array.
+    """Builds the same module with a jax.ShapeDtypeStruct in place of each array; nothing is drawn.
 
-    Splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`.
-    Nothing is drawn, however large the model.
+    It splits and counts as the real one does, and its forward pass runs under `jax.eval_shape`.
     """
     # Choices that depend on the platform are made before tracing.
     shared, own = _given(name, dtype, image_size, kwargs)
@@ -111,10 +102,8 @@ def abstract(
 
 
 def _given(name, dtype, image_size, given):
-    """Checks the options of a model, and makes the choices that depend on the platform.
-
-    Returns:
-      (`Options` without the generator, options of only this family).
+    """Checks the options of a model and makes the choices that depend on the platform: (`Options` without the generator,
+    options of only this family).
     """
     known = options(name)
     if image_size is not None and image_size < smallest_size(name):

@@ -1,9 +1,9 @@
 """CondenseNet-74 (Huang et al. 2018, arXiv:1711.09224): groups of 1x1 convolutions that training learns.
 
-Two forms: one that is trained, and a converted one that is used. Both are DenseNets whose growth doubles where the
-maps are halved, with nothing but a mean over 2x2 pixels between the stages. In the first form the 1x1 convolutions
-learn their groups (`LearnedConv`); in the second they are grouped and read their inputs by index (`IndexedConv`).
-`convert` makes the second of the first. The 3x3 convolutions have groups from the start.
+A network is trained in one form and used in another. Both are DenseNets whose growth doubles where the maps are
+halved, with only a mean over 2x2 pixels between the stages. In the first form the 1x1 convolutions learn their groups
+(`LearnedConv`); in the second they are grouped and read their inputs by index (`IndexedConv`). `convert` makes the
+second form from the first. The 3x3 convolutions have groups from the start.
 
 With G groups output o is of group o mod G. Training begins with all inputs; at G - 1 moments in its first half every
 group drops C_in // G of them, those with the smallest sum of absolute weights, so that C_in // G are left. Until then a
@@ -209,29 +209,15 @@ def convert(model, head_share=HEAD_SHARE):
       model: CondenseNet in the form that is trained, with all inputs dropped that training drops.
       head_share: share of the features that the last layer keeps; with 1 the conversion is exact.
 
-    Returns:
-      CondenseNet in the converted form, on the CPU or the default device.
-
     Raises:
       ValueError: groups that read too many inputs: the training was not half done.
     """
-    groups = model.blocks[0][0].conv2.groups
-    head = np.asarray(model.head.kernel[...])
-    options = Options(
-        np.random.default_rng(0),
-        model.stem.dtype,
-        mean=tuple(model.normalize.mean[...].tolist()),
-        std=tuple(model.normalize.std[...].tolist()),
-        conv=model.stem.conv,
-    )
-    new = CondenseNet(
-        head.shape[1],
-        options,
-        groups=groups,
-        converted=True,
-        stages=[(len(block), block[0].conv2.kernel.shape[-1]) for block in model.blocks],
-        head_share=head_share,
-    )
+    groups, head = model.blocks[0][0].conv2.groups, np.asarray(model.head.kernel[...])
+    mean, std = (tuple(values[...].tolist()) for values in (model.normalize.mean, model.normalize.std))
+    options = Options(np.random.default_rng(0), model.stem.dtype, mean=mean, std=std, conv=model.stem.conv)
+    stages = [(len(block), block[0].conv2.kernel.shape[-1]) for block in model.blocks]
+    form = {"groups": groups, "converted": True, "stages": stages, "head_share": head_share}
+    new = CondenseNet(head.shape[1], options, **form)
     _copy(model.stem, new.stem)
     _copy(model.norm, new.norm)
     for block, new_block in zip(model.blocks, new.blocks, strict=True):

@@ -20,18 +20,10 @@ class Product(NamedTuple):
 
 
 def products(name, image_size=224, num_classes=1000, **options):
-    """Lists the convolutions and linear layers that one image goes through, in order.
+    """Lists the convolutions and linear layers that one image goes through, in order, as `Product`s.
 
     Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other counters add these).
-
-    Args:
-      name: one of `models.names()`.
-      image_size: side of the image in pixels.
-      num_classes: number of logits.
-      **options: options of `models.build`, but dtype and conv.
-
-    Returns:
-      list of `Product`.
+    Arguments as of `models.build`, without dtype and conv; `image_size` is in pixels.
     """
     model = models.abstract(name, num_classes, dtype="float32", conv="xla", image_size=image_size, **options)
     graphdef, state = nnx.split(model)
@@ -45,10 +37,10 @@ def multiply_adds(name, image_size=224, num_classes=1000, **options):
 
 
 def at_exits(name, image_size=224, num_classes=1000, **options):
-    """Counts the multiply-adds of an answer at each exit of a network, as a tuple of ints.
+    """Counts the multiply-adds of an answer at each exit of a network, as a tuple of ints; arguments as of `products`.
 
-    Exits before it are included, as an image that stops at one has gone through them. Arguments as
-    of `products`; each linear layer of the network is the end of an exit.
+    An image that stops at an exit has gone through the exits before it, so they are included. Each linear layer of the
+    network ends an exit.
     """
     in_order = products(name, image_size, num_classes, **options)
     until = np.cumsum([product.multiply_adds for product in in_order])

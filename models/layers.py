@@ -50,9 +50,8 @@ class Conv(nnx.Module):
 
     Args:
       c_in, c_out: channels.
-      size: side of the kernel, in pixels.
+      size, stride: side of the kernel and step of the output, in pixels.
       rng: np.random.Generator.
-      stride: step of the output, in pixels.
       padding: zeros on each side, in pixels; None is size // 2, as residual networks have it.
       groups: runs of channels convolved apart from each other; divides c_in and c_out.
       bias: add one number per output channel.
@@ -96,16 +95,8 @@ class Conv(nnx.Module):
 def path_of(conv, dtype):
     """Chooses the path of convolutions when a model is built; it may be compiled for another platform.
 
-    Args:
-      conv: `cpu`, `xla`, or `auto`: the environment variable JAXC_CONV if set, else `cpu` for
-        float32 on the CPU backend and `xla` elsewhere.
-      dtype: type of the computation.
-
-    Returns:
-      `cpu` (conv_cpu.py) or `xla` (`lax.conv_general_dilated`).
-
-    Raises:
-      ValueError: another path.
+    `cpu` (conv_cpu.py), `xla` (`lax.conv_general_dilated`), or `auto`: the environment variable JAXC_CONV if set, else
+    `cpu` for float32 on the CPU backend and `xla` elsewhere. ValueError: another path.
     """
     if conv == "auto":
         fast = jax.default_backend() == "cpu" and dtype == jnp.float32
@@ -250,6 +241,39 @@ def _windows(full, size):
     i, pixel = np.arange(size)[:, None], np.arange(full)
     inside = (pixel >= i * full // size) & (pixel < -(-(i + 1) * full // size))
     return (inside / inside.sum(1, keepdims=True)).astype(np.float32)
+
+
+def make_stages(c_in, widths, sizes, make):
+    """Makes stages of layers, an nnx.List of nnx.Lists; each layer reads the channels of the layer before it.
+
+    Args:
+      c_in: channels of the input.
+      widths: channels that the layers of each stage return.
+      sizes: number of layers of each stage.
+      make: (c_in, c_out, stride) -> layer; the stride is 2 in the first layer of each stage but the first, else 1.
+    """
+    stages = []
+    for i, (width, size) in enumerate(zip(widths, sizes, strict=True)):
+        layers = []
+        for j in range(size):
+            layers.append(make(c_in, width, 2 if i and not j else 1))
+            c_in = width
+        stages.append(nnx.List(layers))
+    return nnx.List(stages)
+
+
+def run_stages(stages, x, *args, before=None, after=None):
+    """Runs stages of layers `layer(x, *args)`: (x, {"stage1": x after the first stage ...}).
+
+    `before` and `after` are functions of x that come before and after the layers of each stage; None is none.
+    """
+    features = {}
+    for i, layers in enumerate(stages, 1):
+        x = before(x) if before else x
+        for layer in layers:
+            x = layer(x, *args)
+        features[f"stage{i}"] = x = after(x) if after else x
+    return x, features
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,23 +6,22 @@ the 32x8d, as in torchvision. `resnet50_gn` has GroupNorm in place of BatchNorm,
 residual network and wide residual networks.
 """
 
+import itertools
 from functools import partial
 
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import Dropout, max_pool, mean_pool
+from models.layers import Dropout, make_stages, max_pool, mean_pool, run_stages
 from models.norms import BatchNorm, GroupNorm
 
 
 class SmallResNet(nnx.Module):
     """A small residual network for 32x32 images and CPUs: much accuracy in a second of training.
 
-    Work at full resolution brings little in the first minutes of training, so the network leaves it at once (2x2 pixels
-    become 12 channels) and spends its multiplications at 8x8 and 4x4 pixels, where convolutions are large matrix products.
-    Halving is by mean over 2x2 blocks: strided 3x3 convolutions are slower, their input gradients above all.
-
-    2x2 pixels to channels, 3x3 convolution; stages of 2x2 means and residual blocks; linear.
+    2x2 pixels to channels, 3x3 convolution; stages of 2x2 means and residual blocks; linear. Full resolution brings little
+    in the first minutes of training, so the network multiplies mostly at 8x8 and 4x4 pixels, where convolutions are large
+    matrix products. Strided 3x3 convolutions are slower than means, their input gradients above all.
 
     With the defaults and 32x32 images: 16x16x12 -> 16x16x24 -> 8x8x48 -> 4x4x96; 165,754 parameters for 10 classes.
 
@@ -36,15 +35,9 @@ class SmallResNet(nnx.Module):
         make_conv, norm = options.convs(), options.norms()
         self.normalize = options.normalize("cifar")
         self.stem, self.stem_norm = make_conv(12, stem, 3), norm(stem)
-        c_in, stages = stem, []
-        for width in widths:
-            blocks = []
-            for _ in range(depth):
-                blocks.append(BasicBlock(c_in, width, 1, conv=make_conv, norm=norm))
-                c_in = width
-            stages.append(nnx.List(blocks))
-        self.stages = nnx.List(stages)
-        self.head = options.linears()(c_in, num_classes)
+        block = partial(BasicBlock, conv=make_conv, norm=norm)
+        self.stages = make_stages(stem, widths, [depth] * len(widths), lambda c_in, c_out, _: block(c_in, c_out, 1))
+        self.head = options.linears()(widths[-1], num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1`, `stage2`, ... [N, h, w, C] and
@@ -52,12 +45,7 @@ class SmallResNet(nnx.Module):
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(space_to_depth(self.normalize(images))), train))
-        features = {}
-        for i, blocks in enumerate(self.stages, 1):
-            x = mean_pool(x)
-            for block in blocks:
-                x = block(x, train)
-            features[f"stage{i}"] = x
+        x, features = run_stages(self.stages, x, train, before=mean_pool)
         features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
         return self.head(features["penultimate"]), features
 
@@ -97,12 +85,11 @@ class Bottleneck(nnx.Module):
     """
 
     expansion = 4
-    groups, group_width = 1, 64
 
-    def __init__(self, c_in, width, stride, *, conv, norm):
-        inner = self.groups * (width * self.group_width // 64)
+    def __init__(self, c_in, width, stride, *, conv, norm, groups=1, group_width=64):
+        inner = groups * (width * group_width // 64)
         self.conv1, self.norm1 = conv(c_in, inner, 1), norm(inner)
-        self.conv2, self.norm2 = conv(inner, inner, 3, stride=stride, groups=self.groups), norm(inner)
+        self.conv2, self.norm2 = conv(inner, inner, 3, stride=stride, groups=groups), norm(inner)
         self.conv3, self.norm3 = conv(inner, 4 * width, 1), norm(4 * width, last=True)
         self.shortcut = Shortcut(c_in, 4 * width, stride, conv=conv, norm=norm)
 
@@ -113,10 +100,11 @@ class Bottleneck(nnx.Module):
         return nnx.relu(self.shortcut(x, train) + y)
 
 
-class WideBottleneck(Bottleneck):
-    """Twice as many channels in the 3x3 convolution."""
-
-    group_width = 128
+# Groups have so many channels in the first stage, and twice as many in each later one.
+WideBottleneck = partial(Bottleneck, group_width=128)
+Bottleneck32x4d = partial(Bottleneck, groups=32, group_width=4)
+Bottleneck32x8d = partial(Bottleneck, groups=32, group_width=8)
+Bottleneck64x4d = partial(Bottleneck, groups=64, group_width=4)
 
 
 class Shortcut(nnx.Module):
@@ -131,29 +119,11 @@ class Shortcut(nnx.Module):
         return self.norm(self.conv(x), train) if self.projects else x
 
 
-class Bottleneck32x4d(Bottleneck):
-    """32 groups of 4 channels in the first stage, twice as many in each following one."""
-
-    groups, group_width = 32, 4
-
-
-class Bottleneck32x8d(Bottleneck):
-    """32 groups of 8 channels in the first stage."""
-
-    groups, group_width = 32, 8
-
-
-class Bottleneck64x4d(Bottleneck):
-    """64 groups of 4 channels in the first stage."""
-
-    groups, group_width = 64, 4
-
-
 class ResNet(nnx.Module):
     """Stem, four stages of blocks of width 64, 128, 256, 512, mean over pixels, linear.
 
     Args:
-      block: BasicBlock, Bottleneck or a kind of it.
+      block: BasicBlock, Bottleneck or a partial of it.
       stage_sizes: blocks in each stage.
       stem: `imagenet` (7x7 convolution / 2, 3x3 max-pooling / 2) or `cifar` (3x3 convolution).
       norm: BatchNorm or GroupNorm.
@@ -167,15 +137,15 @@ class ResNet(nnx.Module):
         self.pools = stem == "imagenet"
         self.stem = make_conv(3, 64, 7, stride=2) if self.pools else make_conv(3, 64, 3)
         self.stem_norm = norm(64)
-        c_in, stages = 64, []
-        for i, size in enumerate(stage_sizes):
-            blocks = []
-            for j in range(size):
-                blocks.append(block(c_in, 64 * 2**i, 2 if i and not j else 1, conv=make_conv, norm=norm))
-                c_in = 64 * 2**i * block.expansion
-            stages.append(nnx.List(blocks))
-        self.stages = nnx.List(stages)
-        self.head = options.linears()(c_in, num_classes)
+
+        expansion = getattr(block, "func", block).expansion
+        widths = [64 * 2**i * expansion for i in range(len(stage_sizes))]
+
+        def make(c_in, c_out, stride):
+            return block(c_in, c_out // expansion, stride, conv=make_conv, norm=norm)
+
+        self.stages = make_stages(64, widths, stage_sizes, make)
+        self.head = options.linears()(widths[-1], num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage4` [N, h, w, C] and
@@ -183,13 +153,7 @@ class ResNet(nnx.Module):
         """
         del key
         x = nnx.relu(self.stem_norm(self.stem(self.normalize(images)), train))
-        if self.pools:
-            x = max_pool(x, 3, 2, 1)
-        features = {}
-        for i, blocks in enumerate(self.stages, 1):
-            for block in blocks:
-                x = block(x, train)
-            features[f"stage{i}"] = x
+        x, features = run_stages(self.stages, max_pool(x, 3, 2, 1) if self.pools else x, train)
         features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
         return self.head(features["penultimate"]), features
 
@@ -252,31 +216,23 @@ class WideResNet(nnx.Module):
             raise ValueError(f"expected a depth of 6 n + 4, found {depth}")
         make_conv, norm = options.convs(), options.norms()
         self.normalize = options.normalize("cifar")
-        self.stem = make_conv(3, 16, 3)
-        c_in, stages, number = 16, [], 0
-        for i in range(3):
-            blocks = []
-            for j in range((depth - 4) // 6):
-                width = 16 * 2**i * widen
-                stride = 2 if i and not j else 1
-                layer = Dropout(dropout, number)
-                blocks.append(WideBlock(c_in, width, stride, dropout=layer, conv=make_conv, norm=norm))
-                c_in, number = width, number + 1
-            stages.append(nnx.List(blocks))
-        self.stages = nnx.List(stages)
-        self.norm = norm(c_in)
-        self.head = options.linears()(c_in, num_classes)
+        self.stem, number = make_conv(3, 16, 3), itertools.count()
+
+        def make(c_in, c_out, stride):
+            layer = Dropout(dropout, next(number))
+            return WideBlock(c_in, c_out, stride, dropout=layer, conv=make_conv, norm=norm)
+
+        widths = [16 * widen, 32 * widen, 64 * widen]
+        self.stages = make_stages(16, widths, [(depth - 4) // 6] * 3, make)
+        self.norm = norm(widths[-1])
+        self.head = options.linears()(widths[-1], num_classes)
 
     def __call__(self, images, train, key=None):
         """Returns (logits, features), see `models.build`. Features: `stage1` ... `stage3` [N, h, w, C] before the final
         BatchNorm, `penultimate` float32 [N, C] after it, ReLU and the mean over pixels.
         """
         self.stages[0][0].dropout.require_key(train, key)
-        x, features = self.stem(self.normalize(images)), {}
-        for i, blocks in enumerate(self.stages, 1):
-            for block in blocks:
-                x = block(x, train, key)
-            features[f"stage{i}"] = x
+        x, features = run_stages(self.stages, self.stem(self.normalize(images)), train, key)
         x = nnx.relu(self.norm(x, train))
         features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
         return self.head(features["penultimate"]), features

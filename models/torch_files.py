@@ -18,16 +18,10 @@ w = next((w[k] for k in {entries} if k in w), w); s.save_file(w, '{new}')\""""
 
 
 def read(path):
-    """{name: array} of a file of weights.
+    """Reads {name: NumPy array} of a file of weights, .safetensors, .pth or .pt, in its own dtypes and layouts.
 
     Training scripts often save more than the weights and wrap the model: an entry `state_dict`,
     `model_state_dict` or `model` is opened, and `module.` or `model.` before every name is dropped.
-
-    Args:
-      path: a file ending in .safetensors, .pth or .pt.
-
-    Returns:
-      dict of NumPy arrays, in the file's own dtypes and layouts.
 
     Raises:
       FileNotFoundError: no such file.

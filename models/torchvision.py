@@ -204,19 +204,15 @@ def names():
 
 
 def load(name, path, *, class_stride=1, **options):
-    """One of our models with torchvision's weights.
+    """Builds one of our models with torchvision's weights: (nnx.Module as of `models.build`, number of its logits).
 
     Args:
       name: one of `names()`.
       path: a .safetensors, .pth or .pt file with torchvision's state_dict of this model, see
         `torch_files.read`; or a file of another publisher, see `LAYOUTS`.
-      class_stride: k keeps the logits of every k-th class; 10 makes a model of ImageNet-100,
-        every tenth class of ImageNet by WordNet ID, the order of torchvision's logits.
+      class_stride: k keeps the logits of every k-th class, the file's number divided by k and rounded up; 10 makes a
+        model of ImageNet-100, every tenth class of ImageNet by WordNet ID, the order of torchvision's logits.
       **options: options of `models.build`: dtype, mean, std, conv ...
-
-    Returns:
-      (model, num_classes): an nnx.Module as from `models.build` and the number of its logits: the file's
-      number divided by the stride and rounded up.
 
     Raises:
       ValueError: unknown name, unreadable file, or one whose names or shapes are not exactly those
@@ -252,8 +248,7 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
 
 
 def shapes(name, num_classes, layout=None, **options):
-    """Lists {name: shape} of a model's arrays, without num_batches_tracked; `layout` is one of
-    `LAYOUTS`, by default the first."""
+    """Lists {name: shape} of a model's arrays, without num_batches_tracked; the first of `LAYOUTS` is the default."""
     _check_name(name)
     layout = layout or LAYOUTS[name][0]
     return torch_shapes(_named(layout, nnx.state(models.abstract(name, num_classes, **options))))
@@ -290,42 +285,38 @@ def _check_name(name):
         raise ValueError(f"expected a model whose weights can be imported ({', '.join(LAYOUTS)}), found {name!r}")
 
 
+_OUR_AXES = {1: (0,), 2: (1, 0), 3: (0, 1, 2), 4: (2, 3, 1, 0)}  # rank: axes of PyTorch's array in our order
+
+
 def torch_shapes(named):
     """{name: shape that PyTorch gives its array} of {name: variable of ours}."""
-    return {name: _torch_shape(variable.shape) for name, variable in named.items()}
+    shapes = {name: variable.shape for name, variable in named.items()}
+    return {name: tuple(np.array(shape)[np.argsort(_OUR_AXES[len(shape)])].tolist()) for name, shape in shapes.items()}
 
 
 def fill(named, arrays):
     """Gives each of {name: variable} its array of PyTorch's, in our layout and the variable's dtype."""
     for name, variable in named.items():
-        dtype = variable.dtype
-        variable[...] = jax.device_put(np.asarray(_our_layout(arrays[name]), dtype))
-
-
-def _torch_shape(shape):
-    return (*shape[:1:-1], *shape[:2]) if len(shape) == 4 else shape if len(shape) == 3 else shape[::-1]
-
-
-def _our_layout(array):
-    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array if array.ndim == 3 else array.T
+        array = arrays[name].transpose(_OUR_AXES[arrays[name].ndim])
+        variable[...] = jax.device_put(np.asarray(array, variable.dtype))
 
 
 def refuse_others(what, source, arrays, expected):
     """Refuses (ValueError) arrays that have not exactly the names and shapes of `expected`, the weights of `what`, or
     are no finite floating-point numbers, and negative variances; an `index` holds whole numbers."""
     given = {key: np.shape(array) for key, array in arrays.items()}
-    missing = sorted(expected.keys() - given)
-    unexpected = sorted(given.keys() - expected)
     wrong = [
         f"{key}: expected {list(shape)}, found {list(given[key])}"
         for key, shape in sorted(expected.items())
         if key in given and given[key] != shape
     ]
-    lists = {"missing": missing, "unexpected": unexpected, "of the wrong shape": wrong}
-    if any(lists.values()):
-        rests = {name: f", ... and {len(some) - 20} more" if len(some) > 20 else "" for name, some in lists.items()}
-        found = ((name, some) for name, some in lists.items() if some)
-        text = "\n".join(f"  {name} ({len(some)}): {', '.join(some[:20])}{rests[name]}" for name, some in found)
+    lists = {"missing": sorted(expected.keys() - given), "unexpected": sorted(given.keys() - expected)}
+    if lines := [
+        f"  {name} ({len(some)}): {', '.join(some[:20])}{f', ... and {len(some) - 20} more' if len(some) > 20 else ''}"
+        for name, some in (lists | {"of the wrong shape": wrong}).items()
+        if some
+    ]:
+        text = "\n".join(lines)
         raise ValueError(f"expected the weights of {what} in {source}, found names or shapes differ:\n{text}")
     for key, array in sorted(arrays.items()):
         kind = jnp.integer if key.endswith(".index") else jnp.floating

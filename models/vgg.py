@@ -16,7 +16,7 @@ from functools import partial
 import jax.numpy as jnp
 from flax import nnx
 
-from models.layers import Dropout, adaptive_mean_pool, max_pool
+from models.layers import Dropout, adaptive_mean_pool, make_stages, max_pool, run_stages
 
 HIDDEN = 4096
 
@@ -33,26 +33,13 @@ class ConvLayer(nnx.Module):
         return nnx.relu(y if self.norm is None else self.norm(y, train))
 
 
-def make_stages(sizes, options, batch_norm):
-    """Five stages of `sizes` layers of 64, 128, 256, 512 and 512 channels."""
-    c_in, stages = 3, []
-    for size, width in zip(sizes, (64, 128, 256, 512, 512), strict=True):
-        layers = []
-        for _ in range(size):
-            layers.append(ConvLayer(c_in, width, options, batch_norm))
-            c_in = width
-        stages.append(nnx.List(layers))
-    return nnx.List(stages)
+def layers_of(sizes, options, batch_norm):
+    """Makes five stages of `sizes` layers of 64, 128, 256, 512 and 512 channels."""
+    widths = (64, 128, 256, 512, 512)
+    return make_stages(3, widths, sizes, lambda c_in, c_out, _: ConvLayer(c_in, c_out, options, batch_norm))
 
 
-def run_stages(stages, x, train):
-    """Makes {"stage1": ...}, maps after each stage and its 2x2 max-pooling, the last 1/32 in size."""
-    features = {}
-    for i, layers in enumerate(stages, 1):
-        for layer in layers:
-            x = layer(x, train)
-        features[f"stage{i}"] = x = max_pool(x, 2, 2)
-    return features
+pool = partial(max_pool, size=2, stride=2)
 
 
 class VGG(nnx.Module):
@@ -68,7 +55,7 @@ class VGG(nnx.Module):
 
     def __init__(self, num_classes, options, *, stage_sizes, batch_norm, dropout=0.5):
         self.normalize = options.normalize("imagenet")
-        self.stages = make_stages(stage_sizes, options, batch_norm)
+        self.stages = layers_of(stage_sizes, options, batch_norm)
         rule = "small" if options.init == "he" else None
         hidden = options.linears(rule, dtype=options.dtype)
         self.hidden = nnx.List([hidden(512 * 49, HIDDEN), hidden(HIDDEN, HIDDEN)])
@@ -80,8 +67,8 @@ class VGG(nnx.Module):
         `penultimate` float32 [N, 4096], the input of the last layer (after dropout).
         """
         self.dropouts[0].require_key(train, key)
-        features = run_stages(self.stages, self.normalize(images), train)
-        x = adaptive_mean_pool(features["stage5"], 7).transpose(0, 3, 1, 2).reshape(images.shape[0], -1)
+        x, features = run_stages(self.stages, self.normalize(images), train, after=pool)
+        x = adaptive_mean_pool(x, 7).transpose(0, 3, 1, 2).reshape(images.shape[0], -1)
         for linear, dropout in zip(self.hidden, self.dropouts):
             x = dropout(nnx.relu(linear(x)), train, key)
         features["penultimate"] = x
@@ -89,21 +76,21 @@ class VGG(nnx.Module):
 
 
 class CifarVGG(nnx.Module):
-    """The form usual for 32x32 images: one pixel is left (else the mean is taken), then one linear layer.
+    """The usual form for 32x32 images: one pixel is left (else the mean is taken), then one linear layer.
 
-    Args: as of `VGG`, without dropout; the input normalisation is CIFAR-10's by default.
+    Arguments as of `VGG`, without dropout; the input normalisation is CIFAR-10's by default.
     """
 
     def __init__(self, num_classes, options, *, stage_sizes, batch_norm):
         self.normalize = options.normalize("cifar")
-        self.stages = make_stages(stage_sizes, options, batch_norm)
+        self.stages = layers_of(stage_sizes, options, batch_norm)
         self.head = options.linears("small" if options.init == "he" else None)(512, num_classes)
 
     def __call__(self, images, train, key=None):
         """As `VGG`; `penultimate` is float32 [N, 512]. `key` is not used."""
         del key
-        features = run_stages(self.stages, self.normalize(images), train)
-        features["penultimate"] = features["stage5"].astype(jnp.float32).mean((1, 2))
+        x, features = run_stages(self.stages, self.normalize(images), train, after=pool)
+        features["penultimate"] = x.astype(jnp.float32).mean((1, 2))
         return self.head(features["penultimate"]), features
 
 

@@ -20,7 +20,7 @@ import pathlib
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,15 +35,10 @@ _RECORD = "made_from"
 
 
 class Artifact(NamedTuple):
-    """Arrays and the record of their origin.
-
-    Attributes:
-      arrays: {name: array}.
-      made_from: JSON-ready record: digests of the model and the images, options, seed.
-    """
+    """Arrays and the record of their origin."""
 
     arrays: dict[str, np.ndarray]
-    made_from: dict[str, Any]
+    made_from: dict[str, Any]  # JSON-ready: digests of the model and the images, options, seed
 
 
 def digest(value: Any) -> str:
@@ -78,6 +73,22 @@ def read(path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes 
             f"{path}: expected content with the digest that it holds, found other content: the file was edited; {remedy}"
         )
     return Artifact(arrays, record)
+
+
+def kept(
+    path: pathlib.Path,
+    made_from: Mapping[str, Any],
+    measure: Callable[[], Mapping[str, np.ndarray]],
+    remedy: str = files.REMEDY,
+) -> Mapping[str, np.ndarray]:
+    """Reads the arrays of an .npz file with this origin; without one it measures and writes them. Raises as `read`."""
+    if path.exists():
+        arrays, before = read(path, remedy)
+        if before == made_from:
+            return arrays
+    arrays = measure()
+    write(path, arrays, made_from)
+    return arrays
 
 
 def write_record(path: str | os.PathLike, record: Mapping[str, Any]) -> None:
@@ -134,25 +145,22 @@ def provenance() -> dict[str, Any]:
 
     import corruptions
 
-    read = {
+    files_read = {
         "frost_photographs": list(corruptions.imagenet_c.used_photographs()),
         "banks": list(corruptions.laion_c.used_banks()),
     }
-    return {
-        "git_revision": git_revision(),
-        "versions": versions(_PACKAGES),
-        "device": _device(jax),
-        "processes": jax.process_count(),
-        "machine": platform.platform(),
-        "command": command_line(),
-        "written": _now(),
-    } | {name: digests for name, digests in read.items() if digests}
+    machine = {"processes": jax.process_count(), "machine": platform.platform()}
+    digests = {name: found for name, found in files_read.items() if found}
+    return {"versions": versions(_PACKAGES)} | of_file() | machine | digests
 
 
 def of_file() -> dict[str, Any]:
     """Returns the provenance of one table or figure; it names a device if the command uses JAX."""
     record = {"git_revision": git_revision(), "command": command_line(), "written": _now()}
-    return record | ({"device": _device(sys.modules["jax"])} if "jax" in sys.modules else {})
+    if "jax" in sys.modules:
+        devices = sys.modules["jax"].devices()
+        record["device"] = f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
+    return record
 
 
 def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
@@ -198,11 +206,6 @@ def git_revision() -> str:
         return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _device(jax):
-    devices = jax.devices()
-    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
 
 
 def _now():

@@ -74,9 +74,8 @@ def _mirrored(argv):
     from runtime import files  # after `_end_interrupted` is set: it imports NumPy, which takes a while
 
     known = flags.FLAGS.flag_values_dict()
-    if not any("://" in text for key, value in known.items() for _, text in _texts(key, value)) and not any(
-        ":/" in text for text in argv[1:]
-    ):
+    texts = [text for key, value in known.items() for _, text in _texts(key, value)]
+    if not any("://" in text for text in texts) and not any(":/" in text for text in argv[1:]):
         return argv
     _show_addresses()
     for name in sorted(known, key=_WRITTEN.__contains__):  # results last: they may lie in a folder that is read
@@ -172,12 +171,8 @@ def _usage():
 def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.FlagValues:
     """Returns the flags of a command that needs no config.
 
-    Args:
-      argv: the arguments that absl left; any beside the script's name is refused.
-      required: {flag: its value in words} for the flags that must have a value.
-
-    Raises:
-      absl.app.UsageError: a positional argument, or a required flag without a value.
+    Refuses (absl.app.UsageError) arguments beside the script's name, and missing values of the flags
+    `required`, {flag: its value in words}.
     """
     configure()
     refuse_positional(argv)
@@ -249,8 +244,7 @@ def errors() -> Iterator[None]:
 def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
     """Imports modules that the setting or flag `source` names, which register corruptions and benchmarks.
 
-    Raises:
-      SettingsError: no dotted names, or a module that is not found or cannot be imported.
+    A SettingsError refuses other values than dotted names, and modules that are not found or cannot be imported.
     """
     if not isinstance(modules, list | tuple) or not all(isinstance(name, str) and name for name in modules):
         raise SettingsError(f"{source}: expected names of modules, such as ('my_corruptions',), found {modules!r}")
@@ -265,29 +259,21 @@ def import_all(modules: Iterable[str], source: str = "config.imports") -> None:
 
 
 def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
-    """Refuses modules that a file in a workdir names and this process has not imported.
+    """Refuses (SettingsError) modules that a file in a workdir names and this process has not imported.
 
     A workdir may come from others, so it cannot have their code run: the user names the modules to import.
-
-    Raises:
-      SettingsError: a module that is not imported; names the flag that imports it. No names of modules.
     """
     is_list = isinstance(stored, list | tuple)
     if not is_list or not all(isinstance(name, str) and all(map(str.isidentifier, name.split("."))) for name in stored):
         raise SettingsError(f"{path}: expected names of modules as imports, found {ascii(stored)[:200]}; restore it")
     if unknown := [name for name in stored if name not in sys.modules]:
+        advice = "import it first"
+        if flags.FLAGS.is_parsed() and "imports" in flags.FLAGS:
+            advice = f"add --imports={','.join(dict.fromkeys([*flags.FLAGS.imports, *stored]))}"
         raise SettingsError(
             f"{path}: expected no code to import but what you name, found imports {', '.join(unknown)}; if you trust "
-            f"this code, {_how_to_import(stored)}"
+            f"this code, {advice}"
         )
-
-
-def _how_to_import(stored):
-    """Names the flag of the running command that imports modules, with the modules that it has already."""
-    values = flags.FLAGS if flags.FLAGS.is_parsed() else {}
-    if "imports" in values:
-        return f"add --imports={','.join(dict.fromkeys([*values['imports'].value, *stored]))}"
-    return "import it first"
 
 
 def _stopped():

@@ -51,7 +51,7 @@ def initialize(
 
     Args:
       coordinator: `HOST:PORT` of process 0, any free port.
-      num_processes, process_id: the number of processes, and the number of this one from 0.
+      num_processes, process_id: number of processes, and the number of this one, from 0.
       heartbeat_seconds: a process silent for so long counts as dead, and the others end.
 
     Raises:
@@ -103,10 +103,7 @@ def is_main() -> bool:
 def from_main(function: Callable[[], Any]) -> Any:
     """Calls `function()` in process 0 and returns its value, bytes or JSON-ready, in every process.
 
-    The other processes wait, however long.
-
-    Raises:
-      ProcessError: in the other processes, when `function` raised; process 0 raises the error itself.
+    The other processes wait, however long. Where `function` raises, they raise a ProcessError, and process 0 the error.
     """
     global _speaking
     client = _client()

@@ -37,9 +37,9 @@ def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str
 
     Args:
       path: path, address, or text that ends with one (NAME=ADDRESS).
-      what: setting or flag that it comes from, for errors.
-      use: `read`, then the mirror is brought up to date; `write` of results; `hold` of a workdir, which asks the bucket
-        nothing before `locked`.
+      what: setting or flag of the path, for errors.
+      use: `read` brings the mirror up to date; `write` is for results; `hold` is for a workdir and asks the bucket nothing
+        before `locked`.
 
     Raises:
       SettingsError: an address of another scheme than gs:// and s3://.
@@ -75,10 +75,8 @@ def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
     """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
 
     Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the mirror of a
-    bucket it is there, too, when this returns; a file that `grows` only from time to time (`buckets.appended`).
-
-    Raises:
-      OSError: it cannot be written; names `path`, also where the system names no file (a full disk).
+    bucket it is there, too, when this returns; a file that `grows` only from time to time (`buckets.appended`). An
+    OSError names `path`, also where the system names no file (a full disk).
     """
     path = Path(local(path, use="write"))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,11 +136,8 @@ def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> N
 def read_json(path: str | os.PathLike, kind: type | None = dict, remedy: str = REMEDY, shape: Any = None) -> Any:
     """Returns the content of a JSON file.
 
-    Args:
-      path: path of the file.
-      kind: type of the whole content, `dict` or `list`; None takes any.
-      remedy: how to mend the file, for errors.
-      shape: shape of the content, see `mismatch`; None takes any.
+    `kind` is the type of the whole content, `dict` or `list`, and `shape` its shape (`mismatch`); None takes any.
+    `remedy` tells how to mend the file.
 
     Raises:
       FileNotFoundError: no such file.
@@ -302,13 +297,14 @@ def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
 def _of_object(value, shape, where):
     if str in shape:
         return _first(mismatch(item, shape[str], _join(where, key)) for key, item in value.items())
-    problems = []
     for key, inner in shape.items():
+        optional = isinstance(inner, Maybe)
         if key in value:
-            problems.append(mismatch(value[key], inner.shape if isinstance(inner, Maybe) else inner, _join(where, key)))
-        elif not isinstance(inner, Maybe):
-            problems.append(f"expected {_join(where, key)}, found nothing of that name")
-    return _first(problems)
+            if problem := mismatch(value[key], inner.shape if optional else inner, _join(where, key)):
+                return problem
+        elif not optional:
+            return f"expected {_join(where, key)}, found nothing of that name"
+    return None
 
 
 def _first(problems):

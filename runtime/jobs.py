@@ -40,12 +40,12 @@ run: |
 
 def slurm(numbers: Sequence[int], command: Sequence[str]) -> str:
     """Writes a file for sbatch: an array with a task for each number, which runs `command --member=NUMBER`."""
-    numbers_text = ",".join(map(str, numbers))
-    return _SLURM.format(numbers=numbers_text, folder=shlex.quote(os.getcwd()), command=shlex.join(command))
+    listed = ",".join(map(str, numbers))
+    return _SLURM.format(numbers=listed, folder=shlex.quote(os.getcwd()), command=shlex.join(command))
 
 
 def skypilot(commands: Mapping[int, str]) -> str:
-    """Writes a YAML file for `sky jobs launch`, which runs one of {number: command of a shell}, that of $MEMBER."""
+    """Writes a YAML file for `sky jobs launch`, which runs the shell command of the number $MEMBER."""
     numbers = [str(number) for number in commands]
     members = "\n".join(f"  {number}) {command} ;;" for number, command in commands.items())
     return _SKYPILOT.format(numbers=" ".join(numbers), choice="|".join(numbers), members=members)
@@ -82,17 +82,14 @@ class _Job:
 def launch(
     cluster: str, commands: Mapping[int, Sequence[str]], folder: pathlib.Path, options: Sequence[str]
 ) -> list[Any]:
-    """Starts a job for each of {number: command} through submitit.
+    """Starts a job for each of {number: command} through submitit; returns submitit's jobs, for `wait`.
 
     Args:
       cluster: `slurm`, or `local`: all at once on this machine.
       commands: arguments of the jobs' commands; each works in the present folder.
-      folder: of what submitit writes: jobs, and what they print.
+      folder: folder of submitit's files: the jobs and their output.
       options: `KEY=VALUE` of submitit's `update_parameters`, such as timeout_min=120, gpus_per_node=1,
         slurm_partition=NAME. Without timeout_min a job may take a day.
-
-    Returns:
-      submitit's jobs, whose `result()` is the exit status.
 
     Raises:
       SettingsError: submitit is not installed, or an option is not as described.

@@ -22,9 +22,9 @@ from runtime.log import log
 
 
 def use_all_cores() -> None:
-    """Makes one JAX device of each core, on a CPU: XLA runs most of a small network's step on one core only.
+    """Makes each core of a CPU a JAX device: XLA runs most of a small network's step on one core only.
 
-    To be called before JAX starts; does nothing when the user chose a number of CPU devices.
+    Call it before JAX starts. It does nothing when the user chose a number of CPU devices.
     """
     chosen_by_user = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
     if not chosen_by_user and jax.config.jax_num_cpu_devices < 1:
@@ -44,7 +44,7 @@ def data_mesh(batch_size: int | None = None) -> Mesh:
 def place_array(array: np.ndarray, sharding: Sharding | None) -> jax.Array:
     """Puts an array, which every process holds whole, onto devices; None is the default device.
 
-    Over many processes jax.device_put compares the arrays of all, which copies each array to all hosts; this does not.
+    Over many processes jax.device_put would compare the arrays of all, and copy each to all hosts.
     """
     if sharding is None or sharding.is_fully_addressable:
         return jax.device_put(array, sharding)
@@ -77,10 +77,10 @@ def training_mesh(mesh: Mesh, parallel: int, models: int, batch_size: int) -> Me
     on the same mesh. D / M is rounded down, on a CPU to a divisor of the batch size; devices left over are idle.
 
     Args:
-      mesh: with one row.
+      mesh: devices in one row.
       parallel: models at a time; 0 is one for each device on accelerators, and one on a CPU, whose cores share 'data'.
       models: number of all models to train; M is at most this.
-      batch_size: images of a step of one model, split over D / M devices.
+      batch_size: images of a step of one model.
 
     Raises:
       ValueError: `parallel` is negative or more than the devices, or several processes share the mesh.
@@ -93,9 +93,7 @@ def training_mesh(mesh: Mesh, parallel: int, models: int, batch_size: int) -> Me
             raise ValueError(f"expected config.study.parallel 1 with {jax.process_count()} processes, found {parallel}")
         return mesh
     on_cpu = devices[0].platform == "cpu"
-    if parallel == 0:
-        parallel = 1 if on_cpu else devices.size
-    rows = max(1, min(parallel, models))
+    rows = max(1, min(parallel or (1 if on_cpu else devices.size), models))
     columns = devices.size // rows
     if on_cpu and batch_size > 0:
         columns = max(d for d in range(1, columns + 1) if batch_size % d == 0)
@@ -154,8 +152,7 @@ def counting_compiles() -> Iterator[collections.Counter[str]]:
     """Yields a growing Counter: JAX's name of a jitted function -> times it was compiled, or read from the disk's cache."""
     counts = collections.Counter()
 
-    def listen(event, duration, **details):
-        del duration
+    def listen(event, _, **details):
         if event == _EVENT:
             counts[details["fun_name"].removeprefix("jit(").removesuffix(")")] += 1
 

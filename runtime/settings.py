@@ -34,28 +34,18 @@ class WorkdirInUseError(WorkdirError):
 
 
 class Kind(NamedTuple):
-    """The values that a setting takes.
+    """The values that a setting takes."""
 
-    Attributes:
-      expected: these values in words, as errors and lists have it: `a whole number from 1 to 10`.
-      check: raises ValueError, whose text ends the error, for any other value.
-    """
-
-    expected: str
-    check: Callable[[Any], None]
+    expected: str  # these values in words, as errors and lists have it: `a whole number from 1 to 10`
+    check: Callable[[Any], None]  # raises ValueError, whose text ends the error, for any other value
 
 
 class Setting(NamedTuple):
-    """One setting of a config.
+    """One setting of a config."""
 
-    Attributes:
-      default: its value in configs/default.py; None where configs lack it until it is set.
-      meaning: its purpose and unit.
-      expected, check: the values it takes, see `Kind`.
-    """
-
-    default: Any
-    meaning: str
+    default: Any  # its value in configs/default.py; None where configs lack it until it is set
+    meaning: str  # its purpose and unit
+    # expected, check: the values it takes, see `Kind`
     expected: str
     check: Callable[[Any], None]
 
@@ -263,8 +253,7 @@ def markdown(known: Mapping[str, Setting]) -> str:
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
     """Checks that the settings `asked` of a command equal those read from JSON, except dotted keys in or below `free`.
 
-    Raises:
-      WorkdirError: they differ; `refusal`, then a line for every dotted key with both values.
+    A WorkdirError has `refusal`, then a line with both values for every dotted key that differs.
     """
     if lines := differences(stored, asked, free):
         raise WorkdirError("\n  ".join([f"{refusal}:", *lines]))

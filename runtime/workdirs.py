@@ -10,6 +10,7 @@ process.
 """
 
 import contextlib
+import functools
 import os
 import pathlib
 import sys
@@ -31,17 +32,10 @@ _RESTORE = "restore it or use another folder"
 FINAL = {"step": int, "digest": str, "num_classes": int}
 """Shape of final.json."""
 FINAL_REMEDY = "remove it and give the command that trained this model again"
-PLACES = (  # settings that name folders and files; they do not determine a result
-    "dataset.data_dir",
-    "dataset.placement",
-    "ranges",
-    "imports",
-    "bank",  # digests of banks and of photographs of frost are options of corruptions
-    "frost",
-    "style",
-    "train.transforms",
-    "train.mix_in.data_dir",
-    "train.tensorboard",
+# Settings that name folders and files do not determine a result; digests of their content are options of corruptions.
+PLACES = (
+    *("dataset.data_dir", "dataset.placement", "train.transforms", "train.mix_in.data_dir", "train.tensorboard"),
+    *("ranges", "imports", "bank", "frost", "style"),
 )
 
 
@@ -79,15 +73,15 @@ class Workdir:
         """Returns a folder within this one; it is made when a file is written to it."""
         return Workdir(self.path / name)
 
-    def on_main(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls `function(*args)` in process 0, returns its value there, None elsewhere; all wait, and raise its error."""
-        distributed = _distributed()
-        return function(*args) if distributed is None else distributed.on_main(lambda: function(*args))
+    def on_main(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls `function` in process 0, returns its value there, None elsewhere; all wait, and raise its error."""
+        distributed, call = _distributed(), functools.partial(function, *args, **kwargs)
+        return call() if distributed is None else distributed.on_main(call)
 
     def for_all(self, function: Callable[..., Any], *args: Any) -> Any:
         """Calls `function(*args)` in process 0 and returns its value, bytes or JSON-ready, in every process."""
-        distributed = _distributed()
-        return function(*args) if distributed is None else distributed.from_main(lambda: function(*args))
+        distributed, call = _distributed(), functools.partial(function, *args)
+        return call() if distributed is None else distributed.from_main(call)
 
     def exists(self, name: str) -> bool:
         """Checks in process 0 whether this file or folder exists, for every process."""
@@ -149,18 +143,18 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     """Reads the config.json of a workdir and gives it to every process.
 
     Raises:
-      FileNotFoundError, DamagedFileError: there is none, or it is no JSON object.
-      WorkdirError: it was edited.
+      FileNotFoundError, DamagedFileError, WorkdirError: there is none, it is no JSON object, or it was edited.
     """
 
-    def read(folder):
-        config = files.read_json(folder / "config.json", remedy=_RESTORE)
-        known = _config_digests(folder)
+    folder = pathlib.Path(path)
+
+    def read():
+        config, known = files.read_json(folder / "config.json", remedy=_RESTORE), _config_digests(folder)
         if known and artifacts.digest(config) not in known:
             raise WorkdirError(_edited_config(folder))
         return config
 
-    return Workdir(path).for_all(read, pathlib.Path(path))
+    return Workdir(path).for_all(read)
 
 
 def _config_digests(folder: pathlib.Path) -> list[str]:
@@ -191,11 +185,8 @@ def command_of(folder: str | os.PathLike) -> str:
 def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
     """Reads final.json of a finished model and gives it to every process; None before the last step.
 
-    Returns:
-      {"step": of the last checkpoint, "digest": of its state, "num_classes": of the network}.
-
-    Raises:
-      DamagedFileError: the file was edited, is damaged, or is of another model than config.json.
+    It holds `step` and `digest` of the last checkpoint, and `num_classes` of the network. A DamagedFileError says that the
+    file was edited, is damaged, or belongs to another model than config.json.
     """
     return Workdir(folder).for_all(final_of, pathlib.Path(folder))
 
@@ -234,12 +225,12 @@ def model_of(folder: pathlib.Path) -> dict[str, Any] | None:
 
 def another_model(found: Mapping[str, Any] | None, expected: Mapping[str, Any] | None) -> str:
     """Says that state belongs to another model than expected (`model_of`); "" if not."""
-    if found == expected:
-        return ""
 
     def say(model):
         return f"{model['name']}, seed {model['seed']}, settings {model['settings'][:12]}" if model else "no model"
 
+    if found == expected:
+        return ""
     return f"expected state of the model of config.json ({say(expected)}), found state of another ({say(found)})"
 
 
@@ -257,10 +248,10 @@ def claim(path: pathlib.Path, values: Mapping[str, Any], refusal: str, *, free: 
 def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Iterable[str] = ()) -> Iterator[Workdir]:
     """Locks a workdir, checks that it belongs to this config, records config and provenance, and yields the `Workdir`.
 
-    A workdir without results takes any config: a run that failed before its first step binds no later run.
+    A missing directory is made. A workdir without results takes any config: a run that failed before its first step
+    binds no later run.
 
     Args:
-      path: directory; created when missing.
       config: plain nested dict that determines the results.
       free: dotted keys that may differ from the stored config (where the data are, a longer list of corruptions).
 
@@ -303,7 +294,7 @@ def _enter_lock(stack, path):
             f"workdir {path} is in use by another run; wait for it or use another --workdir"
         ) from None
     except OSError as error:
-        if error.strerror is None:  # of a bucket
+        if error.strerror is None:  # an error of a bucket
             raise
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
     for folder in _own_folders(path):
@@ -322,13 +313,12 @@ def _claim(path, config, free):
     stored, asked = path / "config.json", artifacts.digest(config)
     foreign = sorted(p.name for p in path.iterdir() if not p.name.startswith("."))
     if foreign and not stored.exists():
+        listed = ", ".join(foreign[:5]) + (" ..." if len(foreign) > 5 else "")
         raise WorkdirError(
-            f"expected an empty workdir or one of this project (with config.json), found {path} holding "
-            f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            f"expected an empty workdir or one of this project (with config.json), found {path} holding {listed}"
         )
-    if not any(
-        file.is_file() and file.name not in _RECORDS for file in path.rglob("*")
-    ):  # no run reached its first step
+    results = (file for file in path.rglob("*") if file.is_file() and file.name not in _RECORDS)
+    if not any(results):  # no run reached its first step
         for record in ("provenance.json", "data.json"):
             files.remove(path / record)
         files.write_json(stored, config, sort_keys=True)

@@ -21,7 +21,6 @@ from ml_collections import ConfigDict
 
 import corruptions
 from analysis import frames
-from analysis.answers import Key
 from analysis.calibration import calibrate, ranges_frame
 from analysis.errors.reference import FROST
 from corruptions.noc import severities
@@ -30,9 +29,10 @@ from data import Split
 from evaluation import correctness, trained_models
 from evaluation.correctness import Model
 from evaluation.shown import Shown
-from runtime import meshes, settings
+from runtime import meshes
 from runtime.artifacts import provenance
 from runtime.log import bar, log
+from runtime.settings import check_equal
 from training import augmentation, cli, ranges, study
 from training.sections import TrainSettings
 from training.states import digest
@@ -40,7 +40,7 @@ from training.states import digest
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Calibrates corruptions on the standard model of `workdir`; returns the content of ranges.json."""
-    asked, batch_size = config.calibrate, config.eval.batch_size
+    asked, batch_size, path = config.calibrate, config.eval.batch_size, workdir / "ranges.json"
     names = expand(asked.corruptions)
     mesh = meshes.data_mesh(batch_size)
     with trained_models.open_workdir(workdir, config) as trained:
@@ -48,78 +48,61 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         trained.ranges = ""
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
-        seed = _standard_seed(models, workdir)
-        model, clean = models[augmentation.STANDARD, seed], None
-        images, frost = dataset.provenance["test"]["sha256"], _frost(trained)
-        content = _stored_ranges(
-            workdir / "ranges.json",
-            {"model": digest(model[1]), "images": images} | frost,
-            {
-                "dataset": dataset.name,
-                "image_shape": list(dataset.image_shape),
-                "images": len(split),
-                "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},
-                "targets": list(asked.targets),
-                "seed": asked.seed,
-            },
-        )
+        seeds = [seed for name, seed in models if name == augmentation.STANDARD]
+        if not seeds:
+            found = ", ".join(sorted({name for name, _ in models}))
+            raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
+        seed, clean = min(seeds), None
+        model = models[augmentation.STANDARD, seed]
+        frost = TrainSettings.of(trained.train).corruption_options.get(FROST, {}).get("photographs")
+        made_from = {"model": digest(model[1]), "images": dataset.provenance["test"]["sha256"]}
+        made_from |= {"frost": frost} if frost else {}
+        settings = {
+            **{"dataset": dataset.name, "image_shape": list(dataset.image_shape), "images": len(split)},
+            "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},
+            **{"targets": list(asked.targets), "seed": asked.seed},
+        }
+        content = _stored_ranges(path, made_from, settings)
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
-            options = {"photographs": frost["frost"]} if frost and name == FROST else None
+            options = {"photographs": frost} if frost and name == FROST else None
             given = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": options}
             robustness = Robustness(mesh, model, split, name, **given)
-            clean = robustness.clean
-            _check_model(clean, dataset.num_classes)
+            clean, least = robustness.clean, 1 / dataset.num_classes + 0.05
+            if clean < least:
+                raise ValueError(
+                    f"expected a standard model better than chance (clean accuracy at least {least:.3f} with "
+                    f"{dataset.num_classes} classes), found {clean:.3f}: its robustness means nothing"
+                )
             content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
-            ranges.write(workdir / "ranges.json", content | {"provenance": provenance()})
+            ranges.write(path, content | {"provenance": provenance()})
     return content
 
 
-def _frost(trained: ConfigDict) -> dict[str, str]:
-    options = TrainSettings.of(trained.train).corruption_options.get(FROST, {})
-    return {"frost": options["photographs"]} if "photographs" in options else {}
-
-
-def _standard_seed(models: Mapping[Key, Model], workdir: pathlib.Path) -> int:
-    if seeds := [seed for name, seed in models if name == augmentation.STANDARD]:
-        return min(seeds)
-    found = ", ".join(sorted({name for name, _ in models}))
-    raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
-
-
 def _stored_ranges(path: pathlib.Path, made_from: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of `path`, of the same settings; without corruptions where there is no file, or a stale one."""
-    empty = {**asked, "made_from": made_from, "corruptions": {}}
-    if not path.exists():
-        return empty
-    content = ranges.read_content(path)
-    stored = {key: content[key] for key in asked if key in content}
-    settings.check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
-    if content.get("made_from", made_from) != made_from:
-        log.warning("%s was calibrated with another model or other images: it is calibrated again.", path)
-        return empty
-    return {key: value for key, value in content.items() if key != "copy_of"} | {"made_from": made_from}
-
-
-def _check_model(clean: float, num_classes: int) -> None:
-    least = 1 / num_classes + 0.05
-    if clean < least:
-        raise ValueError(
-            f"expected a standard model better than chance (clean accuracy at least {least:.3f} with {num_classes} "
-            f"classes), found {clean:.3f}: its robustness means nothing"
-        )
+    """Reads the ranges of an earlier run with the same settings, model and images; else lists no corruption."""
+    content = {**asked, "corruptions": {}}
+    if path.exists():
+        before = ranges.read_content(path)
+        stored = {key: before[key] for key in asked if key in before}
+        check_equal(stored, asked, f"{path} was made with other settings; move it away or use the same")
+        if before.get("made_from", made_from) == made_from:
+            content = {key: value for key, value in before.items() if key != "copy_of"}
+        else:
+            log.warning("%s was calibrated with another model or other images: it is calibrated again.", path)
+    return content | {"made_from": made_from}
 
 
 class Robustness:
     """v -> R(v) = A(v) / A(clean) of one model and corruption, every image at severity v.
 
-    Other random draws come from fixed keys, the same for every v. NOC candidates: v is the parameter, within
-    `corruptions.noc.severities.domain`; corruptions with levels: v is a real level (parameters interpolated linearly
-    between two published levels).
+    All other draws come from fixed keys, the same for every v. For NOC candidates v is the parameter, within
+    `corruptions.noc.severities.domain`. For corruptions with levels v is a real level: parameters are interpolated
+    linearly between two published levels.
 
     Args:
       mesh, batch_size: devices, and images that the network takes at once.
       model: (graphdef, state).
-      split: the images R is measured on.
+      split: images that R is measured on.
       name: qualified name of the corruption; `options`: its options without the range, such as `photographs` of frost.
       seed: seed of the draws.
       clean: A(clean) if it was measured before; None measures it.

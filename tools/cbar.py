@@ -97,12 +97,11 @@ def _train_and_count(
 ) -> list[Count]:
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     dataset, train_split, test_split = study.load_for_training(config, mesh, path)
-    shown = Shown.of(config, test_split, mesh, dataset)
-    of_errors, counts = {errors for errors, _ in pairs}, []
+    shown, counts = Shown.of(config, test_split, mesh, dataset), []
     seeds = [seed for pair in pairs for seed in pair]
     trainings = study.Trainings(config, (STANDARD,), seeds, path, dataset, train_split, mesh)
     for models in trainings.train_in_parts(study.AT_ONCE):
-        evaluated = {key: model for key, model in models.items() if key[1] in of_errors}
+        evaluated = {key: model for key, model in models.items() if key[1] in config.study.seeds}
         counts += count_answers(evaluate_models(evaluated, shown, conditions, path))
         del models, evaluated
     return counts
@@ -111,17 +110,15 @@ def _train_and_count(
 def _centres(
     config: ConfigDict, dataset: Dataset, path: pathlib.Path, number: int, seed: int, conditions: list[Condition]
 ) -> dict[tuple[str, int], np.ndarray]:
-    settings = config.search
-    given = {"model": STANDARD, "model_seed": seed, "seed": settings.seed + number}
-    given |= {"images": settings.images, "draws": settings.draws, "halves": 0}
+    asked = config.search
+    given = {"model": STANDARD, "model_seed": seed, "seed": asked.seed + number}
+    given |= {"images": asked.images, "draws": asked.draws, "halves": 0}
     of_run = ConfigDict(config.msd.to_dict() | given)
     measured = Measured.by(config, of_run, path, f"features/run{number}", given, dataset)
-    return {
-        (condition.corruption, condition.label): measured.centre(condition)[0]
-        if settings.draws
-        else sampling.centre(measured, condition)
-        for condition in bar("condition", conditions)
-    }
+    centres = {}
+    for at in bar("condition", conditions):
+        centres[at.corruption, at.label] = measured.centre(at)[0] if asked.draws else sampling.centre(measured, at)
+    return centres
 
 
 def join(errors: str, features: str, model: str, out: str) -> scans.Scan:

@@ -48,7 +48,7 @@ class Findings:
 
 
 def is_workdir(path: pathlib.Path) -> bool:
-    """Checks whether a folder is a workdir: of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
+    """Returns True for a workdir of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
     return any((path / name).exists() for name in ("config.json", "final.json", "models", answers.FOLDER))
 
 
@@ -79,12 +79,10 @@ def _verify(findings, workdir):
     measured = [*workdir.glob("*/settings.json"), *workdir.glob("features/run*/settings.json")]  # the latter: C-bar
     for path in sorted(measured):
         _features(findings, path, workdir)
-    path = workdir / temperature.FILE
-    if path.exists():
+    if (path := workdir / temperature.FILE).exists():
         with findings.of(path, f"remove it and {again}"):
             _temperatures(path, workdir)
-    path = workdir / "ranges.json"
-    if path.exists():
+    if (path := workdir / "ranges.json").exists():
         with findings.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
             ranges.read_ranges(path)
 
@@ -105,19 +103,20 @@ def _model(findings, folder):
 def _answers(path, workdir):
     """Checks a file of answers; raises ValueError if its model was trained again since."""
     by_model, record = answers.read_file(path)
-    for key in by_model:
-        if answers.is_stale(record.models.get(key), answers.trained_digest(workdir, *key)):
-            raise ValueError(f"{path}: expected answers of {key[0]}, seed {key[1]}, as it is, found an earlier model's")
+    _refuse_stale(path, workdir, {key: record.models.get(key) for key in by_model}, "answers")
 
 
 def _temperatures(path, workdir):
     """Checks fitted temperatures; raises ValueError if a model was trained again since."""
-    for name, entry in temperature.read(path)["models"].items():
-        model, _, seed = name.rpartition("|")
-        if answers.is_stale(entry["model"], answers.trained_digest(workdir, model, int(seed))):
-            raise ValueError(
-                f"{path}: expected the temperature of {model}, seed {seed}, as it is, found an earlier model's"
-            )
+    entries = {name.rpartition("|"): entry["model"] for name, entry in temperature.read(path)["models"].items()}
+    models = {(name, int(seed)): digest for (name, _, seed), digest in entries.items()}
+    _refuse_stale(path, workdir, models, "the temperature")
+
+
+def _refuse_stale(path, workdir, models, what):
+    for (name, seed), digest in models.items():
+        if answers.is_stale(digest, answers.trained_digest(workdir, name, seed)):
+            raise ValueError(f"{path}: expected {what} of {name}, seed {seed}, as it is, found an earlier model's")
 
 
 def _features(findings, path, workdir):
@@ -156,16 +155,16 @@ def _found(problems, recorded):
     return verify
 
 
+def _is_cache(path):
+    return any(path.glob("meta.json")) or any(path.glob("*/meta.json"))
+
+
 # Kind of folder: (name, test for this kind, check). The first kind whose test is true checks the folder.
 KINDS = (
     ("workdir", is_workdir, verify_workdir),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
     ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
-    (
-        "cache of decoded images",
-        lambda path: any(path.glob("meta.json")) or any(path.glob("*/meta.json")),
-        _found(cache.verify, cache.recorded),
-    ),
+    ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),
 )
 
 
@@ -183,9 +182,8 @@ def run(paths: list[pathlib.Path]) -> int:
     wrong = 0
     for path in paths:
         findings = check(path)
-        for line in findings.problems:
-            print(line)
-        print(f"{path}: {findings.verified} verified, {len(findings.problems)} wrong", flush=True)
+        summary = f"{path}: {findings.verified} verified, {len(findings.problems)} wrong"
+        print(*findings.problems, summary, sep="\n", flush=True)
         wrong += len(findings.problems)
     return wrong
 

@@ -8,7 +8,7 @@ Computes everything from the answers of an evaluated workdir, or of a folder of 
 
     cells.csv           each model under each condition: NLL, Brier score, ECE and its relatives, AURC, AUROC, FPR95
     summary.csv         their means over benchmarks, per severity and over all, over seeds, with 95 % intervals over images
-    differences.csv     the means against those of --against, paired on the same images
+    differences.csv     the means minus the means of --against, paired on the same images
     disagreement.csv    how often the seeds of a training disagree, where there are several
     accuracy, reliability, risk      figures of each benchmark, as PNG and PDF
 
@@ -60,12 +60,10 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     drawn = resampling.Resampled(found.averaged, resamples, seed, bins)
     table = found.table(bins, [curves, agreed, drawn])
     means = list(cells.means(table, found.benchmarks))
-    samples = {
-        (benchmark.name, benchmark.severities): drawn.means(
-            [[(name, at) for at in row] for name, row in benchmark.members.items()]
-        )
-        for benchmark in (Benchmark(CLEAN, "", {CLEAN: (BASE[1],)}), *found.benchmarks)
-    }
+    samples = {}  # {(benchmark, severities): {(model, set): resampled means}}
+    for benchmark in (Benchmark(CLEAN, "", {CLEAN: (BASE[1],)}), *found.benchmarks):
+        members = [[(name, at) for at in row] for name, row in benchmark.members.items()]
+        samples[benchmark.name, benchmark.severities] = drawn.means(members)
     ends = {
         (model, name, *benchmark, measure): interval
         for benchmark, by_model in samples.items()
@@ -79,8 +77,6 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
         frames.write(out / "differences.csv", frames.of_rows(differences, _DIFFERENCES))
     if len(disagreement := agreed.table()):
         frames.write(out / "disagreement.csv", disagreement)
-    pictures = _draw(out, means, curves, found.benchmarks)
-    rows = _rows(summary)
     facts = [
         f"Confidence in {bins} bins of equal width; NLL in nats. Each benchmark is the mean of its cells, as cNLL and cECE "
         "are: each cell on its own, then over corruptions, then over severities.",
@@ -92,12 +88,11 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
         for of in found.benchmarks
         if of.name == OTHERS
     ]
-    facts += others
-    section = {"title": "Confidence", "facts": facts, "header": _HEADER, "rows": rows, "figures": pictures}
-    write_json(out / "section.json", section)
+    rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
+    section = {"title": "Confidence", "facts": [*facts, *others]}
+    write_json(out / "section.json", section | {"header": _HEADER, "rows": rows, "figures": pictures})
     lines = [_HEADER, ("---", *["---:"] * (len(_HEADER) - 1)), *rows]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return "\n\n".join([table, *others]), out
+    return "\n\n".join(["\n".join(f"| {' | '.join(line)} |" for line in lines), *others]), out
 
 
 def read(workdir, models=()):
@@ -124,11 +119,12 @@ def _draw(out, means, curves, benchmarks):
     names = []
     for benchmark in benchmarks:
         stem = "_".join((benchmark.name, benchmark.severities)).replace("/", ".").replace(" ", "_")
-        for kind, figure in (
-            ("accuracy", drawing.accuracy(means, benchmark)),
-            ("reliability", drawing.reliability(curves, benchmark)),
-            ("risk", drawing.risk(curves, benchmark)),
-        ):
+        panels = {
+            "accuracy": drawing.accuracy(means, benchmark),
+            "reliability": drawing.reliability(curves, benchmark),
+            "risk": drawing.risk(curves, benchmark),
+        }
+        for kind, figure in panels.items():
             if figure:
                 figures.save(figure, out / f"{kind}_{stem}")
                 names.append(f"{kind}_{stem}")
@@ -136,22 +132,16 @@ def _draw(out, means, curves, benchmarks):
 
 
 def _rows(summary):
-    """The lines of the printed table, one for each model, set and benchmark."""
+    """Formats a line for each model, set and benchmark; a dash stands where a measure is not defined."""
     rows = []
     whole = summary[summary.severity == ALL]
-    for (model, name, benchmark, severities), of in whole.groupby(
-        ["model", "set", "benchmark", "severities"], sort=False
-    ):
-        values = of.set_index("measure")["mean"]
+    for key, of in whole.groupby(["model", "set", "benchmark", "severities"], sort=False):
+        (model, name, benchmark, severities), values = key, of.set_index("measure")["mean"]
         head = model if name == answers.PLAIN else f"{model}, {name}"
-        shown = [f"{100 * values[m]:.2f}" if m in _SHOWN[:2] else _number(values[m]) for m in _SHOWN]
-        rows.append([head, f"{benchmark} ({severities})" if severities else benchmark, *shown])
+        percent = [f"{100 * values[measure]:.2f}" for measure in _SHOWN[:2]]
+        numbers = ["\N{EN DASH}" if np.isnan(values[measure]) else f"{values[measure]:.4f}" for measure in _SHOWN[2:]]
+        rows.append([head, f"{benchmark} ({severities})" if severities else benchmark, *percent, *numbers])
     return rows
-
-
-def _number(value):
-    """Four digits, or a dash where a measure is not defined."""
-    return "\N{EN DASH}" if np.isnan(value) else f"{value:.4f}"
 
 
 if __name__ == "__main__":

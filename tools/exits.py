@@ -2,17 +2,16 @@
 
     python -m tools.exits --config=configs/imagenet.py:msdnet --workdir=runs/imagenet/msdnet
 
-The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the config matter, of
-which `adapt`, `enhance`, `natural` and `stored` are refused. Shows the test images under config.eval.corruptions and
-writes to the workdir
+The workdir is one of train.py, or of eval.py with imported weights; only the `eval` settings of the config matter.
+Shows the test images under config.eval.corruptions and writes to the workdir
 
     exits.csv       right answers of each exit, and the multiply-adds up to it
     adaptive.csv    right answers and mean multiply-adds where each image stops at the first exit
                     that is sure enough, for several budgets (`analysis.exits`)
 
-How sure an exit must be is chosen on every second clean test image, without labels; adaptive.csv is of the other half,
-clean and corrupted. Under a corruption a network is less sure, and goes on to later exits. Prints both as tables, means
-over the corruptions. Answers are kept in WORKDIR/exits: stopped anywhere, the same command continues.
+Every second clean test image, without its label, decides how sure an exit must be; adaptive.csv counts the other half, clean
+and corrupted. Prints both as tables of means over the corruptions. Answers are kept in WORKDIR/exits: stopped anywhere,
+the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -35,12 +34,10 @@ from models import costs
 from runtime import meshes
 from runtime.artifacts import provenance, summary
 from runtime.log import bar
-from runtime.workdirs import Workdir
 from training import cli, study
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)  # q of `exits.shares`
 _OF = ("model", "seed", "corruption", "severity")
-_MEASURED = ("multiply_adds", "correct", "total")
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
@@ -54,7 +51,9 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         size, classes = dataset.image_shape[0], dataset.num_classes
         networks = trained_models.read_models(workdir, classes, size, mesh)
         shown = Shown.of(trained, split, mesh, dataset)
-        up_to = np.array(costs.at_exits(trained.model.name, size, classes, **_options(trained.model)))
+        shaping = set(models.options(trained.model.name)) - {"conv", "mean", "std", "init"}
+        options = {key: value for key, value in trained.model.items() if key in shaping}
+        up_to = np.array(costs.at_exits(trained.model.name, size, classes, **options))
         alone, adaptive, known = [], [], digests(networks)
         for key, network in networks.items():
             folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
@@ -64,14 +63,12 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             }
             alone += _alone(key, of_model, up_to)
             adaptive += _adaptive(key, of_model, up_to)
-        Workdir(workdir).on_main(_write, workdir, dataset.name, alone, adaptive)
-    return f"{_table('exit', alone)}\n\n{_table('q', adaptive)}"
-
-
-def _options(network):
-    """Picks the settings of config.model that the number of multiply-adds depends on."""
-    known = set(models.options(network.name)) - {"conv", "mean", "std", "init"}
-    return {key: value for key, value in network.items() if key in known}
+        comment, texts = f"{dataset.name}, {summary(provenance())}", []
+        for name, column, rows in (("exits", "exit", alone), ("adaptive", "q", adaptive)):
+            frame = frames.of_rows(rows, (*_OF, column, "multiply_adds", "correct", "total"))
+            frames.write(workdir / f"{name}.csv", frame, comment)
+            texts.append(_table(frame, column))
+    return "\n\n".join(texts)
 
 
 def _alone(key, of_model, up_to):
@@ -90,17 +87,10 @@ def _adaptive(key, of_model, up_to):
             yield (*key, condition.corruption, condition.label, q, cost, stopped.correct, stopped.total)
 
 
-def _write(workdir, source, alone, adaptive):
-    comment = f"{source}, {summary(provenance())}"
-    for name, column, rows in (("exits", "exit", alone), ("adaptive", "q", adaptive)):
-        frames.write(workdir / f"{name}.csv", frames.of_rows(rows, (*_OF, column, *_MEASURED)), comment)
-
-
-def _table(column, rows):
-    frame = pd.DataFrame(rows, columns=(*_OF, column, *_MEASURED))
+def _table(frame, column):
+    """Formats the means over clean images, and over corruptions: all show the same images, so errors are averaged."""
     error = standard_error(frame.correct, frame.total)
     frame = frame.assign(accuracy=frame.correct / frame.total, error=error, corrupted=frame.corruption != CLEAN)
-    # All conditions show the same images, so their errors count as fully correlated.
     means = frame.groupby(["model", "seed", column, "corrupted"], sort=False)[["accuracy", "error", "multiply_adds"]]
     lines = {}
     for (model, seed, value, corrupted), row in means.mean().iterrows():

@@ -52,7 +52,7 @@ from analysis.distances.figures import mixture_panel, spread_panel
 from analysis.distances.results import Distance
 from corruptions import augment
 from corruptions.augment import stored
-from corruptions.scoring.conditions import Condition, expand, list_conditions
+from corruptions.scoring.conditions import expand, list_conditions
 from evaluation import trained_models
 from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
@@ -114,7 +114,7 @@ def read_errors(
 
     Args:
       pattern: pattern of the workdirs' paths; the models in them are trained with the schemes, or all of them adapted.
-      model: that tools.adapt adapted to the schemes; `MODEL+bn=SCHEME` is called SCHEME then.
+      model: model that tools.adapt adapted to the schemes; `MODEL+bn=SCHEME` is called SCHEME then.
       targets: (corruption, severity) pairs that count.
     """
     folders = sorted(glob.glob(pattern))
@@ -129,8 +129,7 @@ def read_errors(
 
 def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
     """Measures the mixtures of config.msd.toy; returns the rows of toy.csv."""
-    asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
-    mixed = asked.toy
+    asked, mixed = _without_halves(config), config.msd.toy
     names = expand((mixed.first, mixed.second))
     if len(names) != 2:
         raise ValueError(f"expected two corruptions in config.msd.toy, found {mixed.first} and {mixed.second}")
@@ -139,7 +138,7 @@ def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
         raise ValueError(f"expected one severity in config.msd.toy.severity, found {mixed.severity!r}")
     determining = setting(asked, (*_NETWORK, "images", "transforms", "draws"))
     with _measured(config, workdir, asked, mixed.out, determining) as (trained, measured):
-        centres = _centres(measured, conditions)
+        centres = np.stack([measured.centre(condition)[0] for condition in conditions])
         first, second = (measured.features(condition) for condition in conditions)
         msd, mmd = experiments.mixture_distances(first, second, centres, tuple(mixed.fractions))
         rows = [
@@ -154,8 +153,8 @@ def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
         )
         frame = frames.of_rows(rows, MixtureDistance._fields)
         frames.write(measured.folder / "toy.csv", frame, origin)
-        title = f"Mixtures of {names[0]} (the fraction) and {names[1]}"
-        figures.save(mixture_panel(rows, title=title), measured.folder / "toy")
+        panel = mixture_panel(rows, title=f"Mixtures of {names[0]} (the fraction) and {names[1]}")
+        figures.save(panel, measured.folder / "toy")
         decimals = {"fraction": "{:.2f}".format, "msd": "{:.3f}".format, "mmd": "{:.3f}".format}
         print("\n" + frame.to_string(index=False, formatters=decimals))
     return rows
@@ -163,7 +162,7 @@ def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:
 
 def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
     """Writes the subsets of config.msd.subsets; returns the rows of subsets.csv."""
-    asked = ConfigDict(config.msd.to_dict() | {"halves": 0})
+    asked = _without_halves(config)
     number, sizes = asked.subsets.pool, tuple(asked.subsets.sizes)
     if augment.is_stored(asked.subsets.scheme):
         raise ValueError(f"expected a scheme that transforms are drawn from, found {asked.subsets.scheme!r}")
@@ -174,7 +173,7 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
     determining = setting(asked, (*_NETWORK, "images", "draws", "corruptions", "severity"))
     determining |= {"pool": number, "scheme": scheme.name}
     with _measured(config, workdir, asked, asked.subsets.out, determining) as (trained, measured):
-        centres = _centres(measured, bar("condition", conditions))
+        centres = np.stack([measured.centre(condition)[0] for condition in bar("condition", conditions)])
         of_transforms = sampling.pool_distances(measured, scheme, number, centres)
         record, source = provenance(), trained.dataset.name
         settings = determining | {"options": measured.options}
@@ -194,7 +193,7 @@ def _write_subsets(measured, scheme, of_transforms, sizes, origin) -> Iterator[S
         for size in sizes:
             numbers = experiments.choose(order, size, kind, measured.generator(SUBSETS, f"{kind} {size}"))
             about = {**origin, "kind": kind, "size": size, "numbers": numbers.tolist()}
-            params = sampling.pool_params(measured, scheme, numbers)
+            params = {name: np.asarray(value) for name, value in measured.params(scheme, numbers).items()}
             content = stored.Stored(scheme.name, shape, f"{kind}_{size}", params, about)
             stored.write(measured.folder / f"{kind}_{size}.npz", content)
             yield SubsetDistance(kind, size, float(of_transforms[numbers].min(axis=0).mean()))
@@ -204,7 +203,7 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
     """Measures the pairs of config.msd.resampling; returns the rows of resampling.csv."""
     grid = config.msd.resampling
     images, draws = tuple(grid.images), tuple(grid.draws)
-    asked = ConfigDict(config.msd.to_dict() | {"images": max(images), "halves": 0})
+    asked = _without_halves(config, images=max(images))
     scheme = features.of_scheme(grid.scheme)
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     determining = setting(asked, (*_NETWORK, "corruptions", "severity"))
@@ -240,8 +239,8 @@ def _measured(
         yield trained, Measured.by(trained, asked, workdir, out, determining)
 
 
-def _centres(measured: Measured, conditions: Sequence[Condition]) -> np.ndarray:
-    return np.stack([measured.centre(condition)[0] for condition in conditions])
+def _without_halves(config: ConfigDict, **changed: int) -> ConfigDict:
+    return ConfigDict(config.msd.to_dict() | {"halves": 0} | changed)
 
 
 EXPERIMENTS = {"distances": distances, "toy": toy, "subsets": subsets, "resampling": resampling}
@@ -249,9 +248,10 @@ EXPERIMENTS = {"distances": distances, "toy": toy, "subsets": subsets, "resampli
 
 def main(argv):
     config, workdir = cli.start(argv)
-    out = {"distances": config.msd.out} | {name: config.msd[name].out for name in EXPERIMENTS if name != "distances"}
-    EXPERIMENTS[flags.FLAGS.experiment](config, workdir)
-    log.info("Results are in %s.", workdir / out[flags.FLAGS.experiment])
+    experiment = flags.FLAGS.experiment
+    EXPERIMENTS[experiment](config, workdir)
+    out = config.msd if experiment == "distances" else config.msd[experiment]
+    log.info("Results are in %s.", workdir / out.out)
 
 
 if __name__ == "__main__":

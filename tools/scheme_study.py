@@ -4,8 +4,8 @@
 
 Trains one model for each of config.study.schemes (`standard` is none, `NAME+jsd` adds AugMix's consistency loss,
 `augmix=*` stands for the 512 subsets of its operations, `stored=FOLDER/*.npz` for files of tools.msd) and each of
-config.study.seeds: config.study.parallel at once, one compiled train step for all with the same kind of images. Shows
-all of them the same images under config.eval.corruptions, and writes
+config.study.seeds. config.study.parallel models train at once; those with the same kind of images share one compiled
+step. Shows all of them the same images under config.eval.corruptions, and writes
 
     counts.csv, scores.csv, errors.csv, errors_summary.csv     as eval.py does
     schemes.csv              clean error, mean errors on benchmarks, C-bar minus C, over seeds
@@ -40,44 +40,33 @@ from training import augmentation, cli, steps, study
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
     """Runs the study of `config` in `workdir`; returns the names of its schemes."""
-    _refuse(config)
+    study.refuse_unnamed(config)
+    for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
+        if (found := config.train[key]) != plain:
+            raise ValueError(f"expected config.train.{key} {plain!r} in a study of schemes, found {found!r}")
     asked = augmentation.expand_schemes(config.study.schemes)
     if not asked:
         raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
-    with (
-        workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path,
-        meshes.counting_compiles() as seen,
-    ):
+    opened = workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE)
+    with opened as path, meshes.counting_compiles() as compiled:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
-        for given in asked.values():
-            warn_of_coincidence(
-                study.with_scheme(config, given).train, [condition.corruption for condition in conditions[1:]]
-            )
+        for scheme in asked.values():
+            recipe = study.with_scheme(config, scheme).train
+            warn_of_coincidence(recipe, [condition.corruption for condition in conditions[1:]])
         shown = Shown.of(config, test_split, mesh, dataset)
-        # Before training: a reference that does not fit is refused.
-        basis = path.on_main(Basis.before, config, shown, conditions, path)
-        keys = []
-        schemes, seeds = tuple(asked.values()), config.study.seeds
-        trainings = study.Trainings(config, schemes, seeds, path, dataset, train_split, mesh)
+        basis = path.on_main(Basis.before, config, shown, conditions, path)  # refuses a reference that does not fit
+        keys, schemes = [], tuple(asked.values())
+        trainings = study.Trainings(config, schemes, config.study.seeds, path, dataset, train_split, mesh)
         for models in trainings.train_in_parts(study.AT_ONCE):
             evaluate_models(models, shown, conditions, path)
             keys += models
             del models
         path.on_main(_write, config, path.path, keys, conditions, basis, list(asked))
-        path.write_json("compiles.json", {name: seen[name] for name in steps.PROGRAMS})
+        path.write_json("compiles.json", {name: compiled[name] for name in steps.PROGRAMS})
     return list(asked)
-
-
-def _refuse(config):
-    study.refuse_unnamed(config)
-    for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
-        if config.train[key] != plain:
-            raise ValueError(
-                f"expected config.train.{key} {plain!r} in a study of schemes, found {config.train[key]!r}"
-            )
 
 
 def _write(config, path, keys, conditions, basis, names):

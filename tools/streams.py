@@ -2,36 +2,34 @@
 
     python -m tools.streams --workdir=runs/wrn --streams=continual,mixed --methods=source,bn1,tent
     python -m tools.streams --workdir=runs/wrn --streams=correlated --delta=0 --reset=shift
-    python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --methods=source,bn_alpha,tent
     python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --window=64 --methods=bn1,tent
     python -m tools.streams --workdir=runs/wrn --streams=continual --methods=tent --eta=1
     python -m tools.streams --workdir=runs/wrn --streams=ccc --target=40 --speed=1000 --walks=10
 
-The workdir is one of train.py or overlap.py, or of eval.py with imported weights. Streams are made of the test images and
---corruptions, by default the 15 of ImageNet-C in their published order, whatever the workdir was trained with or evaluated
-on (`evaluation.streams.orders`); methods have the published settings for the size of the images
+The workdir is one of train.py or overlap.py, or of eval.py with imported weights. A stream shows the test images under
+--corruptions (`evaluation.streams.orders`). Methods have their published settings for the size of the images
 (`evaluation.streams.methods`). Writes to WORKDIR/streams
 
     streams.csv, streams.md     error of each model, stream and method, with all its settings
     segments.csv                the same for each condition
     STREAM.png, STREAM.pdf      error over time
 
-and the predicted classes of each finished stream: stopped anywhere, the same command shows the unfinished one again, with
-the same numbers. --eta counts time: a method that takes C times as long as the plain network adapts to every
-ceil(eta C)-th batch only; C is measured once and kept in costs.json, or given by --cost. The network as last adapted answers the
-others, or chance does (--between=random).
+and the predicted classes of each finished stream. Stopped anywhere, the same command continues with the first unfinished
+stream and gives the same numbers. --eta counts time: a method that takes C times as long as the plain network adapts to every
+ceil(eta C)-th batch only. C is measured once and kept in costs.json, or given by --cost. The network as last adapted
+answers the other batches, or chance does (--between=random).
 """
 
 from runtime import command  # isort: skip
 
 import functools
 import pathlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from absl import flags
-from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 import corruptions
@@ -39,7 +37,7 @@ from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
 from corruptions.keys import prng
-from data import Split, balanced_prefix
+from data import balanced_prefix
 from evaluation import trained_models
 from evaluation.correctness import of_model
 from evaluation.evaluate import digests
@@ -55,16 +53,8 @@ from training import cli, study
 
 COLUMNS = (
     *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
-    *(
-        "between",
-        "severity",
-        "images_per_condition",
-        "images",
-        "same_class_as_before",
-        "error",
-        "error_se",
-        "fewest_classes",
-    ),
+    *("between", "severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se"),
+    "fewest_classes",
 )
 CCC = "ccc"
 _CALIBRATION = 2000  # images for an accuracy of a walk
@@ -76,26 +66,17 @@ def define_flags():
     """Defines the flags of the tool."""
     flags.DEFINE_list("streams", ["continual"], f"Kinds of streams: {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
-    flags.DEFINE_list(
-        "corruptions", ["imagenet_c"], "Corruptions and benchmarks, in this order; by default ImageNet-C's 15."
-    )
+    flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in the order of the stream.")
     flags.DEFINE_float("severity", 5, "Severity of all conditions; the gradual ones take 1 to 5.")
     flags.DEFINE_integer("batch", 0, "Images in a batch; 0 is 200 below 64 pixels, else 64.", lower_bound=0)
     flags.DEFINE_integer("window", 0, "With --batch=1: images that a method sees at once; 0 is none.", lower_bound=0)
     flags.DEFINE_string("reset", "never", "When a method is reset: never, shift, batch, or every N batches.")
     flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
     flags.DEFINE_integer("seed", 1, "Seed of the order of the images.", lower_bound=0)
-    flags.DEFINE_bool(
-        "stored_order",
-        False,
-        "continual, gradual, gradual_from_1, forgetting: images in the order of the dataset, not shuffled.",
-    )
-    flags.DEFINE_float(
-        "delta",
-        0.0,
-        "Correlated streams: 0 sorts by class, in slots it is .1; more is a Dirichlet draw.",
-        lower_bound=0,
-    )
+    plain = "continual, gradual, gradual_from_1, forgetting: images in the order of the dataset."
+    flags.DEFINE_bool("stored_order", False, plain)
+    delta = "Correlated streams: 0 sorts by class, in slots it is .1; more is a Dirichlet draw."
+    flags.DEFINE_float("delta", 0.0, delta, lower_bound=0)
     flags.DEFINE_float("ratio", 500_000, "label_shift: how much more frequent the class of a block is.", lower_bound=1)
     flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
     flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
@@ -103,7 +84,7 @@ def define_flags():
     flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
     flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
     flags.DEFINE_float("cost", 0.0, "C of every method instead of measuring it; 0 measures.", lower_bound=0)
-    between = "Answers to batches that a method has no time for: by the network as last adapted, or random classes."
+    between = "Answers to batches that a method has no time for: by the network as last adapted, or by chance."
     flags.DEFINE_enum("between", "adapted", ["adapted", "random"], between)
 
 
@@ -148,13 +129,20 @@ class Asked(NamedTuple):
 
     given: Any  # flags
     batch: int
-    mesh: Mesh
-    split: Split
-    source: Shown  # test images, with digests, seed and options of their corruptions
+    shown: Shown  # test images, with digests, seed and options of their corruptions
     folder: Workdir
     network: str
     digests: dict[Key, str]
     start: Start
+
+    def images(self) -> dict[str, Any]:
+        """Records the test images and the seed of their corruptions."""
+        return {"digests": dict(self.shown.digests), "seed": self.shown.seed, "prng": prng()}
+
+    def kept(self, made_from: dict[str, Any], show: Callable[[], np.ndarray], *about: object) -> np.ndarray:
+        """Reads the answers with this origin from a file named by `about`, or shows the stream and writes them."""
+        stem = "-".join(str(part).replace("/", ".") for part in about)
+        return run.kept(self.folder / f"{stem}-{artifacts.digest(made_from)[:10]}.npz", made_from, show)
 
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
@@ -176,11 +164,11 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
             for method in ways.values():
                 method.check(graphdef, Weights.of(state))
         folder = Workdir(workdir).folder("streams")
-        source = Shown.of(trained, split, mesh, dataset)
         start = Start(dataset.num_classes, (batch, *dataset.image_shape), None)
         if any(method.needs_source for method in ways.values()):
             start = start._replace(source=_clean(dataset.train, given.window or batch))
-        asked = Asked(given, batch, mesh, split, source, folder, trained.model.name, digests(models), start)
+        source = Shown.of(trained, split, mesh, dataset)
+        asked = Asked(given, batch, source, folder, trained.model.name, digests(models), start)
         if CCC in given.streams:
             made[CCC] = _continuous(asked, models)
         log.info("Streams show %s (--corruptions).", ", ".join(given.corruptions))
@@ -192,8 +180,8 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 found, every = _answers(asked, kind, stream, key, models[key], name, method)
                 of_method = found != truth
                 wrong[name if len(models) == 1 else f"{key[0]}, {key[1]}: {name}"] = of_method
-                rows.append((*key, *_row(asked, kind, stream, truth, method, every), *streams.error(of_method)))
-                rows[-1] += (streams.fewest_classes(found, batch),)
+                scores = *streams.error(of_method), streams.fewest_classes(found, batch)
+                rows.append((*key, *_row(asked, kind, stream, truth, method, every), *scores))
                 of_segment = streams.by_segment(of_method, stream.segment, len(stream.segments))
                 for number, (segment, value) in enumerate(zip(stream.segments, of_segment, strict=True)):
                     segments.append((*key, kind, name, number, segment.label, float(value)))
@@ -201,7 +189,8 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 note = f"{dataset.name}, batch {batch}, reset {given.reset}, {summary(provenance())}"
                 folder.on_main(_draw, folder, kind, wrong, stream.shifts, note)
         frame = frames.of_rows(rows, COLUMNS)
-        text = _table(frame)
+        cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])
+        text = frames.markdown(cells[list(_SHORT)].astype(str))
         folder.on_main(_write, folder, frame, segments, dataset.name, text)
     return text
 
@@ -210,40 +199,33 @@ def _continuous(asked, models):
     """Makes the stream of walks from the accuracies of the only model; stores and prints these accuracies."""
     if len(models) != 1:
         raise ValueError(f"expected one model for {CCC}, by whose accuracies walks are found, found {len(models)}")
-    ((key, (graphdef, state)),), given = models.items(), asked.given
-    rows = balanced_prefix(np.asarray(asked.split.labels), min(_CALIBRATION, len(asked.split)))
-    labels, index = np.asarray(asked.split.labels)[rows], np.asarray(asked.split.index)[rows]
+    ((key, model),), given, source = models.items(), asked.given, asked.shown
+    split = source.split
+    rows = balanced_prefix(np.asarray(split.labels), min(_CALIBRATION, len(split)))
+    labels, index = np.asarray(split.labels)[rows], np.asarray(split.index)[rows]
 
     def measure(first, second):
-        made_from = {
-            **{"model": asked.digests[key], "first": first, "second": second, "grid": list(walks.GRID)},
-            "images": {"digests": dict(asked.source.digests), "seed": asked.source.seed, "prng": prng()},
-            **{
-                "number": len(rows),
-                "options": {name: dict(asked.source.options.get(name, {})) for name in (first, second)},
-            },
-        }
+        options = {name: dict(source.options.get(name, {})) for name in (first, second)}
+        made_from = {"model": asked.digests[key], "first": first, "second": second, "grid": list(walks.GRID)}
+        made_from |= {"images": asked.images(), "number": len(rows), "options": options}
 
         def accuracies():
-            size = len(walks.GRID)
-            found, pixels = np.zeros((size, size), np.float32), jnp.asarray(asked.split.images[rows])
-            for node in bar("node", list(np.ndindex(size, size)), desc=f"{first} to {second}"):
+            found = np.zeros([len(walks.GRID)] * 2, np.float32)
+            pixels = jnp.asarray(split.images[rows])
+            for node in bar("node", list(np.ndindex(found.shape)), desc=f"{first} to {second}"):
                 condition = walks.segment(first, second, node)
-                images = shown.corrupted(pixels, index, condition, asked.source.seed, asked.mesh, asked.source.options)
-                right = of_model((graphdef, state), images, jnp.asarray(labels), asked.batch, asked.mesh)
-                found[node] = 100 * right.mean()
+                images = shown.corrupted(pixels, index, condition, source.seed, source.mesh, source.options)
+                found[node] = 100 * of_model(model, images, jnp.asarray(labels), asked.batch, source.mesh).mean()
             return found
 
-        names = "-".join(name.replace("/", ".") for name in (first, second))
-        stem = f"ccc-{key[0].replace('/', '.')}-{key[1]}-{names}-{artifacts.digest(made_from)[:10]}"
-        return run.kept(asked.folder / f"{stem}.npz", made_from, accuracies)
+        return asked.kept(made_from, accuracies, CCC, *key, first, second)
 
     found = walks.walks(listed(given.corruptions), given.walks, given.target, measure, given.seed)
     for walk in found:
         mean, spread = np.mean(walk.accuracy), np.std(walk.accuracy)
         text = "%s to %s: %d nodes, accuracy of the unadapted network %.1f %% on average, standard deviation %.1f."
         log.info(text, walk.first, walk.second, len(walk.path), mean, spread)
-    return walks.stream(found, given.images or len(asked.split), given.speed, given.seed)
+    return walks.stream(found, given.images or len(split), given.speed, given.seed)
 
 
 def _clean(split, batch):
@@ -258,28 +240,27 @@ def _clean(split, batch):
 
 
 def _answers(asked, kind, stream, key, model, name, method):
-    """Gives (predicted classes, number of batches for each adaptation); reads stored ones."""
-    graphdef, weights = model[0], Weights.of(model[1])
+    """Gives (predicted classes, number of batches for each adaptation); reads stored classes."""
+    graphdef, weights, source = model[0], Weights.of(model[1]), asked.shown
     every = _every(asked, name, method, graphdef, weights)
     plan = run.plan(len(stream), stream.shifts, asked.batch, asked.given.reset, every)
-    names = {name for segment in stream.segments for name, _ in segment.parts}
+    corrupting = sorted({part for segment in stream.segments for part, _ in segment.parts})
     made_from = {
         **{"model": asked.digests[key], "stream": stream.name, "method": name, "settings": method.settings},
         **{"batch": asked.batch, "reset": asked.given.reset, "every": every},
         "order": artifacts.digest([stream.image.tolist(), stream.segment.tolist()]),
         "segments": [list(map(list, segment.parts)) for segment in stream.segments],
-        "images": {"digests": dict(asked.source.digests), "seed": asked.source.seed, "prng": prng()},
-        "options": {name: dict(asked.source.options[name]) for name in sorted(names) if name in asked.source.options},
+        "images": asked.images(),
+        "options": {part: dict(source.options[part]) for part in corrupting if part in source.options},
     }
 
     def images(number):
-        return shown.pieces(asked.split, stream, number, asked.source.seed, asked.mesh, asked.source.options)
+        return shown.pieces(source.split, stream, number, source.seed, source.mesh, source.options)
 
     def show():
         return run.predictions(graphdef, weights, method, images, plan, asked.start)
 
-    stem = f"{key[0].replace('/', '.')}-{key[1]}-{kind}-{name}-{artifacts.digest(made_from)[:10]}"
-    answers = run.kept(asked.folder / f"{stem}.npz", made_from, show)
+    answers = asked.kept(made_from, show, *key, kind, name)
     if asked.given.between == "random":
         chance = np.random.default_rng([asked.given.seed, 3]).integers(0, asked.start.classes, len(answers))
         answers = np.where(np.repeat(plan.adapts, asked.batch)[: len(answers)], answers, chance)
@@ -296,18 +277,14 @@ def _row(asked, kind, stream, truth, method, every):
 
 def _every(asked, name, method, graphdef, weights):
     """Computes the number of batches for each adaptation, from the stored cost of the method on this device."""
-    given, folder = asked.given, asked.folder
-    if not given.eta:
-        return run.skipping(1, given.eta)
-    if given.cost:
-        return run.skipping(given.cost, given.eta)
-    path = folder / "costs.json"
+    given, path = asked.given, asked.folder / "costs.json"
+    if not given.eta or given.cost:
+        return run.skipping(given.cost or 1, given.eta)
     costs = artifacts.read_record(path, "remove it to measure again") if path.exists() else {}
     key = f"{asked.network}, {name}, {method.settings}, batch {asked.batch}, {provenance()['device']}"
     if key not in costs:
-        images = np.asarray(asked.split.images[: asked.batch])
+        images = np.asarray(asked.shown.split.images[: asked.batch])
         costs[key] = round(run.cost(graphdef, weights, method, images, asked.start), 3)
-        path.parent.mkdir(parents=True, exist_ok=True)
         artifacts.write_record(path, costs)
     return run.skipping(costs[key], given.eta)
 
@@ -322,11 +299,6 @@ def _write(folder, frame, segments, source, text):
     columns = ("model", "seed", "stream", "method", "number", "condition", "error")
     frames.write(folder / "segments.csv", frames.of_rows(segments, columns), comment)
     folder.write_text("streams.md", text + "\n")
-
-
-def _table(frame):
-    cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])
-    return frames.markdown(cells[list(_SHORT)].astype(str))
 
 
 if __name__ == "__main__":

@@ -7,25 +7,20 @@
 train.milestones=(20,30),(10,20). All combinations are checked before the first one starts.
 
     WORKDIR/train.learning_rate=0.05/seed=0         a workdir of train.py
-    WORKDIR/train.learning_rate=0.05/seed=0.log     what its commands said
-    WORKDIR/train.learning_rate=0.05/seed=0.json    which of them ended well
+    WORKDIR/train.learning_rate=0.05/seed=0.log     output of its commands
+    WORKDIR/train.learning_rate=0.05/seed=0.json    the commands that ended well
     WORKDIR/table.md, .csv, .tex                    errors of each setting: mean, standard error, deviation over seeds
 
 --command=train+eval evaluates each model under config.eval as well; --command=overlap runs a study for each setting,
-over its own config.study.seeds. One that fails is named and the others run. Given again, the command runs the
-members that are not finished: failed, stopped or new ones, and those whose command or settings have changed.
+over its own config.study.seeds. A member of the sweep that fails is named and the others run. Given again, the command
+runs the members that are not finished: failed, stopped or new ones, and those whose command or settings have changed. A
+member whose workdir another process holds is named and left to it; the exit status is then 75, where none failed.
 
-    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=commands
-    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --print=slurm > sweep.sbatch
-    python -m tools.sweep --config=configs/aug.py:noc/border --sweep seed=0,1,2 --workdir=gs://BUCKET/rates \\
-        --print=skypilot > sweep.yaml
-
-print the members that are not finished instead of running them: a line each, a SLURM file with a task each, a YAML file
-for SkyPilot with a job each. --launch=slurm starts a job for each through submitit, and --launch=local starts all of
-them at once on this machine and waits; --job timeout_min=120 --job gpus_per_node=1 is what a job needs. When all jobs
-have ended, the command without --print and --launch writes the table.
-
-A member whose workdir another process holds is named and left to it; the exit status is then 75, where none failed.
+--print=commands, --print=slurm and --print=skypilot run nothing: they print the members that are not finished as a line
+each, as a SLURM file with a task each, or as a YAML file for SkyPilot with a job each (with a --workdir in a bucket).
+--launch=slurm starts a job for each through submitit, and --launch=local starts all of them at once on this machine and
+waits; --job timeout_min=120 --job gpus_per_node=1 is what a job needs. When all jobs have ended, the command without
+--print and --launch writes the table.
 """
 
 from runtime import command  # isort: skip
@@ -50,7 +45,7 @@ from analysis.errors import joint
 from analysis.errors.joint import Joint
 from analysis.errors.reference import LABEL, NONE
 from analysis.errors.scores import Value
-from analysis.errors.summary import Summary, summarise
+from analysis.errors.summary import summarise
 from analysis.frames import CLEAN
 from runtime import artifacts, buckets, files, jobs
 from runtime.artifacts import summary
@@ -68,21 +63,13 @@ _OF_PROVENANCE = {"device": str, "git_revision": str}
 
 
 class Member(NamedTuple):
-    """A combination of settings.
+    """A combination of settings."""
 
-    Attributes:
-      folder: workdir of its commands.
-      setting: name of the combination in tables, without the seed.
-      commands: arguments of each command, without the workdir.
-      settings: digest of all settings, the config file's too.
-      swept: {key: value} of the swept settings.
-    """
-
-    folder: pathlib.Path
-    setting: str
-    commands: list[list[str]]
-    settings: str
-    swept: dict[str, Any]
+    folder: pathlib.Path  # workdir of its commands
+    setting: str  # name of the combination in tables, without the seed
+    commands: list[list[str]]  # arguments of each command, without the workdir
+    settings: str  # digest of all settings, the config file's too
+    swept: dict[str, Any]  # {key: value} of the swept settings
 
     def beside(self, ending: str) -> pathlib.Path:
         """Names a file beside the workdir, in which only its commands write."""
@@ -91,7 +78,7 @@ class Member(NamedTuple):
     def finished(self) -> bool:
         """Returns True if the commands ended well with these settings and left their workdir."""
         record = self.beside(".json")
-        if not (self.folder.is_dir() and record.is_file() and files.read_json(record) == self._record()):
+        if not (self.folder.is_dir() and record.is_file() and read_json(record) == self._record()):
             return False
         config = flatten(read_config(self.folder))
         for key, value in json.loads(json.dumps(self.swept)).items():
@@ -109,6 +96,10 @@ class Member(NamedTuple):
 
     def _record(self):
         return {"commands": self.commands, "settings": self.settings}
+
+    def command_lines(self) -> list[list[str]]:
+        """Lists its commands, each from the script's name to the workdir."""
+        return [[*arguments, buckets.shown(f"--workdir={self.folder}")] for arguments in self.commands]
 
 
 def read_swept(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -134,9 +125,9 @@ def list_members(
     """Lists all combinations, the values of the last setting one after another, each checked.
 
     Args:
-      config, given: without the swept settings, and the flags that it was made of (`cli.given_settings`).
+      config, given: config without the swept settings, and the flags that it was made of (`cli.given_settings`).
       swept: see `read_swept`.
-      scripts: that each combination runs: `train`, `eval`, `overlap`.
+      scripts: commands of each combination: `train`, `eval`, `overlap`.
       workdir: folder of the sweep.
 
     Raises:
@@ -149,22 +140,21 @@ def list_members(
         )
     if twice := [key for key in swept if any(flag.startswith(f"--config.{key}=") for flag in given)]:
         raise SettingsError(f"expected config.{twice[0]} from --sweep or from a flag of its own, found both")
-    members = []
+    members: dict[pathlib.Path, Member] = {}
     for texts in itertools.product(*swept.values()):
         settings = cli.overridden(config, dict(zip(swept, texts)))
         cli.check(settings)
         values = cli.flat(settings)
-        arguments = [*given, *(cli.argument(key, values[key]) for key in swept)]
-        names = [_folder_name(key, values[key]) for key in sorted(swept) if key != "seed"]
-        seed = [] if study else [_folder_name("seed", settings.seed)]
+        of_member = {key: values[key] for key in swept}
+        arguments = [*given, *itertools.starmap(cli.argument, of_member.items())]
+        names = [_folder_name(key, of_member[key]) for key in sorted(swept) if key != "seed"]
         setting = "/".join(names) or _as_folder(workdir.resolve().name)
+        folder = workdir.joinpath(*names, *([] if study else [_folder_name("seed", settings.seed)]))
+        if folder in members:
+            raise SettingsError(f"expected every combination of settings once, found {folder} again")
         commands = [[f"{script}.py", *arguments] for script in scripts]
-        digest, of_member = artifacts.digest(values), {key: values[key] for key in swept}
-        members.append(Member(workdir.joinpath(*names, *seed), setting, commands, digest, of_member))
-    folders = [member.folder for member in members]
-    if repeated := [folder for folder in folders if folders.count(folder) > 1]:
-        raise SettingsError(f"expected every combination of settings once, found {repeated[0]} again")
-    return members
+        members[folder] = Member(folder, setting, commands, artifacts.digest(values), of_member)
+    return list(members.values())
 
 
 def _folder_name(key, value):
@@ -178,7 +168,7 @@ def _as_folder(text):
 
 
 def run(members: Sequence[Member], workdir: pathlib.Path) -> dict[str, int]:
-    """Runs the members that are not finished; returns {name: exit status} of those that failed or are held.
+    """Runs the unfinished members; returns {name: exit status} of each that failed or is held by another process.
 
     Raises:
       SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
@@ -202,10 +192,10 @@ def run(members: Sequence[Member], workdir: pathlib.Path) -> dict[str, int]:
 def execute(member: Member) -> int:
     """Runs the commands of a member up to the first that fails; returns its status, else 0."""
     member.folder.parent.mkdir(parents=True, exist_ok=True)
-    for arguments in member.commands:
+    for arguments, in_full in zip(member.commands, member.command_lines()):
         with open(member.beside(".log"), "a") as output:
             print(f"$ {shlex.join(['python', *arguments])}", file=output, flush=True)
-            status = call([sys.executable, *arguments, buckets.shown(f"--workdir={member.folder}")], output)
+            status = call([sys.executable, *in_full], output)
         buckets.wrote(member.beside(".log"))
         if status:
             return status
@@ -289,7 +279,10 @@ def sweep_table(
 def _of_clean_errors(settings):
     cells, sources = {}, []
     for name, folders in settings.items():
-        cells[name, _CLEAN] = _clean_error(name, folders)
+        values = list(map(_clean_error, folders))
+        mean, se = (float(np.mean([value[part] for value in values])) for part in (0, 1))
+        over_seeds = summarise((name, *_CLEAN), [(value, None) for value in values])
+        cells[name, _CLEAN] = over_seeds._replace(mean=mean, se=se)  # the seeds have the same test images
         records = [read_json(folder / "provenance.json", shape=_OF_PROVENANCE) for folder in folders]
         sources.append(f"{folders[0].parent} ({'; '.join(dict.fromkeys(map(summary, records)))})")
     caption = (
@@ -299,26 +292,18 @@ def _of_clean_errors(settings):
     return Joint(tuple(settings), (_CLEAN,), cells, {}, caption)
 
 
-def _clean_error(name, folders) -> Summary:
-    values = []
-    for folder in folders:
-        remedy = f"remove {folder} and give the command again"
-        clean = artifacts.read_record(folder / "clean.json", remedy, shape=_OF_CLEAN)
-        if clean["model"] != (final_of(folder) or {}).get("digest"):
-            raise files.DamagedFileError(
-                f"{folder}/clean.json: expected the accuracy of this model, found another's; {remedy}"
-            )
-        values.append((Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"]), None))
-    mean, se = (float(np.mean([value[part] for value, _ in values])) for part in (0, 1))
-    return summarise((name, *_CLEAN), values)._replace(mean=mean, se=se)  # the seeds have the same test images
+def _clean_error(folder) -> Value:
+    remedy = f"remove {folder} and give the command again"
+    clean = artifacts.read_record(folder / "clean.json", remedy, shape=_OF_CLEAN)
+    if clean["model"] != (final_of(folder) or {}).get("digest"):
+        raise files.DamagedFileError(
+            f"{folder}/clean.json: expected the accuracy of this model, found another's; {remedy}"
+        )
+    return Value(100 * (1 - clean["accuracy"]), 100 * clean["standard_error"])
 
 
 def left(members: Sequence[Member]) -> dict[int, Member]:
-    """Returns {number: member} of the members that are not finished.
-
-    Raises:
-      ValueError: all are finished.
-    """
+    """Returns {number: member} of the members that are not finished; ValueError: all are finished."""
     found = {number: member for number, member in enumerate(members) if not member.finished()}
     if not found:
         raise ValueError("expected members left to run, found all finished; the command without --print tabulates them")
@@ -327,8 +312,7 @@ def left(members: Sequence[Member]) -> dict[int, Member]:
 
 def shell(member: Member) -> str:
     """Writes the commands of a member as a shell takes them, in one line."""
-    commands = (["python", *arguments, buckets.shown(f"--workdir={member.folder}")] for arguments in member.commands)
-    return " && ".join(map(shlex.join, commands))
+    return " && ".join(shlex.join(["python", *arguments]) for arguments in member.command_lines())
 
 
 def launch(
@@ -344,7 +328,7 @@ def launch(
 
 
 def status(failed: Mapping[str, int]) -> int:
-    """Returns the exit status after the members' own: 0, 1 where one failed, or 75 where all of these are held."""
+    """Returns the exit status: 0, 1 where a member failed, or 75 where other processes hold all that did not run."""
     return 0 if not failed else _HELD if set(failed.values()) == {_HELD} else 1
 
 

@@ -9,13 +9,11 @@ the folder --out. Workdirs of other conditions (dataset, size, ranges, frost ...
 refused, or marked with --mismatch=label. Where two workdirs hold the same model and seed, models are called by their workdirs.
 
     python -m tools.tables runs/imagenet/* --by=corruption --measures=CE,relative_CE [--printed] [--out=runs/table]
-
-gives each corruption a column: a table for each benchmark and measure, with clean error and mean. --printed adds the rows
-that papers print of the same dataset, benchmark and measure. Writes by_corruption.csv, .md and .tex.
-
     python -m tools.tables --printed [--benchmarks=imagenet_noc]
 
-prints these rows alone, without any workdir.
+gives each corruption a column: a table for each benchmark and measure, with clean error and mean. --printed adds the rows
+that papers print of the same dataset, benchmark and measure; without a workdir it prints these rows alone. Writes
+by_corruption.csv, .md and .tex.
 
     python -m tools.tables runs/alexnet --write_reference=alexnet_cifar10.json --models=standard
 
@@ -34,8 +32,7 @@ cuts the corruptions of a workdir of overlap.py, or of a CSV file, into the --si
 (Set2), as Table 1 of the paper on the overlapping score does. Prints every model's mean error over each set, its gain over the
 standard model, and relative CE of single corruptions beside them; writes set_means.json beside the matrix.
 
-    python -m tools.tables runs/noc runs/noc_finetuned --table=overlaps [--threshold=0.1]
-    python -m tools.tables runs/resnet18 runs/densenet121 runs/wide_resnet50_2 --table=overlaps --out=runs/architectures
+    python -m tools.tables runs/resnet18 runs/densenet121 [runs/...] --table=overlaps [--threshold=0.1] [--out=runs/architectures]
 
 compares the overlaps of studies of the same corruptions, and the benchmarks that Algorithm 1 selects from each. Of two it
 writes comparison.json into the second workdir; of more, every two, comparisons.json and matrices.png into the folder --out.
@@ -146,31 +143,27 @@ def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
     path, measure = pathlib.Path(given.overlap), given.measure or MEAN_ERROR
     measured = read_study(path).measured if path.is_dir() else read_overlap(path)
     of_sets = dict(zip(("Set1", "Set2"), split_by_overlap(measured.overlap, measured.names, given.size), strict=True))
-    by = (given.reference, given.mismatch) if measure != MEAN_ERROR else ()
-    scored, notes = sets.by_corruption(joint.read_all(folders), *by)
-    notes = notes if by else []
-    values, alone = (sets.wide(scored, name) for name in (measure, measure if not by else RELATIVE))
-    if by:
+    evaluated = joint.read_all(folders)
+    if measure == MEAN_ERROR:
+        scored, notes, unit = sets.by_corruption(evaluated)[0], [], "error"
+        values = alone = sets.wide(scored, measure)
+    else:
+        scored, notes = sets.by_corruption(evaluated, given.reference, given.mismatch)
+        values, alone, unit = sets.wide(scored, measure), sets.wide(scored, RELATIVE), "relative CE"
         sets.require(values, measured.names, given.reference)
         sets.require(alone, given.beside, given.reference)
     means = sets.set_means(values, of_sets, given.standard)
     single = sets.set_means(alone, {name: [name] for name in given.beside}, given.standard)
-    unit = "error" if measure == MEAN_ERROR else "relative CE"
     beside = {f"{name}, {unit}": single[name] for name in given.beside}
     title = {MEAN_ERROR: "Unnormalised error", CE: "Raw CE", RELATIVE: "Relative CE"}[measure]
     text = sets.set_means_text(means, of_sets, beside)
     print(f"{title} in percent, mean over each set.", *notes, "", text, sep="\n")
-    content = {
-        "measure": measure,
-        "sets": of_sets,
-        "means": {
-            model: {label: {"mean": row[label], "gain": row[f"{label} gain"]} for label in of_sets}
-            for model, row in means.iterrows()
-        },
-        "beside": {name: column.to_dict() for name, column in beside.items()},
-        "notes": notes,
-        "workdirs": list(map(str, folders)),
+    rows = {
+        model: {label: {"mean": row[label], "gain": row[f"{label} gain"]} for label in of_sets}
+        for model, row in means.iterrows()
     }
+    content = {"measure": measure, "sets": of_sets, "means": rows, "notes": notes, "workdirs": list(map(str, folders))}
+    content["beside"] = {name: column.to_dict() for name, column in beside.items()}
     folder = path if path.is_dir() else path.parent
     _write(content, given.out or folder / "set_means.json", *measured.files)
     return content
@@ -199,8 +192,8 @@ def overlaps(folders: Sequence[pathlib.Path], given) -> dict:
     if given.out:
         out = pathlib.Path(given.out)
         _write(content, out / "comparisons.json")
-        names = next(iter(ordered.values())).names
         matrices = {label: study.overlap for label, study in ordered.items()}
+        names = next(iter(ordered.values())).names
         pictures = figures.save(agreement.side_by_side(matrices, names), out / "matrices")
         print(f"written to {', '.join(map(str, pictures))}")
     return content
@@ -273,7 +266,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("out", None, "errors, overlaps of three workdirs or more: a folder. Others: a JSON file.")
     flags.DEFINE_string("reference", "", "alexnet, a file or an evaluated workdir; '' is AlexNet where it holds.")
     flags.DEFINE_enum("mismatch", REFUSE, [REFUSE, LABEL], "What to do with errors under other conditions.")
-    flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: what has a column.")
+    flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: a column for each of these.")
     flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
     flags.DEFINE_list("measures", list(joint.MEASURED), "errors: these; by corruption also CE and relative_CE.")
     flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")

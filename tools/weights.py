@@ -5,8 +5,8 @@
 
 Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py --config.model.checkpoint=FILE`,
 all of them before the first is evaluated under config.eval. Then the table of tools.tables over all of them is printed
-and written to WORKDIR/table. Nothing is imported or evaluated twice: with more files, or other
-corruptions, the same command adds the missing ones.
+and written to WORKDIR/table. Nothing is imported or evaluated twice: given more files or corruptions, the same command adds
+the missing ones.
 
 The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`): wrapped ones
 (`state_dict`, `model_state_dict`, `model`, `module.`) are opened by the safe loader.
@@ -27,15 +27,13 @@ from runtime import buckets
 from runtime.workdirs import Workdir
 from training import cli
 
-_NAME = re.compile(r"[\w.+-]+")
-
 
 def named(given: Iterable[str]) -> dict[str, str]:
     """Reads NAME=FILE of every --weights: {name: file}; refuses other forms, names of no folder, and none."""
     files = {}
     for text in given:
         name, _, file = text.partition("=")
-        if not file or not _NAME.fullmatch(name) or name.strip(".") == "" or name == "table":
+        if not file or not re.fullmatch(r"[\w.+-]+", name) or name.strip(".") == "" or name == "table":
             raise ValueError(
                 f"expected --weights=NAME=FILE with a NAME of letters, digits and _.+- (not `table`), found {text!r}"
             )

@@ -185,11 +185,8 @@ def check_corruption_options(options: Mapping[str, Any]) -> None:
         corruptions.contract.options(one.qualified_name, one.options, given)
         scale = one.scale
         if isinstance(scale, corruptions.Levels):
-            for option, check in (
-                ("range", corruptions.contract.level_range),
-                ("levels", corruptions.contract.selected),
-            ):
-                check(given.get(option), scale.count)
+            corruptions.contract.level_range(given.get("range"), scale.count)
+            corruptions.contract.selected(given.get("levels"), scale.count)
         elif (bounds := given.get("range")) is not None:
             numbers = isinstance(bounds, tuple | list) and all(isinstance(end, int | float) for end in bounds)
             if not numbers or len(bounds) != 2 or not all(map(math.isfinite, bounds)):
@@ -251,16 +248,14 @@ def corrupt_or_mix(
     index: jax.Array,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> jax.Array:
-    """Corrupts images [M, H, W, 3], each at its own severity; the type stays.
+    """Corrupts images [M, H, W, 3], each at its own severity, by an augmentation (`members`) but `standard`; the type stays.
 
-    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a
-    random member and every batch holds all of them in equal shares.
+    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a random member and every
+    batch holds all of them in equal shares.
 
     Args:
       mesh: images are split over its 'data' axis when M divides evenly.
-      augmentation: see `members`; not `standard`.
-      key: root key of the augmentation.
-      index: int32 [M], number of each image within the run.
+      key, index: root key of the augmentation; int32 [M], number of each image within the run.
       options: {corruption: its static options}, for example calibrated ranges.
     """
     names = members(augmentation)

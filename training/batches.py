@@ -33,9 +33,7 @@ class Plan:
       shape: shape of the training images, (N, H, W, 3).
 
     Attributes:
-      number: number of training images.
-      views: images of an epoch.
-      batch_size: images of a step.
+      number, views, batch_size: training images, images of an epoch, images of a step.
       steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block,
         which divides the epoch.
       box: side in pixels of the boxes cut from training images; 0 for none.

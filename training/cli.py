@@ -96,7 +96,8 @@ def main(
 ) -> Callable[[list[str]], None]:
     """Makes the main function of a command: `work(config, workdir)`, then the line `done`.
 
-    A text that `work` returns is printed, by the process that writes.
+    A text that `work` returns is printed, by the process that writes. The line may name {workdir} and {imports}, the flag
+    that imports the same modules.
     """
 
     def main(argv: list[str]) -> None:
@@ -104,7 +105,8 @@ def main(
         text = work(config, workdir)
         if isinstance(text, str) and Workdir(workdir).writes:
             print(f"\n{text}")
-        log.info("%s", done.format(workdir=workdir))
+        imports = f" --imports={','.join(config.imports)}" if config.imports else ""
+        log.info("%s", done.format(workdir=workdir, imports=imports))
 
     return main
 
@@ -284,25 +286,20 @@ def use_files(config: ConfigDict) -> None:
             config.train.corruption_options = stored | {corruption: options | {option: digest}}
 
 
-# The check of settings: each alone, then settings that exclude each other. A rule yields the problems of a config, each as
-# `expected ..., found ...`.
+def _conflicts(config: ConfigDict) -> Iterator[str]:
+    """Yields what does not fit together among settings that are each right, as `expected ..., found ...`."""
+    name, dataset, train = config.model.name, config.dataset, config.train
+    size, side = dataset.image_size, dataset.train_size or dataset.image_size
 
-
-def of_model(config: ConfigDict) -> Iterator[str]:
-    """The network takes the options and the size of the images."""
-    name, train = config.model.name, config.train
-    size = train.random_resized_crop or train.random_crop or config.dataset.image_size
-    options = models.options(name)
+    # The network takes the options and the size of the images.
+    options, smallest = models.options(name), models.smallest_size(name)
     for key, value in config.model.items():
         if key not in (*_IMPORT, *options) and not (key in states.OF_THE_NETWORK and not value):
             yield f"expected options of config.model among {', '.join(options)} for {name}, found {key}"
-    if size < models.smallest_size(name):
-        yield f"expected images of at least {models.smallest_size(name)} pixels for {name}, found {size}"
+    if (shown := train.random_resized_crop or train.random_crop or size) < smallest:
+        yield f"expected images of at least {smallest} pixels for {name}, found {shown}"
 
-
-def of_files(config: ConfigDict) -> Iterator[str]:
-    """Only images of files are resized."""
-    dataset = config.dataset
+    # Only images of files are resized.
     if dataset.name not in data.of_files():
         for key, plain in (("train_size", 0), ("resize", "crop")):
             if dataset[key] != plain:
@@ -311,11 +308,7 @@ def of_files(config: ConfigDict) -> Iterator[str]:
                     f"for {', '.join(data.of_files())}), found {dataset[key]!r}"
                 )
 
-
-def of_sizes(config: ConfigDict) -> Iterator[str]:
-    """Crops lie within the training images."""
-    size, train = config.dataset.image_size, config.train
-    side = config.dataset.train_size or size
+    # Crops lie within the training images.
     if side < size:
         yield f"expected config.dataset.train_size of at least image_size {size}, or 0, found {side}"
     if train.crop >= side:
@@ -328,36 +321,27 @@ def of_sizes(config: ConfigDict) -> Iterator[str]:
     if train.random_resized_crop and train.random_crop:
         yield f"expected config.train.random_crop 0 with train.random_resized_crop, found {train.random_crop}"
 
-
-def of_schedule(config: ConfigDict) -> Iterator[str]:
-    """A warm-up is shorter than its training, also of models that start from another."""
-    recipes = {"train": config.train.to_dict()}
-    if config.train.init_from:
+    # A warm-up is shorter than its training, also of models that start from another.
+    recipes = {"train": train.to_dict()}
+    if train.init_from:
         recipes["study.finetune"] = recipes["train"] | config.study.finetune.to_dict()
-    for name, recipe in recipes.items():
+    for section, recipe in recipes.items():
         warmup, epochs = recipe["warmup_epochs"], recipe["epochs"]
         if recipe["schedule"] != "step" and warmup >= max(1, epochs):
-            yield f"expected config.{name}.warmup_epochs below {epochs} epochs, found {warmup}"
+            yield f"expected config.{section}.warmup_epochs below {epochs} epochs, found {warmup}"
 
-
-def of_batches(config: ConfigDict) -> Iterator[str]:
-    """A batch divides into the parts of BatchNorm, and the parts of the loss fit together."""
-    train = config.train
+    # The parts of the loss fit together, and a batch divides into the parts of BatchNorm.
     yield from steps.problems_of_loss(train)
     parts = augmentation.norm_groups(augmentation.batch_norm(train.batch_norm))
     if parts and train.batch_size % parts:
         yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
 
-
-def of_measures(config: ConfigDict) -> Iterator[str]:
-    """Settings of measurements on trained models fit together."""
+    # Measurements on trained models.
     if config.adapt.images < config.adapt.batch_size:
         yield f"expected config.adapt.images of at least a batch of {config.adapt.batch_size}, found {config.adapt.images}"
-    for key in ("stored", "enhance"):
-        if config.eval.adapt and config.eval[key]:
-            yield f"expected no config.eval.{key} with config.eval.adapt, found {config.eval[key]!r}"
-    if config.eval.images and config.eval.stored:
-        yield f"expected no config.eval.images with config.eval.stored, found {config.eval.images!r}"
+    for key, other in (("stored", "adapt"), ("enhance", "adapt"), ("images", "stored")):
+        if config.eval[key] and config.eval[other]:
+            yield f"expected no config.eval.{key} with config.eval.{other}, found {config.eval[key]!r}"
     mild, severe = config.calibrate.targets
     if mild <= severe:
         yield f"expected config.calibrate.targets (mild, severe) with mild > severe, found ({mild}, {severe})"
@@ -383,12 +367,11 @@ def check(config: ConfigDict) -> None:
             "configs.default.get_config()"
         )
 
-    def of_network(key):  # a network may have options that no other has: `of_model` compares them with its class
+    def of_network(key):  # a network may have options that no other has: `_conflicts` compares them with its class
         return key.startswith("model.") and key.removeprefix("model.") in models.options(values["model.name"])
 
     settings.check({key: value for key, value in values.items() if key in known or not of_network(key)}, known)
-    rules = (of_model, of_files, of_sizes, of_schedule, of_batches, of_measures)
-    if wrong := [problem for rule in rules for problem in rule(config)]:
+    if wrong := list(_conflicts(config)):
         raise SettingsError("\n".join(wrong))
 
 

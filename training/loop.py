@@ -31,7 +31,7 @@ from training.states import CheckpointError, Checkpoints, TrainState
 
 __all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
 PIECE_SECONDS = 2.5
-"""Seconds of training that a CPU is given at a time, in whole steps: what a stop waits for, at least one step."""
+"""Seconds of training that a CPU is given at a time, in whole steps, at least one; a stop waits so long."""
 
 
 def train(
@@ -44,7 +44,7 @@ def train(
     description: str = "",
     initial: TrainState | None = None,
 ) -> tuple[nnx.GraphDef, TrainState]:
-    """Trains the model of `config` on `split` and returns its final state.
+    """Trains the model of `config` on `split` and returns its final (graphdef, TrainState).
 
     The result is a function of only (config, seed): a killed run that is started again continues from its last
     checkpoint to the bit-identical parameters on the same hardware, and a finished one is only read back.
@@ -56,9 +56,6 @@ def train(
       workdir: existing directory of this run (checkpoints, metrics.jsonl, final.json).
       mesh: device mesh with axes ('model', 'data') and one row.
       description, initial: see `Job`.
-
-    Returns:
-      (graphdef, TrainState).
 
     Raises:
       NonFiniteLossError: training diverged; the last good checkpoint stays.
@@ -105,11 +102,8 @@ def train_jobs(
       split: uint8 images, replicated over the devices of `target`.
       num_classes: number of classes.
       mesh: (M, D / M); each batch is split over a row.
-      target: mesh of at least the same devices, over which the returned states are replicated.
+      target: mesh of at least the same devices, over which the returned states, in the order of the jobs, are replicated.
       on_finish: called after each job.
-
-    Returns:
-      [(graphdef, TrainState)] in the order of the jobs.
 
     Raises:
       NonFiniteLossError, SystemExit: as `train`; of the other models the last checkpoints stay.
@@ -287,13 +281,12 @@ class Rows:
         return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static, spans=spans)
 
     def _filled(self):
+        """Gives the rows without a run blocks of zeros, which no step reads; returns the blocks of all rows."""
         like = next(block for block in self._blocks if block is not None)
-        for row, block in enumerate(self._blocks):
-            if block is None:
-                self._blocks[row] = tuple(  # zeros that no step reads
-                    jnp.zeros(part.shape, part.dtype, device=meshes.batch_sharding(self._meshes[row], axis=1))
-                    for part in like
-                )
+        for row, mesh in enumerate(self._meshes):
+            if self._blocks[row] is None:
+                place = meshes.batch_sharding(mesh, axis=1)
+                self._blocks[row] = tuple(jnp.zeros(part.shape, part.dtype, device=place) for part in like)
         return self._blocks
 
     def _report(self):

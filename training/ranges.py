@@ -46,10 +46,7 @@ def read_content(path: str | pathlib.Path) -> dict[str, Any]:
 def stale(path: pathlib.Path, content: Mapping[str, Any]) -> str:
     """Says that ranges were calibrated with another model than the one beside them; "" if not."""
     model, seed = content.get("made_from", {}).get("model", ""), content.get("model", {}).get("seed", 0)
-    folders = (
-        path.parent,
-        path.parent / "models" / "standard" / f"seed{seed}",
-    )  # workdirs of train.py and of overlap.py
+    folders = path.parent, path.parent / "models" / "standard" / f"seed{seed}"  # workdir of train.py, or of overlap.py
     finals = [] if "copy_of" in content else [final for folder in folders if (final := read_final(folder))]
     if not model or not finals or model == finals[0]["digest"]:
         return ""

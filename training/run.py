@@ -83,12 +83,9 @@ class Run:
       target: mesh that its state is read onto.
 
     Attributes:
-      program: `Program` of its steps.
+      program, key, report: `Program`, root key and `_Report` of its steps; no report where no step is left.
       state: TrainState before the next step, replicated over `target`; None once a row has it.
-      key: root key of its steps.
-      step: number of steps that were started.
-      saved: step of the newest checkpoint, 0 without one.
-      report: `_Report` of its steps; None where no step is left.
+      step, saved: number of steps that were started, and step of the newest checkpoint, 0 without one.
     """
 
     def __init__(self, job: Job, split: Split, num_classes: int, target: Mesh):
@@ -290,10 +287,7 @@ class MetricsLog:
 
     The first write drops the lines that a killed run wrote after its last checkpoint. Before it there is no file, so
     that a run refused before its first step leaves no result. With `tensorboard` the folder of that name beside the
-    file gets the same numbers.
-
-    Raises:
-      DamagedFileError: a line that does not report a block.
+    file gets the same numbers. DamagedFileError: a line that does not report a block.
     """
 
     def __init__(self, path: str | pathlib.Path, step: int, *, tensorboard: bool = False):

@@ -172,7 +172,6 @@ def whitening_filters(
       size: side of a patch in pixels.
       number: filters to keep, those of the largest variance.
       mean, std: three floats each, the input normalisation on the scale of [0, 1].
-      epsilon: keeps directions without variance from being blown up.
 
     Returns:
       float32 [size, size, 3, 2 number], a kernel for NHWC images.
@@ -317,20 +316,16 @@ class Checkpoints:
             buckets.publish(self._packed)
 
     def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
-        """Reads the newest undamaged checkpoint; None when none was written.
+        """Reads the newest undamaged checkpoint into the structure, shapes, dtypes and shardings of `template`; None
+        when none was written.
 
-        All but the `keep` newest undamaged checkpoints are deleted.
-
-        Args:
-          template: a state with the structure, shapes, dtypes and shardings to restore into.
-          final: `step` and `digest` of the last state of a finished run: a checkpoint of that step
-            with another state counts as damaged.
+        All but the `keep` newest undamaged checkpoints are deleted. `final` has `step` and `digest` of the last state of a
+        finished run: a checkpoint of that step with another state counts as damaged.
 
         Raises:
           CheckpointError: checkpoints exist and none can be read.
         """
-        steps = self._steps()
-        failures = []
+        steps, failures = self._steps(), []
         for step in steps:
             state, actual, reason = self._read(step, template)
             if not reason and final and step == final["step"] and actual != final["digest"]:

@@ -32,24 +32,20 @@ _NOISE, _MIXTURE = 2**31 - 1, 2**31 - 2
 class Loss:
     """The loss of a training step: hashable, a static argument of its program.
 
-    Attributes:
-      jsd_weight: weight of the consistency of three views (`jsd_loss`); 0 is only cross-entropy.
-      label_smoothing: share of the target that is spread evenly over all classes (`cross_entropy`).
-      stability_weight: weight a of stability training, 0 for none:
-        CE(p(x), y) + a H(p(x), p(x')), H of `disagreement`, x' of `with_noise` (S. Zheng et al., "Improving the
-        Robustness of Deep Neural Networks via Stability Training", CVPR 2016).
-      stability_noise: bound u of its uniform noise, as in Hendrycks's and Dietterich's draft on structural robustness,
-        which fine-tunes for 5 epochs with a and u of .01, .05 and .1.
-      mixup: train on mixtures of two images (`mix`): mean(t CE(p(x'), y)) + mean((1 - t) CE(p(x'), y[order])).
-
     Raises:
       ValueError: parts that exclude each other.
     """
 
-    jsd_weight: float = 0.0
-    label_smoothing: float = 0.0
+    jsd_weight: float = 0.0  # weight of the consistency of three views (`jsd_loss`); 0 is only cross-entropy
+    label_smoothing: float = 0.0  # share of the target that is spread evenly over all classes (`cross_entropy`)
+    # weight a of stability training, 0 for none: CE(p(x), y) + a H(p(x), p(x')), H of `disagreement`, x' of
+    # `with_noise` (S. Zheng et al., "Improving the Robustness of Deep Neural Networks via Stability Training",
+    # CVPR 2016).
     stability_weight: float = 0.0
+    # bound u of its uniform noise, as in Hendrycks's and Dietterich's draft on structural robustness, which
+    # fine-tunes for 5 epochs with a and u of .01, .05 and .1
     stability_noise: float = 0.0
+    # train on mixtures of two images (`mix`): mean(t CE(p(x'), y)) + mean((1 - t) CE(p(x'), y[order]))
     mixup: bool = False
 
     def __post_init__(self):
@@ -242,15 +238,10 @@ def train_block(
 def cross_entropy(
     logits: jax.Array, labels: jax.Array, smoothing: float = 0.0, weights: jax.Array | None = None
 ) -> jax.Array:
-    """Computes the mean cross-entropy of a batch, with label smoothing.
+    """Computes the mean cross-entropy of a batch, logits float32 [B, C] and labels int [B], with label smoothing.
 
-    -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR 2016, section 7).
-
-    Args:
-      logits: float32 [B, C].
-      labels: int [B].
-      smoothing: a in [0, 1); 0 is the plain cross-entropy.
-      weights: float32 [B], factors of the terms of the mean; None is 1 for all.
+    -sum_c q_c log softmax(logits)_c with q = (1 - a) onehot(label) + a / C (Szegedy et al., CVPR 2016, section 7), a =
+    `smoothing` in [0, 1). `weights` float32 [B] are factors of the terms of the mean; None is 1 for all.
     """
     loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
     if smoothing:
@@ -268,11 +259,8 @@ def jsd_loss(
     CE(clean) + weight (1/3) sum_i KL(p_i || M), both means over the batch (AugMix, Hendrycks et
     al., ICLR 2020, section 3; the clip as trained by Mintun et al., 2021).
 
-    Args:
-      logits_clean, logits_one, logits_two: float [B, C], of the clean image and two augmented views
-        of it. All three come from one forward pass of 3 B images: BatchNorm sees them together.
-      labels: int [B].
-      weight: factor of the divergence; 0 leaves the cross-entropy.
+    The logits, float [B, C], of a clean image and two augmented views of it come from one forward pass of 3 B images:
+    BatchNorm sees them together. Labels int [B]; a `weight` of 0 leaves the cross-entropy.
     """
     chex.assert_equal_shape([logits_clean, logits_one, logits_two])
     chex.assert_shape(labels, logits_clean.shape[:-1])
@@ -288,10 +276,7 @@ def jsd_loss(
 def with_noise(images: jax.Array, key: jax.Array, noise: float) -> jax.Array:
     """Puts a noisy copy x + U(-u, u), which may leave [0, 1], beside each image x: float32 [B, 2, H, W, 3].
 
-    Args:
-      images: uint8, or float32 in [0, 1], [B, H, W, 3].
-      key: key of the step.
-      noise: u, drawn for each pixel and channel.
+    Images are uint8, or float32 in [0, 1], [B, H, W, 3]; the noise is drawn for each pixel and channel, u = `noise`.
     """
     clean = to_float(images)
     drawn = jax.random.uniform(jax.random.fold_in(key, _NOISE), images.shape, minval=-noise, maxval=noise)
@@ -310,11 +295,9 @@ def disagreement(clean: jax.Array, noisy: jax.Array) -> jax.Array:
 def draw_mixture(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:
     """Draws the mixtures of a batch for mixup.
 
-    H. Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018, draw one t from Beta(a, a) for a batch;
-    the code of Hendrycks's and Dietterich's draft draws t from U(0, 1), a = 1, for each image, and so does this.
-
-    Returns:
-      (share, order): t, float32 [B], and the partner of each of the B = `number` images, int32 [B].
+    H. Zhang et al., "mixup: Beyond Empirical Risk Minimization", ICLR 2018, draw one t from Beta(a, a) for a batch; this
+    draws t from U(0, 1), a = 1, for each image, as the code of Hendrycks's and Dietterich's draft. Returns (t, float32
+    [B]; the partner of each of the B = `number` images, int32 [B]).
     """
     share_key, order_key = jax.random.split(jax.random.fold_in(key, _MIXTURE))
     return jax.random.uniform(share_key, (number,)), jax.random.permutation(order_key, number)

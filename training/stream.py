@@ -34,12 +34,9 @@ def place_splits(
 ) -> tuple[Split, Split]:
     """Puts (train, test) of a dataset on the devices, replicated, or leaves them to be streamed.
 
-    Args:
-      dataset: data.Dataset.
-      placement: `device`, `stream`, or `auto`: on the device if a split takes at most half of its free
-        memory, training images first. On a CPU the machine's memory counts; each device holds a copy.
-      mesh: devices.
-      placed: names of the splits to place; the others are returned unchanged.
+    The placement is `device`, `stream`, or `auto`: on the device if a split takes at most half of its free memory,
+    training images first. On a CPU the machine's memory counts; each device holds a copy. Only the splits `placed` are
+    placed.
     """
     free = _free_bytes(mesh)
     splits = {"train": dataset.train, "test": dataset.test}
@@ -99,9 +96,8 @@ class Stream:
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
-      plan: plan of the run.
+      plan, begin: plan of the run, and its first step.
       orders: epoch -> order of its views, int32 [plan.views]; called in other threads.
-      begin: first step.
       mesh: blocks lie split over its 'data' axis.
     """
 
@@ -125,11 +121,9 @@ class Stream:
         self._blocks = iter(ThreadPrefetchIterDataset(blocks, prefetch_buffer_size=1))
 
     def take(self, step: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Takes the block of steps that begins at `step`; raises ValueError if another block comes next.
+        """Takes the block of steps that begins at `step`: (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]).
 
-        Returns:
-          (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]): the views, and which of them are the corrupted
-          copies of the code reading.
+        `doubled` marks the corrupted copies of the code reading. ValueError: another block comes next.
         """
         if step != self._next:
             raise ValueError(f"expected the block at step {self._next}, which comes next, found {step}")

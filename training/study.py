@@ -24,8 +24,6 @@ from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
 FREE = PLACES
-
-
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.trained_models reads
 AT_ONCE = 32
 """Number of models held at the same time, where more are trained than fit."""
@@ -43,11 +41,7 @@ STUDY_FREE = (  # settings that choose results but do not change them: runs of o
 
 
 def load_data(
-    config: ConfigDict,
-    mesh: Mesh,
-    mixed: bool = False,
-    placed: Collection[str] = ("train", "test"),
-    listed: str = "",
+    config: ConfigDict, mesh: Mesh, mixed: bool = False, placed: Collection[str] = ("train", "test"), listed: str = ""
 ) -> tuple[Dataset, Split, Split]:
     """Loads (dataset, train split, test split), uint8, on the mesh where they fit (`stream.place_splits`).
 
@@ -103,14 +97,15 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
     Raises:
       ValueError: an unknown corruption or scheme, or another setting of BatchNorm.
     """
-    parts = {key: config[key].to_dict() for key in ("dataset", "model", "train")}
-    for key in IMPORT_OPTIONS:
-        parts["model"].pop(key, None)
-    parts["model"] = {key: value for key, value in parts["model"].items() if key not in states.OF_THE_NETWORK or value}
+    network = {
+        key: value
+        for key, value in config.model.to_dict().items()
+        if key not in IMPORT_OPTIONS and (value or key not in states.OF_THE_NETWORK)
+    }
     if config.train.reading == "code" and not config.model.get("checkpoint"):
-        parts["model"] = states.RELEASED | parts["model"]  # settings of the config win
+        network = states.RELEASED | network  # settings of the config win
+    parts = {"dataset": config.dataset.to_dict(), "model": network, "train": config.train.to_dict(), "seed": seed}
     model = ConfigDict(parts)
-    model.seed = seed
     if config.get("imports"):
         model.imports = config.imports  # so that loading the model can resolve its corruption
     model.train.corruption = augmentation.canonical(corruption)
@@ -135,7 +130,7 @@ def with_scheme(config: ConfigDict, training: str) -> ConfigDict:
 
 
 def finetuned_config(config: ConfigDict, standard: ConfigDict, corruption: str, devices: int = 1) -> ConfigDict:
-    """Makes the `model_config` of a model that starts from the standard one, whose config and seed `standard` has."""
+    """Makes the `model_config` of a model that starts from the standard model of the config `standard`."""
     model = model_config(config, corruption, standard.seed, devices)
     model.train.update(config.study.finetune)
     model.start = {"train": standard.train.to_dict()}  # a different base model must change the config
@@ -149,14 +144,13 @@ def name_of(train: TrainSettings) -> str:
     `+stability` is stability training, `+mixup` mixup, `+frozen` a training of only the last layer, `+train=clahe`
     enhanced training images.
     """
-    name = train.corruption
+    parts = [train.corruption]
     if train.scheme:
         scheme = corruptions.augment.canonical(train.scheme) + (augmentation.JSD if train.jsd_weight else "")
-        name = scheme if name == augmentation.STANDARD else f"{scheme}+{name}"
-    name += "+stability" if train.stability_weight else ""
-    name += "+mixup" if train.mixup else ""
-    name += "+frozen" if train.frozen else ""
-    return name + (f"+{TRAINED}{train.enhance}" if train.enhance else "")
+        parts = [scheme, *(name for name in parts if name != augmentation.STANDARD)]
+    marks = {"stability": train.stability_weight, "mixup": train.mixup, "frozen": train.frozen}
+    marks[f"{TRAINED}{train.enhance}"] = train.enhance
+    return "+".join([*parts, *(mark for mark, given in marks.items() if given)])
 
 
 def model_dir(workdir: str | os.PathLike, name: str, seed: int) -> pathlib.Path:
@@ -270,12 +264,10 @@ class Trainings:
                     jobs, self.split, self.dataset.num_classes, mesh=rows, target=self.mesh, on_finish=step
                 )
                 models = dict(zip(part, trained))
-                if needs_starts:
-                    starts |= {
-                        key[1]: (self._config(key, rows.shape["data"]), models[key][1])
-                        for key in part
-                        if key[0] == augmentation.STANDARD
-                    }
+                for name, seed in part:
+                    if needs_starts and name == augmentation.STANDARD:
+                        config = self._config((name, seed), rows.shape["data"])
+                        starts[seed] = config, models[name, seed][1]
                 yield models
                 del models, trained  # free these models before the next group trains
 

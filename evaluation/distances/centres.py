@@ -44,22 +44,14 @@ _REMEDY = "remove it to measure it again"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Measured:
-    """A network, images and the folder of results: everything that a measurement of features needs.
+    """A network, images and the folder of results of a measurement of features."""
 
-    Attributes:
-      asked: settings as config.msd.
-      extractor: the network and the images.
-      split: the training images that the extractor's are chosen from, where they lie.
-      folder: folder of the results.
-      options: corruption -> its static options.
-      made_from: digests of network, images and settings, which every file holds.
-    """
-
-    asked: ConfigDict
-    extractor: features.Extractor
-    split: Split
-    folder: pathlib.Path
-    options: Mapping[str, Mapping[str, Any]]
+    asked: ConfigDict  # settings as config.msd
+    extractor: features.Extractor  # the network and the images
+    split: Split  # training images, from which the extractor's are chosen
+    folder: pathlib.Path  # folder of the results
+    options: Mapping[str, Mapping[str, Any]]  # corruption -> its static options
+    # digests of network, images and settings, which every file holds
     made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
     _said: set[str] = dataclasses.field(default_factory=set)
 
@@ -84,10 +76,9 @@ class Measured:
         Args:
           trained: config of the workdir's models.
           asked: settings as config.msd: model, model_seed, seed, images, draws, halves, chunk ...
-          workdir: with the model that measures.
-          out: name of the folder.
+          workdir, out: folder of the model that measures, and the name of the folder in it.
           determining: the settings that results depend on, beside the options of corruptions.
-          dataset: of `trained`, where it was loaded before.
+          dataset: dataset of `trained`, if it was loaded before.
 
         Raises:
           ValueError: a model or a number of images that is not there.
@@ -120,8 +111,7 @@ class Measured:
         transform, asked = self.transform(condition), self.asked
         name = f"centre {file_name(condition)}"
         number = asked.draws if transform.random else 1
-        chunks = self.extractor.stream(transform, self.key(name), number, description=name)
-        drawn = np.concatenate(list(chunks)).astype(np.float64)
+        drawn = self._drawn(transform, number, name).astype(np.float64)
         weights = msd_mmd.half_weights(asked.draws, asked.halves, self.generator(DRAWS, name)).astype(np.float64)
         # einsum in float64: the mean of many float32 features.
         return np.einsum("gk,kgd->gd", weights, drawn) if transform.random else drawn[0]
@@ -130,12 +120,13 @@ class Measured:
         """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
 
         def measure():
-            name = f"toy {file_name(condition)}"
-            transform, number = self.transform(condition), self.asked.transforms
-            chunks = self.extractor.stream(transform, self.key(name), number, description=name)
-            return np.concatenate([chunk[:, 0] for chunk in chunks])
+            return self._drawn(self.transform(condition), self.asked.transforms, f"toy {file_name(condition)}")[:, 0]
 
         return self.once(f"features/{file_name(condition)}.npz", "features", measure)
+
+    def _drawn(self, transform, number, name):
+        """Computes the features [number, G, D] of the first draws of a transform under the key of a name."""
+        return np.concatenate(list(self.extractor.stream(transform, self.key(name), number, description=name)))
 
     def scheme_distances(
         self,
@@ -143,15 +134,10 @@ class Measured:
         centres: Mapping[Target, np.ndarray],
         saw: Callable[[int], object] = lambda images: None,
     ) -> dict[Target, np.ndarray]:
-        """Measures MSD and MMD of a scheme to every centre: [2, 1 + halves] each; first over all images.
+        """Measures MSD and MMD of a scheme to every centre (`centre`): [2, 1 + halves] each; first over all images.
 
-        What was measured of a scheme is saved every minute: stopped, it continues from there, to the same bits as long
-        as the chunks are the same.
-
-        Args:
-          scheme: the distribution.
-          centres: as of `centre`.
-          saw: called with the number of images that went through the network.
+        The state is saved every minute: stopped, it continues from there, to the same bits as long as the chunks are the
+        same. `saw` is called with the number of images that went through the network.
         """
         path, number = self._scheme_file(scheme), self._number(scheme)
         known = self._kept(path)
@@ -179,8 +165,7 @@ class Measured:
 
     def images_left(self, scheme: Transform, targets: Iterable[Target]) -> int:
         """Counts the images that `scheme_distances` will show to the network."""
-        known = self._kept(self._scheme_file(scheme))
-        done = all(_name(target) in known for target in targets)
+        done = set(map(_name, targets)) <= self._kept(self._scheme_file(scheme)).keys()
         return 0 if done else self._number(scheme) * len(self.extractor.images)
 
     def _scheme_file(self, scheme):
@@ -272,7 +257,8 @@ _TARGETS = "targets"
 class Running:
     """A `Stream` to centres, of a known number of transforms, and the file that keeps its state.
 
-    Continued with the same chunks it ends in the same bits as one that was never stopped.
+    Continued with the same chunks it ends in the same bits as one that was never stopped. `start` is the number of
+    transforms that were added.
 
     Args:
       path: path of the file, which exists while the scheme is unfinished.
@@ -280,9 +266,6 @@ class Running:
       made_from: digests that are written to the file.
       centres: {name: [G, D]}.
       members: bool [G, number], which transforms count in which weighting.
-
-    Attributes:
-      start: how many transforms were added.
     """
 
     def __init__(

@@ -41,21 +41,13 @@ from training.states import TrainState
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transform:
-    """A distribution of transforms; those with the same two functions share compiled programs.
+    """A distribution of transforms; those with the same two functions share compiled programs."""
 
-    Attributes:
-      name: for people and files.
-      sample: `(key, shape, argument) -> params`.
-      apply: `(image, params) -> image`; float32 [H, W, 3] in [0, 1].
-      argument: pytree of arrays, or None.
-      random: False when all samples are the same.
-    """
-
-    name: str
-    sample: Callable[..., Any]
-    apply: Callable[..., jax.Array]
-    argument: Any = None
-    random: bool = True
+    name: str  # for people and files
+    sample: Callable[..., Any]  # `(key, shape, argument) -> params`
+    apply: Callable[..., jax.Array]  # `(image, params) -> image`; float32 [H, W, 3] in [0, 1]
+    argument: Any = None  # pytree of arrays, or None
+    random: bool = True  # False when all samples are the same
 
 
 IDENTITY = Transform(STANDARD, lambda key, shape, argument: jnp.zeros(()), lambda image, params: image, random=False)
@@ -66,13 +58,7 @@ def of_corruption(
 ) -> Transform:
     """Makes the distribution of a corruption, its results brought to 8 bits as stored images are.
 
-    Args:
-      name: name of the corruption.
-      severity: level or fraction, which the caller has checked; None draws one for each transform.
-      options: static options of the corruption.
-
-    Raises:
-      ValueError: an unknown name.
+    The severity, a level or a fraction, is not checked; None draws one for each transform. ValueError: an unknown name.
     """
     corruption = corruptions.get(name)
     halves = _corruption_halves(corruption, tuple(sorted((options or {}).items())))
@@ -81,11 +67,7 @@ def of_corruption(
 
 
 def of_scheme(name: str) -> Transform:
-    """Makes the distribution of a scheme; values between 8-bit levels stay, as in training.
-
-    Raises:
-      ValueError: an unknown name.
-    """
+    """Makes the distribution of a scheme; values between 8-bit levels stay, as in training. ValueError: unknown."""
     scheme = augment.get(name)
     sample = _scheme_sample(scheme.sampler, tuple(sorted(scheme.defaults.items())))
     return Transform(scheme.name, sample, scheme.applier, scheme.choices, random=bool(scheme.operations))
@@ -126,8 +108,7 @@ def _corruptions_called(name: str, options: Mapping[str, Mapping[str, Any]]) -> 
         raise ValueError(f"{error}; schemes: {', '.join(augment.names())}, augmix=..., op=...") from None
     return {
         condition.corruption: of_corruption(
-            condition.corruption,
-            options=with_levels(options.get(condition.corruption, {}), condition.levels),
+            condition.corruption, options=with_levels(options.get(condition.corruption, {}), condition.levels)
         )
         for condition in conditions
     }
@@ -160,22 +141,15 @@ _VALUES = 2**26
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Extractor:
-    """A network, a set of images and weights over them.
+    """A network, a set of images and weights over them."""
 
-    Attributes:
-      mesh: device mesh with axes ('model', 'data'); transforms are spread over 'data'.
-      graphdef, state: a model as `training.loop.read_back` returns it.
-      images: uint8 [N, H, W, 3].
-      weights: float32 [G, N].
-      chunk: transforms in one call; 0 fits them to the device. Rounded up to a multiple of the devices.
-    """
-
-    mesh: jax.sharding.Mesh
+    mesh: jax.sharding.Mesh  # device mesh with axes ('model', 'data'); transforms are spread over 'data'
+    # graphdef, state: a model as `training.loop.read_back` returns it
     graphdef: nnx.GraphDef
     state: TrainState
-    images: jax.Array | np.ndarray
-    weights: jax.Array | np.ndarray
-    chunk: int = 0
+    images: jax.Array | np.ndarray  # uint8 [N, H, W, 3]
+    weights: jax.Array | np.ndarray  # float32 [G, N]
+    chunk: int = 0  # transforms in one call; 0 fits them to the device. Rounded up to a multiple of the devices.
 
     def __post_init__(self):
         images, weights = self.images, self.weights
@@ -207,10 +181,9 @@ class Extractor:
         Transform i is drawn with `fold_in(key, i)`: results depend neither on the chunk nor on the devices.
 
         Args:
-          transform: the distribution they are drawn from.
-          key: a typed PRNG key.
-          number: how many transforms.
-          first: number of the first one.
+          transform: distribution of the transforms.
+          key: typed key of the draws.
+          number, first: number of transforms, and the number i of the first one.
           description: text beside the progress bar.
 
         Raises:
@@ -267,16 +240,9 @@ def _transformed(apply, mesh, params, images):
 
 @functools.partial(jax.jit, static_argnames=("graphdef", "mesh"))
 def mean_features(graphdef, mesh, params, statistics, transformed, weights):
-    """Takes the weighted means over images of the features of `transformed`.
+    """Takes the means, with weights float32 [G, N], of the features of images float32 [K, N, H, W, 3]: float32 [K, G, D].
 
-    Args:
-      graphdef, params, statistics: the network.
-      mesh: devices; transforms are spread over 'data'.
-      transformed: float32 [K, N, H, W, 3].
-      weights: float32 [G, N].
-
-    Returns:
-      float32 [K, G, D].
+    The K transforms are spread over the mesh's 'data' axis.
     """
     chex.assert_shape(transformed, (None, weights.shape[1], None, None, 3))
 

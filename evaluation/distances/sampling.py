@@ -41,11 +41,7 @@ def centre(measured: Measured, condition: Condition) -> np.ndarray:
 
 
 def mean_feature(model: Model, shown: Shown) -> np.ndarray:
-    """Averages the features of the images shown, each once: float64 [D].
-
-    Raises:
-      ValueError: features that are not finite.
-    """
+    """Averages the features of the images shown, each once: float64 [D]; ValueError: features that are not finite."""
     (graphdef, state), total = model, 0.0
     for images, _ in shown:
         batches = place_batches(images, shown.batch_size, 0, shown.mesh)
@@ -84,11 +80,6 @@ def pool_distances(measured: Measured, scheme: Transform, pool: int, centres: np
     )
 
 
-def pool_params(measured: Measured, scheme: Transform, numbers: Sequence[int]) -> dict[str, np.ndarray]:
-    """Draws the parameters of the transforms with these numbers, the first axis."""
-    return {name: np.asarray(value) for name, value in measured.params(scheme, numbers).items()}
-
-
 # Distances of single transforms with other images and draws.
 
 
@@ -109,10 +100,9 @@ def pair_distances(
 
     Args:
       measured: the network and where its images come from.
-      transform: the distribution that a is drawn from.
-      number: which of its draws a is, and which pair this is.
+      transform, number: the distribution of a, and the number of its draw, which is the number of the pair.
       corruption: the distribution of c's draws.
-      resamplings: how many.
+      resamplings: number of resamplings.
       images, draws: numbers of both.
 
     Returns:
@@ -171,14 +161,11 @@ class Forecast:
         if self._told:
             log.info("%s images/s over all.", self._rate())
 
-    def _seconds(self):
-        return (self._clock() - self._begun) / self._done
-
     def _rate(self):
-        return f"{1 / self._seconds():,.0f}"
+        return f"{self._done / (self._clock() - self._begun):,.0f}"
 
     def _duration(self):
-        seconds = max(self._left, 0) * self._seconds()
+        seconds = max(self._left, 0) * (self._clock() - self._begun) / self._done
         for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
             if seconds >= 1.5 * length:
                 return f"{seconds / length:.2g} {unit}"

@@ -19,8 +19,8 @@ class Eta(Tent):
     """ETA: entropy of the samples that are reliable, H < margin ln C, and new, |cos(p, m)| < d, weighed by
     e^(margin ln C - H) without gradient; no step where there is none.
 
-    m is the running mean of the selected p: first their mean, then .9 m + .1 of it; before there is one no sample counts
-    as known. S. Niu et al., "Efficient test-time model adaptation without forgetting" (2022).
+    m is the running mean of the p of selected samples: their mean in the first batch, then .9 m + .1 of their mean; in the
+    first batch every sample is new. S. Niu et al., "Efficient test-time model adaptation without forgetting" (2022).
     """
 
     name: ClassVar[str] = "eta"
@@ -101,11 +101,11 @@ def fisher(graphdef: nnx.GraphDef, weights: Weights, images: jax.Array) -> Tree:
 class Sar(Tent):
     """SAR: a sharpness-aware step on the entropy of reliable samples, and a reset where it has become too small.
 
-    g is the gradient of the mean H over samples with H < margin ln C, theta' = theta + rho g / (|g| + 1e-12). Of the same
-    samples those with H at theta' below the margin give the gradient that SGD applies to theta, and e <- .9 e + .1 their
-    mean H. If e < `least` then, theta and momentum are the source's again and e is unset. Without a reliable sample
-    nothing moves; the released code lets momentum move theta, and takes the old e back after a reset. The last blocks
-    stay (`networks.without_last`). S. Niu et al., "Towards stable test-time adaptation in dynamic wild world" (2023).
+    g is the gradient of the mean H over samples with H < margin ln C, theta' = theta + rho g / (|g| + 1e-12). The samples
+    whose H is below the margin at theta' too give the gradient that SGD applies to theta, and e <- .9 e + .1 their mean H.
+    If e is then below `least`, theta and momentum return to the source's and e is unset. Without a reliable sample nothing
+    moves; the released code lets momentum move theta, and takes the old e back after a reset. The last blocks are not
+    adapted (`networks.without_last`). S. Niu et al., "Towards stable test-time adaptation in dynamic wild world" (2023).
     """
 
     name: ClassVar[str] = "sar"

@@ -2,12 +2,12 @@
 
 source    stored statistics, nothing adapted
 bn1       BatchNorm by the batch (Nado et al. 2020; Schneider et al. 2020)
-bn_alpha  by (1 - a) stored + a batch, unbiased variance (Schneider et al. 2020)
-bn_ema    stored statistics move by .1 towards the batch's, then predict
+bn_alpha  BatchNorm by (1 - a) stored + a batch, unbiased variance (Schneider et al. 2020)
+bn_ema    BatchNorm by stored statistics, after they moved by .1 towards the batch's
 tent      one step on the mean entropy, only scales and shifts (Wang et al. 2021)
 lame      answers smoothed over neighbours in a batch (Boudiaf et al. 2022)
 eta       entropy of reliable and new samples (Niu et al. 2022)
-eata      the same with a penalty on what matters for clean images
+eata      ETA with a penalty on changes of parameters that matter for clean images
 sar       a sharpness-aware step on reliable samples, and resets (Niu et al. 2023)
 rotta     a slow teacher, and a student on a memory of balanced classes (Yuan et al. 2023)
 roid      weighted samples, consistency, source weights that pull back, prior correction (Marsden et al. 2024)
@@ -38,13 +38,8 @@ def names() -> tuple[str, ...]:
 def make(name: str, batch: int, side: int, classes: int, window: int = 0) -> "Method | Windowed":
     """Makes a method with its published hyper-parameters.
 
-    Args:
-      name: one of `names()`.
-      batch: images in a batch.
-      side: side of the images; from 64 pixels on the settings are those for ImageNet-C, below those for CIFAR-10-C, or
-        CIFAR-100-C with 100 classes.
-      classes: number of logits.
-      window: of `Windowed`; 0 is none. The settings are then those for batches of that many images.
+    Images with a side of at least 64 pixels take the settings for ImageNet-C, smaller ones those for CIFAR-10-C, or for
+    CIFAR-100-C with 100 classes. A `window` (`Windowed`; 0 is none) takes the settings for batches of so many images.
 
     Raises:
       ValueError: an unknown name, or a window over batches of more than one image.
@@ -61,15 +56,11 @@ def make(name: str, batch: int, side: int, classes: int, window: int = 0) -> "Me
 class Windowed:
     """A method on single images: it sees the last `length` of them, answers the newest, and adapts once to every `length`.
 
-    As the benchmark of ROID's authors; where its first windows are shorter, these hold the first image several times.
-
-    Attributes:
-      inner: the method; its name, its needs and its check are those of both.
-      length: images of the window.
+    As in the benchmark of ROID's authors, except that its first windows are shorter; these repeat the first image.
     """
 
-    inner: Method
-    length: int
+    inner: Method  # the method; its name, needs and check count for both
+    length: int  # images of the window
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

@@ -1,6 +1,6 @@
 """A network whose normalisation layers are adapted: other statistics, other scales and shifts, in one forward pass.
 
-theta     {layer: {"scale", "bias"}} of every BatchNorm, LayerNorm and GroupNorm: what adaptation trains
+theta     {layer: {"scale", "bias"}} of every BatchNorm, LayerNorm and GroupNorm, which adaptation trains
 moments   {layer: {"mean", "var"}} of every BatchNorm: its stored statistics
 """
 
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from models.norms import BatchNorm, GroupNorm, LayerNorm
+from models.norms import BatchNorm, GroupNorm, LayerNorm, channels_last
 from training.states import TrainState
 
 Tree = dict[str, dict[str, jax.Array]]
@@ -19,17 +19,12 @@ _LEFT_OUT = re.compile(r"^(stages/3|blocks/(9|10|11)|norm)(/|$)")
 
 
 class Statistics(NamedTuple):
-    """The statistics of BatchNorm: keep x stored + (1 - keep) x batch, for mean and variance alike.
+    """The statistics of BatchNorm: keep x stored + (1 - keep) x batch, for mean and variance alike."""
 
-    Attributes:
-      keep: share of the stored statistics.
-      unbiased: whether the batch's variance is divided by n - 1 instead of n.
-      moves: share of the batch, with its unbiased variance, in the statistics that are stored after the pass; None
-        stores the statistics that it used.
-    """
-
-    keep: float = 0.0
-    unbiased: bool = False
+    keep: float = 0.0  # share of the stored statistics
+    unbiased: bool = False  # whether the batch's variance is divided by n - 1 instead of n
+    # Share of the batch, with its unbiased variance, in the statistics that are stored after the pass; None stores the
+    # statistics that normalised the batch.
     moves: float | None = None
 
 
@@ -55,7 +50,7 @@ class _Mixing(BatchNorm):
             share = self.counted[...].reshape(-1, *(1,) * (x.ndim - 1)).astype(values.dtype)
             number = jnp.maximum(share.sum(), 1) * (number // len(x))
             mean = (share * values).sum(axes) / number
-            var = (share * (values - mean.reshape((1,) * (x.ndim - 1) + (-1,))) ** 2).sum(axes) / number
+            var = (share * (values - channels_last(mean, x.ndim)) ** 2).sum(axes) / number
         unbiased = var * (number / jnp.maximum(1, number - 1)).astype(var.dtype)
         old, keep = (self.mean[...], self.var[...]), self.by.keep
         used = keep * old[0] + (1 - keep) * mean, keep * old[1] + (1 - keep) * (unbiased if self.by.unbiased else var)
@@ -83,8 +78,7 @@ def _wide(x):
 def _normalised(x, mean, var, layer):
     factor = layer.scale[...] * jax.lax.rsqrt(var + layer.epsilon)
     shift = layer.bias[...] - mean * factor
-    shape = (1,) * (x.ndim - 1) + (-1,)
-    return x * factor.reshape(shape) + shift.reshape(shape)
+    return x * channels_last(factor, x.ndim) + channels_last(shift, x.ndim)
 
 
 class Weights(NamedTuple):
@@ -112,16 +106,18 @@ def theta_of(graphdef: nnx.GraphDef, weights: Weights) -> Tree:
 
 def moments_of(graphdef: nnx.GraphDef, weights: Weights) -> Tree:
     """Reads the stored statistics of every BatchNorm; {} of a network that has none."""
-    layers = norms(nnx.merge(graphdef, *weights, copy=True))
+    return _moments(norms(nnx.merge(graphdef, *weights, copy=True)))
+
+
+def _moments(layers):
     return {
         name: {"mean": layer.mean[...], "var": layer.var[...]} for name, layer in layers if isinstance(layer, BatchNorm)
     }
 
 
 def without_last(theta: Tree) -> Tree:
-    """Leaves out the layers that SAR keeps: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm of a ViT.
-
-    Another network's last BatchNorm that is called `norm` is left out too.
+    """Leaves out the layers that SAR does not adapt: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm
+    of a ViT, and the last BatchNorm of another network where it is called `norm`.
     """
     return {name: layer for name, layer in theta.items() if not _LEFT_OUT.match(name)}
 
@@ -164,7 +160,4 @@ def forward(
                 if counted is not None:
                     layer.counted = nnx.Variable(counted)
     logits, features = model(images, train=False)
-    after = {
-        name: {"mean": layer.mean[...], "var": layer.var[...]} for name, layer in layers if isinstance(layer, BatchNorm)
-    }
-    return logits, features, after
+    return logits, features, _moments(layers)

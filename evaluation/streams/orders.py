@@ -57,32 +57,27 @@ class Segment(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """An order of images.
+    """An order of images."""
 
-    Attributes:
-      name: name of the kind, with its settings.
-      segments: the conditions.
-      image: int32 [T], row of each image in the test split.
-      segment: int32 [T], its condition. It never falls in a stream of segments; it is any in a mixed one.
-      shifts: int32, times at which the condition or, in a mixed stream, nothing, changes; 0 is the first.
-    """
-
-    name: str
-    segments: tuple[Segment, ...]
-    image: np.ndarray
-    segment: np.ndarray
-    shifts: np.ndarray
+    name: str  # name of the kind, with its settings
+    segments: tuple[Segment, ...]  # the conditions
+    image: np.ndarray  # int32 [T], row of each image in the test split
+    segment: np.ndarray  # int32 [T], its condition; it never falls unless the stream is mixed
+    shifts: np.ndarray  # int32, the times at which the condition changes, 0 first; [0] of a mixed stream
 
     def __len__(self) -> int:
         return len(self.image)
+
+    def reordered(self, name: str, order: np.ndarray) -> "Stream":
+        """Shows the images in another order, mixed."""
+        return Stream(name, self.segments, self.image[order], self.segment[order], np.zeros(1, np.int32))
 
 
 def continual(
     labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int | None = None
 ) -> Stream:
     """Shows all images under each corruption in turn; in stored order, or shuffled for each by a seed."""
-    segments = [Segment(((name, severity),)) for name in names]
-    return _of_segments("continual", labels, segments, seed)
+    return _of_segments("continual", labels, _each(names, severity), _order(seed))
 
 
 def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
@@ -90,28 +85,23 @@ def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | Non
     segments = []
     for number, name in enumerate(names):
         segments += [Segment(((name, level),)) for level in (_UP_AND_DOWN if number else (5, 4, 3, 2, 1))]
-    return _of_segments("gradual", labels, segments, seed)
+    return _of_segments("gradual", labels, segments, _order(seed))
 
 
 def gradual_from_1(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
     """Raises and lowers the severity of each corruption in turn, the first one too: 135 segments of ImageNet-C's 15."""
     segments = [Segment(((name, level),)) for name in names for level in _UP_AND_DOWN]
-    return _of_segments("gradual_from_1", labels, segments, seed)
+    return _of_segments("gradual_from_1", labels, segments, _order(seed))
 
 
 def mixed(labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0) -> Stream:
     """Shuffles the images of all corruptions at one severity."""
     plain = continual(labels, names, severity)
-    order = np.random.default_rng(seed).permutation(len(plain))
-    return Stream("mixed", plain.segments, plain.image[order], plain.segment[order], _none())
+    return plain.reordered("mixed", np.random.default_rng(seed).permutation(len(plain)))
 
 
 def correlated(
-    labels: np.ndarray,
-    names: Sequence[str] = STANDARD,
-    severity: float = 5,
-    seed: int = 0,
-    delta: float = 0.0,
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0, delta: float = 0.0
 ) -> Stream:
     """Shows the images of each corruption by class: sorted with delta 0, else `dirichlet` with this delta."""
     rng = np.random.default_rng(seed)
@@ -120,8 +110,7 @@ def correlated(
         shuffled = rng.permutation(len(labels))
         return shuffled[by_class(labels[shuffled], delta, rng)]
 
-    segments = [Segment(((name, severity),)) for name in names]
-    return _of_segments(f"correlated:{delta:g}", labels, segments, None, order)
+    return _of_segments(f"correlated:{delta:g}", labels, _each(names, severity), order)
 
 
 def correlated_slots(
@@ -129,43 +118,27 @@ def correlated_slots(
 ) -> Stream:
     """Shows the images of each corruption in `slots` with this delta; 0 is the published .1."""
     rng, delta = np.random.default_rng(seed), delta or 0.1
-    segments = [Segment(((name, severity),)) for name in names]
     order = functools.partial(slots, delta=delta, rng=rng)
-    return _of_segments(f"correlated_slots:{delta:g}", labels, segments, None, order)
+    return _of_segments(f"correlated_slots:{delta:g}", labels, _each(names, severity), order)
 
 
 def mixed_correlated(
-    labels: np.ndarray,
-    names: Sequence[str] = STANDARD,
-    severity: float = 5,
-    seed: int = 0,
-    delta: float = 0.01,
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0, delta: float = 0.01
 ) -> Stream:
     """Shuffles the images of all corruptions, then puts them by class as `correlated` does."""
     shuffled, rng = mixed(labels, names, severity, seed), np.random.default_rng([seed, 1])
     order = by_class(np.asarray(labels)[shuffled.image], delta, rng)
-    return Stream(
-        f"mixed_correlated:{delta:g}", shuffled.segments, shuffled.image[order], shuffled.segment[order], _none()
-    )
+    return shuffled.reordered(f"mixed_correlated:{delta:g}", order)
 
 
 def label_shift(
-    labels: np.ndarray,
-    names: Sequence[str] = STANDARD,
-    severity: float = 5,
-    seed: int = 0,
-    ratio: float = 500_000,
+    labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int = 0, ratio: float = 500_000
 ) -> Stream:
     """Draws 100 images with replacement for each of C blocks; every corruption shows the same draws.
 
-    Blocks are in random order; one has a class of its own, with probability r / (r + C - 1), and the others share the rest.
-
-    Args:
-      labels, names, severity, seed: as above.
-      ratio: r of at least 1, how much more frequent the class is than each other; 1 is no shift, 500,000 nearly sorted.
-
-    Raises:
-      ValueError: a ratio below 1.
+    Blocks are in random order. Each has a class of its own, with probability r / (r + C - 1); the other classes share the
+    rest evenly. The ratio r of at least 1, else a ValueError, says how much more frequent the own class is than each
+    other: 1 is no shift, 500,000 nearly sorted.
     """
     if not ratio >= 1:
         raise ValueError(f"expected a ratio of at least 1, found {ratio}")
@@ -176,55 +149,53 @@ def label_shift(
     drawn = (own + other * rng.integers(1, max(2, number), len(own))) % max(1, number)
     starts = np.cumsum(counts) - counts
     rows = np.argsort(labels, kind="stable")[starts[drawn] + rng.integers(0, counts[drawn])]
-    segments = [Segment(((name, severity),)) for name in names]
-    return _of_segments(f"label_shift:{ratio:g}", labels, segments, None, lambda _: rows)
+    return _of_segments(f"label_shift:{ratio:g}", labels, _each(names, severity), lambda _: rows)
 
 
 def forgetting(
     labels: np.ndarray, names: Sequence[str] = STANDARD, severity: float = 5, seed: int | None = None
 ) -> Stream:
     """Shows all images under each corruption in turn, and clean after each."""
-    segments = [segment for name in names for segment in (Segment(((name, severity),)), Segment(()))]
-    return _of_segments("forgetting", labels, segments, seed)
+    segments = [segment for corrupted in _each(names, severity) for segment in (corrupted, Segment(()))]
+    return _of_segments("forgetting", labels, segments, _order(seed))
 
 
-KINDS: dict[str, Callable[..., Stream]] = {
-    "continual": continual,
-    "gradual": gradual,
-    "gradual_from_1": gradual_from_1,
-    "mixed": mixed,
-    "correlated": correlated,
-    "correlated_slots": correlated_slots,
-    "mixed_correlated": mixed_correlated,
-    "label_shift": label_shift,
-    "forgetting": forgetting,
-}
+_ALL = (
+    continual,
+    gradual,
+    gradual_from_1,
+    mixed,
+    correlated,
+    correlated_slots,
+    mixed_correlated,
+    label_shift,
+    forgetting,
+)
+KINDS: dict[str, Callable[..., Stream]] = {kind.__name__: kind for kind in _ALL}
+
+
+def _each(names: Sequence[str], severity: float) -> list[Segment]:
+    return [Segment(((name, severity),)) for name in names]
+
+
+def _order(seed: int | None) -> Callable[[np.ndarray], np.ndarray]:
+    """Gives the order of the images of each segment: as stored, or shuffled by a seed."""
+    if seed is None:
+        return lambda labels: np.arange(len(labels))
+    rng = np.random.default_rng(seed)
+    return lambda labels: rng.permutation(len(labels))
 
 
 def _of_segments(
-    name: str,
-    labels: np.ndarray,
-    segments: Sequence[Segment],
-    seed: int | None,
-    order: Callable[[np.ndarray], np.ndarray] | None = None,
+    name: str, labels: np.ndarray, segments: Sequence[Segment], order: Callable[[np.ndarray], np.ndarray]
 ) -> Stream:
     labels, number = np.asarray(labels), len(labels)
     if not number or not segments:
         raise ValueError(f"expected images and corruptions for a stream, found {number} and {len(segments)}")
-    if order is None:
-        rng = None if seed is None else np.random.default_rng(seed)
-
-        def order(labels):
-            return np.arange(len(labels)) if rng is None else rng.permutation(len(labels))
-
     images = [np.asarray(order(labels), np.int32) for _ in segments]
     segment = np.repeat(np.arange(len(segments), dtype=np.int32), len(images[0]))
     shifts = np.arange(0, len(segment), len(images[0]), dtype=np.int32)
     return Stream(name, tuple(segments), np.concatenate(images), segment, shifts)
-
-
-def _none() -> np.ndarray:
-    return np.zeros(1, np.int32)
 
 
 def by_class(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.ndarray:
@@ -239,15 +210,8 @@ def dirichlet(labels: np.ndarray, delta: float, rng: np.random.Generator) -> np.
 
     With C classes there are C chunks. A class spreads its images over them by shares ~ Dirichlet(delta, ..., delta),
     none to a chunk that holds N / C images already; a draw with a chunk of fewer than 10 images (or than half of N / C)
-    is drawn again. Within a chunk classes are contiguous, in random order. Small delta: strong correlation.
-
-    Args:
-      labels: int [N].
-      delta: above 0.
-      rng: generator of the draws.
-
-    Raises:
-      ValueError: no draw of 1,000 fills every chunk.
+    is drawn again, up to 1,000 times (then a ValueError). Within a chunk classes are contiguous, in random order. delta
+    is above 0; a small one gives a strong correlation.
     """
     labels = np.asarray(labels)
     classes = np.unique(labels)

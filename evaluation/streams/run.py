@@ -29,26 +29,19 @@ _SAME = 1.05  # a cost below this counts as 1
 
 
 class Plan(NamedTuple):
-    """The actions of a method at each batch of a stream.
+    """The actions of a method at each batch of a stream."""
 
-    Attributes:
-      batch: images in a batch; the last one may have fewer.
-      resets: bool [batches], the method returns to its start before this batch.
-      adapts: bool [batches], the method adapts to this batch; else it only predicts.
-    """
-
-    batch: int
-    resets: np.ndarray
-    adapts: np.ndarray
+    batch: int  # images in a batch; the last one may have fewer
+    resets: np.ndarray  # bool [batches], the method returns to its start before this batch
+    adapts: np.ndarray  # bool [batches], the method adapts to this batch; else it only predicts
 
 
 def plan(length: int, shifts: np.ndarray, batch: int, reset: str = "never", every: int = 1) -> Plan:
     """Plans the batches of a stream.
 
     Args:
-      length: images.
+      length, batch: images of the stream and of a batch.
       shifts: times at which the condition changes.
-      batch: images in a batch.
       reset: `never`; `shift`: at the first batch that begins under another condition; `batch`: before every one
         (episodic); or a number N, every N batches.
       every: adapt to every `every`-th batch, see `skipping`.
@@ -100,27 +93,21 @@ def predictions(
     start: Start,
     seed: int = 0,
 ) -> np.ndarray:
-    """Shows a stream to a method.
+    """Shows a stream to a method and takes the predicted class of each image, int32 [T].
 
     Args:
-      graphdef, weights: the network as it was trained.
-      method: how it adapts.
+      graphdef, weights, method: the network as it was trained, and how it adapts.
       images: n -> the images of the stream in order, uint8 [n, H, W, 3], n at a time.
-      of: plan of the stream.
-      start: the method's input before the first batch.
+      of, start: plan of the stream, and the method's input before the first batch.
       seed: seed of the draws of methods that augment.
-
-    Returns:
-      int32 [T], the predicted class of each image.
 
     Raises:
       ValueError: the network lacks layers that the method needs, or its answers are not finite.
     """
     method.check(graphdef, weights)
     number = len(of.resets)
-    together = max(
-        1, min(number, max(50, _IMAGES // of.batch), _BYTES // max(1, of.batch * math.prod(start.shape[1:])))
-    )
+    batch_bytes = max(1, of.batch * math.prod(start.shape[1:]))
+    together = max(1, min(number, max(50, _IMAGES // of.batch), _BYTES // batch_bytes))
     mesh = _mesh(method, of.batch)
     fixed = weights, method.init(graphdef, weights, start), jax.random.key(seed)
     weights, first, root = meshes.place_tree(fixed, meshes.replicated(mesh))
@@ -221,11 +208,4 @@ def kept(path: pathlib.Path, made_from: dict[str, Any], show: Callable[[], np.nd
     Raises:
       DamagedFileError: the file cannot be read.
     """
-    if path.exists():
-        arrays, before = artifacts.read(path, REMEDY)
-        if before == made_from:
-            return arrays["predictions"]
-    answers = show()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    artifacts.write(path, {"predictions": answers}, made_from)
-    return answers
+    return artifacts.kept(path, made_from, lambda: {"predictions": show()}, REMEDY)["predictions"]

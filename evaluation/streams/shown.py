@@ -30,33 +30,21 @@ def check(stream: Stream, split: Split) -> None:
 
 
 def pieces(
-    split: Split,
-    stream: Stream,
-    images: int,
-    seed: int,
-    mesh: Mesh,
-    options: Mapping[str, Mapping[str, Any]],
+    split: Split, stream: Stream, images: int, seed: int, mesh: Mesh, options: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[jax.Array]:
     """Yields the images of a stream in order, uint8 [n, H, W, 3], `images` at a time and the rest at the end."""
     for start in range(0, len(stream), images):
-        stop = min(start + images, len(stream))
-        yield _window(split, stream, start, stop, seed, mesh, options)
-
-
-def _window(split, stream, start, stop, seed, mesh, options):
-    shape = (stop - start, *split.images.shape[1:])
-    shown = jnp.zeros(shape, jnp.uint8)
-    segment, image = stream.segment[start:stop], stream.image[start:stop]
-    for number in np.unique(segment):
-        places = np.flatnonzero(segment == number)
-        for begin in range(0, len(places), _PIECE):
-            some = places[begin : begin + _PIECE]
-            some = np.pad(some, (0, _PIECE - len(some)), mode="edge")  # the last image again, in the same place
-            rows = image[some]
-            pixels = jnp.asarray(split.images[rows])
-            index = np.asarray(split.index)[rows]
-            shown = _placed(shown, corrupted(pixels, index, stream.segments[number], seed, mesh, options), some)
-    return shown
+        segment, image = stream.segment[start : start + images], stream.image[start : start + images]
+        shown = jnp.zeros((len(image), *split.images.shape[1:]), jnp.uint8)
+        for number in np.unique(segment):
+            places = np.flatnonzero(segment == number)
+            for begin in range(0, len(places), _PIECE):
+                some = places[begin : begin + _PIECE]
+                some = np.pad(some, (0, _PIECE - len(some)), mode="edge")  # the last image again, in the same place
+                rows = image[some]
+                pixels, index = jnp.asarray(split.images[rows]), np.asarray(split.index)[rows]
+                shown = _placed(shown, corrupted(pixels, index, stream.segments[number], seed, mesh, options), some)
+        yield shown
 
 
 def corrupted(

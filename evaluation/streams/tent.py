@@ -1,4 +1,4 @@
-"""Methods that change statistics, and TENT; the common part of all methods.
+"""The base class of all methods, the methods that change statistics, and TENT.
 
 A `Method` makes a state, and maps (state, batch) to (state, logits). `prediction` says whether the logits were computed
 before or after the step. Losses take nats; p is the softmax of the logits, H its entropy.
@@ -19,40 +19,24 @@ BEFORE, AFTER, NONE = "before the update", "after the update", "no update"
 
 
 class Start(NamedTuple):
-    """The input of a method before the first batch.
+    """The input of a method before the first batch."""
 
-    Attributes:
-      classes: C, number of logits.
-      shape: (B, H, W, 3) of a batch.
-      source: clean batches [M, B, H, W, 3]; None for methods that need none.
-      dtype: dtype of the images.
-    """
-
-    classes: int
-    shape: tuple[int, ...]
-    source: jax.Array | None = None
-    dtype: Any = np.uint8
+    classes: int  # C, number of logits
+    shape: tuple[int, ...]  # (B, H, W, 3) of a batch
+    source: jax.Array | None = None  # clean batches [M, B, H, W, 3]; None for methods that need none
+    dtype: Any = np.uint8  # dtype of the images
 
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """The trained network, unchanged; base class of the other methods.
+    """The trained network, unchanged; base class of the other methods."""
 
-    Attributes:
-      name: name of the method.
-      prediction: when the logits are computed.
-      needs_batch_norm: whether a network without BatchNorm is refused.
-      needs_source: whether the state is made with clean images.
-      statistics: what BatchNorm normalises by.
-      splits: whether the cores of a CPU share a batch; else one device takes it whole.
-    """
-
-    name: ClassVar[str] = "source"
-    prediction: ClassVar[str] = NONE
-    needs_batch_norm: ClassVar[bool] = False
-    needs_source: ClassVar[bool] = False
-    statistics: ClassVar[Statistics | None] = None
-    splits: ClassVar[bool] = True
+    name: ClassVar[str] = "source"  # name of the method
+    prediction: ClassVar[str] = NONE  # when the logits are computed
+    needs_batch_norm: ClassVar[bool] = False  # whether a network without BatchNorm is refused
+    needs_source: ClassVar[bool] = False  # whether the state is made with clean images
+    statistics: ClassVar[Statistics | None] = None  # statistics by which BatchNorm normalises
+    splits: ClassVar[bool] = True  # whether the cores of a CPU share a batch; else one device takes it whole
 
     def init(self, graphdef: nnx.GraphDef, weights: Weights, start: Start) -> Any:
         """Makes the state before the first batch."""
@@ -130,16 +114,12 @@ class MovingStatistics(Method):
 
 
 class Descent(NamedTuple):
-    """An optimiser of theta.
+    """An optimiser of theta."""
 
-    Attributes:
-      kind: `adam` (betas .9 and .999, epsilon 1e-8), `sgd` (momentum .9: b <- .9 b + g, step -rate b) or `nesterov`
-        (step -rate (g + .9 b)); no weight decay.
-      rate: learning rate.
-    """
-
+    # `adam` (betas .9 and .999, epsilon 1e-8), `sgd` (momentum .9: b <- .9 b + g, step -rate b) or `nesterov`
+    # (step -rate (g + .9 b)); no weight decay
     kind: str
-    rate: float
+    rate: float  # learning rate
 
     @property
     def label(self) -> str:

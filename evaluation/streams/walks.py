@@ -5,7 +5,7 @@ A walk goes from only the first corruption to only the second: each step lowers 
 of the second, so that the mean accuracy of the unadapted network along the walk is near a target. At the end the second
 corruption becomes the first, and another one is drawn.
 
-What differs from the published streams: the accuracies are measured on the network at hand (its authors' matrix is not
+Differences from the published streams: the accuracies are measured on the network at hand (its authors' matrix is not
 published); severities are 0 and 1 to 5 in steps of .5, as there is no row between clean and 1; images are neither cropped
 nor mirrored nor stored as JPEG.
 """
@@ -22,18 +22,13 @@ GRID = (0.0, *np.arange(1, 5.25, 0.5).tolist())
 
 
 class Walk(NamedTuple):
-    """From one corruption to another.
+    """From one corruption to another."""
 
-    Attributes:
-      first, second: corruptions.
-      path: (i, j) of each node, places of both severities in `GRID`.
-      accuracy: percent of the unadapted network at each node.
-    """
-
+    # first, second: corruptions
     first: str
     second: str
-    path: tuple[tuple[int, int], ...]
-    accuracy: tuple[float, ...]
+    path: tuple[tuple[int, int], ...]  # (i, j) of each node, places of both severities in `GRID`
+    accuracy: tuple[float, ...]  # percent of the unadapted network at each node
 
 
 def path(accuracy: np.ndarray, target: float) -> list[tuple[int, int]]:
@@ -76,14 +71,10 @@ def path(accuracy: np.ndarray, target: float) -> list[tuple[int, int]]:
 def walks(
     names: Sequence[str], number: int, target: float, measure: Callable[[str, str], np.ndarray], seed: int
 ) -> list[Walk]:
-    """Draws corruptions one after the other, and finds a walk between each two.
+    """Draws corruptions out of two or more names, one after the other, and finds a walk between each two.
 
-    Args:
-      names: names of the corruptions, two or more.
-      number: number of walks.
-      target: mean accuracy along each, in percent.
-      measure: (first, second) -> accuracies in percent, [len(GRID), len(GRID)].
-      seed: seed of the draws.
+    `target` is the mean accuracy along each walk, in percent; `measure` maps (first, second) to accuracies in percent,
+    [len(GRID), len(GRID)].
     """
     if len(names) < 2 or number < 1:
         raise ValueError(f"expected two corruptions or more and a walk or more, found {len(names)} and {number}")
@@ -106,13 +97,7 @@ def segment(first: str, second: str, node: tuple[int, int]) -> Segment:
 
 
 def stream(given: Sequence[Walk], images: int, speed: int, seed: int) -> Stream:
-    """Shows `speed` images at each node of the walks, drawn without repeats.
-
-    Args:
-      given: the walks.
-      images: number of test images.
-      speed: images at a node.
-      seed: seed of the draws of images.
+    """Shows `speed` images at each node of the walks, drawn without repeats from the first `images` test images.
 
     Raises:
       ValueError: more images at a node than there are.
