@@ -84,13 +84,7 @@ class Answered(NamedTuple):
 
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
-    """Names the file of a condition, without `.npz`.
-
-    Args:
-      corruption: qualified name, or `clean`.
-      severity: a level, a fraction or `random`.
-      levels: those that random severities are drawn from, where a benchmark selects some.
-    """
+    """Names the file of a condition, see `Record`, without `.npz`."""
     return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
@@ -115,18 +109,11 @@ def read_file(path: str | os.PathLike) -> tuple[dict[Key, np.ndarray], Record]:
 
 
 def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, Answered], Record]:
-    """Reads one file of answers.
+    """Reads one file of answers: ({(model, seed): `Answered`}, their record).
 
-    Args:
-      path: file to read.
-      content: bytes of the file if they were read already; `path` then only names the file.
-
-    Returns:
-      ({(model, seed): `Answered`}, their record).
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      DamagedFileError: it holds something else, or the answers under another condition.
+    `content` are the bytes of the file if they were read already; `path` then only names the file. Raises
+    FileNotFoundError where there is no such file, and DamagedFileError where it holds something else, or the answers
+    under another condition.
     """
     arrays, made_from = artifacts.read(path, _REMEDY, content=content)
     if wrong := mismatch(made_from, _SHAPE):
@@ -144,14 +131,13 @@ def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> t
     correct, confidence = {}, {}
     for name, array in arrays.items():
         model, _, last = name.rpartition("|")
-        of_set = last in SETS
-        expected = (STORED, (record.number,)) if of_set else (np.uint8, (-(-record.number // 8),))
+        expected = (STORED, (record.number,)) if last in SETS else (np.uint8, (-(-record.number // 8),))
         if (array.dtype, array.shape) != expected:
             found = f"{array.dtype}{list(array.shape)} for {name}"
             raise DamagedFileError(
                 f"{path}: expected packed answers to {record.number} images, found {found}; {_REMEDY}"
             )
-        if of_set:
+        if last in SETS:
             confidence.setdefault(_key(path, model), {})[last] = array
         else:
             correct[_key(path, name)] = np.unpackbits(array, count=record.number).astype(bool)
@@ -170,14 +156,10 @@ def _key(path: str | os.PathLike, name: str) -> Key:
 
 
 class Answers:
-    """The answers of models under conditions.
+    """The answers of models under conditions, of files {record: {(model, seed): bool [N]}} as pairs, the newest last.
 
     A table calls severities `random` that are drawn from any set of a corruption's levels. If there are answers for
-    several sets, the newest file counts.
-
-    Args:
-      files: {record: {(model, seed): bool [N]}} as pairs, the newest last.
-      folder: folder of the files, whose confidence is read when it is asked for.
+    several sets, the newest file counts. The files lie in `folder`, from where confidence is read when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
@@ -209,8 +191,7 @@ class Answers:
     ) -> dict[tuple[str, int, str], Confidence]:
         """Reads the confidence of the models, or of some of them, under a condition: {(model, seed, set): `Confidence`}.
 
-        Raises:
-          ValueError: a model answered before confidence was kept; names the file.
+        Raises ValueError, which names the file, where a model answered before confidence was kept.
         """
         cells = [cell for cell in self._cells if cell[2:] == (corruption, severity)]
         if models is not None:
@@ -259,16 +240,11 @@ class Answers:
         return tuple(dict.fromkeys(listed))
 
     def study(self, names: Sequence[str]) -> tuple[np.ndarray, tuple[int, ...]]:
-        """Arranges the answers of an overlap study of the corruptions `names`.
+        """Arranges the answers of an overlap study of the corruptions `names`, at severities drawn from all levels.
 
-        Severities are random, drawn from all levels. The models are `standard` and one by each name.
-
-        Returns:
-          (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (standard first), condition (clean first), image; seeds
-          for which every model has all answers.
-
-        Raises:
-          ValueError: answers are missing for every seed; names the first of each.
+        Returns (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (`standard` first, then one by each name), condition
+        (clean first), image; seeds for which every model has all answers. Raises ValueError where there are none; it
+        names the first missing answers of each seed.
         """
         wanted = [(CLEAN, 0), *((name, RANDOM) for name in names)]
         files = {(r.corruption, r.severity): by_model for r, by_model in self._files if r.levels is None}
@@ -328,9 +304,7 @@ def read(workdir: str | os.PathLike) -> Answers:
         log.warning(
             "%d answers in %s come from models that were trained again since (the first: %s): they are left out until "
             "they are evaluated again.",
-            len(left_out),
-            folder,
-            left_out[0],
+            *(len(left_out), folder, left_out[0]),
         )
     answers = Answers(files, folder)
     refuse_imports(answers.imports, folder)
@@ -350,17 +324,11 @@ def is_stale(before: str | None, now: str | None) -> bool:
 
 
 def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
-    """Reads the digest of a model from its final.json; "" if the workdir holds no such model.
+    """Reads the digest of a model from its final.json; "" if the workdir, its own or its study's, holds no such model.
 
-    Args:
-      workdir: workdir of the model, or of its study.
-      name: name of the model; `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
-        `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
-        members' digests.
-      seed: seed of the model.
-
-    Raises:
-      DamagedFileError: final.json is damaged or was edited.
+    In its name, `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
+    `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
+    members' digests. Raises DamagedFileError where final.json is damaged or was edited.
     """
     workdir = pathlib.Path(workdir)
     name, ensemble, seeds = name.partition(_ENSEMBLE)

@@ -53,16 +53,11 @@ def calibrate(
 ) -> Calibration:
     """Finds the values at which R reaches two targets: a coarse grid, then bisection (whole values: the nearest).
 
-    Args:
-      robustness: v -> R(v), deterministic (common random numbers), evaluated once for each v.
-      domain: (mildest, most severe) value; severity may run downwards (quantization: 255 to 1).
-      integer: whether v is whole; then the two ends are at least 1 apart where the domain allows.
-      targets: R at the mild and at the severe end, descending.
-      tolerance: |R - target| at which the bisection of a real parameter ends.
-      noise: rises of R up to this between neighbours of the grid do not count as non-monotone.
-
-    Raises:
-      ValueError: targets that do not descend within (0, 1), or an empty domain.
+    `robustness` is v -> R(v), deterministic (common random numbers), evaluated once for each v; `targets` are R at
+    the mild and at the severe end, descending within (0, 1). `domain` is a (mildest, most severe) value, which
+    differ; severity may run downwards (quantization: 255 to 1). With `integer` v is whole; then the two ends are at
+    least 1 apart where the domain allows. The bisection of a real parameter ends at |R - target| <= `tolerance`;
+    rises of R up to `noise` between neighbours of the grid do not count as non-monotone.
     """
     mildest, severest = domain
     if not 1 > targets[0] > targets[1] > 0:

@@ -20,11 +20,7 @@ class Stopped(NamedTuple):
 
 
 def shares(q: float, exits: int) -> np.ndarray:
-    """Computes the share of the images that stop at each exit, q^k over the sum of all: float64 [E].
-
-    Raises:
-      ValueError: q is not positive.
-    """
+    """Computes the share of the images that stop at each exit, q^k over the sum of all: float64 [E]; q is positive."""
     if not q > 0:
         raise ValueError(f"expected q above 0, found {q}")
     weights = np.float64(q) ** np.arange(1, exits + 1)
@@ -34,10 +30,9 @@ def shares(q: float, exits: int) -> np.ndarray:
 def thresholds(confidence: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Finds the confidence at which an image stops at each exit: float64 [E], the last -inf.
 
-    Args:
-      confidence: [N, E], of the images that thresholds are chosen on; labels are not needed.
-      wanted: share of the images that stops at each exit, [E]. Images that have not stopped before stop at an exit in
-        the order of their confidence until the share, rounded down, is reached; images of equal confidence all stop.
+    `confidence` is [N, E], of the images that thresholds are chosen on; labels are not needed. `wanted` is the share
+    of the images that stops at each exit, [E]. Images that have not stopped before stop at an exit in the order of
+    their confidence until the share, rounded down, is reached; images of equal confidence all stop.
     """
     left, found = np.ones(len(confidence), bool), np.full(len(wanted), -np.inf)
     for k in range(len(wanted) - 1):
@@ -51,11 +46,8 @@ def thresholds(confidence: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 def stop(correct: np.ndarray, confidence: np.ndarray, least: np.ndarray, costs: np.ndarray) -> Stopped:
     """Stops each image at the first exit whose confidence reaches the threshold.
 
-    Args:
-      correct: bool [N, E], whether each exit classifies each image correctly.
-      confidence: [N, E].
-      least: thresholds [E].
-      costs: multiply-adds of an image up to each exit, [E].
+    `correct`, bool [N, E], says whether each exit classifies each image correctly; `confidence` is [N, E], `least` the
+    thresholds [E], `costs` the multiply-adds of an image up to each exit, [E].
     """
     at = (confidence >= least).argmax(1)
     return Stopped(int(correct[np.arange(len(at)), at].sum()), len(at), float(np.asarray(costs)[at].mean()))

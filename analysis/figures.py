@@ -55,10 +55,8 @@ def save(figure: Figure, stem: str | pathlib.Path, formats: Sequence[str] = FORM
 def svg(figure: Figure, parts: Iterable[Part] = ()) -> str:
     """Draws a figure as SVG text; equal figures give equal text.
 
-    Args:
-      figure: to be drawn.
-      parts: become transparent rectangles, in the group `parts`, whose titles a browser shows; the first one can be
-        reached by the keyboard.
+    `parts` become transparent rectangles, in the group `parts`, whose titles a browser shows; the first one can be
+    reached by the keyboard.
     """
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -129,17 +127,8 @@ def bars(
 ) -> tuple[Figure, np.ndarray]:
     """Draws a bar for each corruption in one panel or more, largest value of the first panel on top.
 
-    Args:
-      names: n labels.
-      panels: values.
-      members: names whose bars have another colour.
-      title, provenance, notes: see `set_titles`.
-
-    Returns:
-      (figure, order of the rows [n]).
-
-    Raises:
-      ValueError: a panel of another length.
+    `names` are n labels, `members` those whose bars have another colour; for `title`, `provenance` and `notes` see
+    `set_titles`. Returns (figure, order of the rows [n]); raises ValueError for a panel of another length.
     """
     names, n = tuple(names), len(names)
     for panel in panels:
@@ -180,11 +169,8 @@ def threshold_sweep(
 ) -> Figure:
     """Draws size and mean overlap of the winner at every threshold.
 
-    Args:
-      selections: the result of `analysis.selection.algorithm.sweep`.
-      mark: threshold of a dashed line, or None.
-      means: mean overlaps in the place of the selections' own; NaN is not drawn.
-      title, provenance: see `set_titles`.
+    `selections` are of `analysis.selection.algorithm.sweep`; `mark` is the threshold of a dashed line; `means` are mean
+    overlaps in the place of the selections' own, NaN is not drawn. The other lines are those of `set_titles`.
     """
     if not selections:
         raise ValueError("expected at least one selection, found none")
@@ -298,8 +284,7 @@ def heatmap(
       scale: `OVERLAP` or `TRANSFER`.
       title, provenance, notes: see `set_titles`.
 
-    Raises:
-      ValueError: shapes that do not fit, or an unknown flag.
+    Raises ValueError for shapes that do not fit, or an unknown flag.
     """
     matrix, names = np.asarray(matrix, float), tuple(names)
     n, directed = len(names), scale is TRANSFER

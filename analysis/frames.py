@@ -61,9 +61,8 @@ class Count(NamedTuple):
 def check_count(count: Count) -> Count:
     """Checks a count and normalises its severity (None is `random`, or 0 for clean).
 
-    Raises:
-      ValueError: a name that a table cannot hold, a severity that does not fit, or counts outside 0 <= correct <=
-        total, total >= 1.
+    Raises ValueError for a name that a table cannot hold, a severity that does not fit, or counts outside 0 <= correct
+    <= total, total >= 1.
     """
     model, seed, corruption, severity, correct, total = count
     for what, name in (("model", model), ("corruption", corruption)):
@@ -122,13 +121,8 @@ def robustness_standard_error(
 ) -> np.ndarray:
     """Computes SE(R), SE^2 = R^2 [(1 - A_c) / (N A_c) + (1 - A_0) / (N_0 A_0)], by the delta method.
 
-    The two accuracies are taken as independent. On the same images they are positively correlated, so SE(R) is an
-    upper bound.
-
-    Args:
-      corrupted_accuracy, clean_accuracy: A_c and A_0, in [0, 1].
-      number: test images N.
-      clean_number: N_0; None is N.
+    The two accuracies A_c and A_0, in [0, 1], are taken as independent, of N and N_0 test images; None is N. On the
+    same images they are positively correlated, so SE(R) is an upper bound.
     """
     ratio = robustness(corrupted_accuracy, clean_accuracy)
     corrupted, clean = _fractions(corrupted_accuracy), _fractions(clean_accuracy)
@@ -182,8 +176,7 @@ def of_counts(counts: Iterable[Count]) -> pd.DataFrame:
 def scores(counts: Iterable[Count]) -> pd.DataFrame:
     """Makes the frame of scores.csv: a row for each count and in its order. R of clean images is 1 with SE 0.
 
-    Raises:
-      ValueError: a model and seed without a clean row, or with clean accuracy 0.
+    Raises ValueError for a model and seed without a clean row, or with clean accuracy 0.
     """
     frame = of_counts(counts)
     clean = frame[frame.corruption == CLEAN].set_index(["model", "seed"])[["correct", "total"]]
@@ -203,10 +196,7 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
 def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
     """Makes the frame of classes.csv: class, images, accuracy and its 95 % interval (Wilson), of each class that has images.
 
-    Args:
-      correct: bool [N], which images are answered correctly.
-      labels: int [N].
-      names: names of the classes.
+    `correct`, bool [N], says which images are answered correctly, whose classes are `labels`, int [N], called `names`.
     """
     rows = []
     for label, name in enumerate(names):
@@ -218,12 +208,10 @@ def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd
 
 
 def percentile_interval(samples: ArrayLike, level: float = 0.95, known: float = 0.0) -> tuple[float, float]:
-    """Computes the ends of the central part of a resampled statistic: (lower, upper).
+    """Computes the ends of the central part, `level` in (0, 1), of a resampled statistic: (lower, upper).
 
-    Args:
-      samples: the statistic in each resample; NaN where a resample does not define it.
-      level: part of the samples between the ends, in (0, 1).
-      known: smallest part of the samples that must be defined; with fewer, or none, the ends are NaN.
+    Samples are NaN where a resample does not define the statistic. With fewer than a part `known` of them defined, or
+    none, the ends are NaN.
     """
     samples = np.asarray(samples, float)
     defined = samples[~np.isnan(samples)]
@@ -241,21 +229,16 @@ def spread_over_seeds(values: Sequence[float]) -> float:
 def write(path: str | pathlib.Path, frame: pd.DataFrame, origin: str = "") -> None:
     """Writes a table as CSV, atomically: floats in their shortest exact form, `nan` where there is no number.
 
-    Args:
-      path: path of the file.
-      frame: the table.
-      origin: where it comes from, for provenance.json of the same folder, under `files`.
+    `origin` says where it comes from, for provenance.json of the same folder, under `files`.
     """
     path = pathlib.Path(path)
     Workdir(path.parent).write_csv(path.name, frame, **({"origin": " ".join(origin.split())} if origin else {}))
 
 
 def markdown(frame: pd.DataFrame, bold: np.ndarray | None = None) -> str:
-    """Writes a frame of text as a Markdown table, the first column left-aligned and the others right-aligned.
+    """Writes a frame of plain text, which is escaped, as a Markdown table, the `bold` cells, [rows, columns], in bold.
 
-    Args:
-      frame: plain text, which is escaped.
-      bold: bool [rows, columns], cells to be set in bold.
+    The first column is left-aligned and the others right-aligned.
     """
     head, *rows = (f"| {' | '.join(line)} |" for line in _cells(frame, bold, markdown_escaped, "**{}**"))
     return "\n".join([head, "|---|" + "---:|" * (frame.shape[1] - 1), *rows])
@@ -277,41 +260,23 @@ def markdown_escaped(words: str) -> str:
 
 def text(frame: pd.DataFrame) -> str:
     """Writes a frame of text in aligned columns, the first one left-aligned and the others right-aligned."""
-    lines = [list(frame.columns), *frame.to_numpy().tolist()]
-    widths = [max(len(str(cell)) for cell in column) for column in zip(*lines, strict=True)]
+    lines = [list(map(str, line)) for line in (frame.columns, *frame.to_numpy().tolist())]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join(
-            [str(line[0]).ljust(widths[0]), *(str(cell).rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))]
-        ).rstrip()
-        for line in lines
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines
     )
 
 
 def latex(frame: pd.DataFrame, caption: str, bold: np.ndarray | None = None) -> str:
-    """Writes a frame of text as a LaTeX table with booktabs, the caption below it.
+    """Writes a frame of plain text as a LaTeX table with booktabs, the caption below it, both escaped.
 
-    Args:
-      frame: plain text, which is escaped.
-      caption: plain text, too.
-      bold: bool [rows, columns], cells to be set in bold.
+    Cells that are `bold`, [rows, columns], are set in bold.
     """
     lines = [" & ".join(line) + r" \\" for line in _cells(frame, bold, latex_escaped, r"\textbf{{{}}}")]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\begin{{tabular}}{{l{'r' * (frame.shape[1] - 1)}}}",
-            r"\toprule",
-            lines[0],
-            r"\midrule",
-            *lines[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{latex_escaped(caption)}}}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    head, *rows = lines
+    parts = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{l{'r' * (frame.shape[1] - 1)}}}"]
+    parts += [r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*parts, rf"\caption{{{latex_escaped(caption)}}}", r"\end{table}", ""])
 
 
 def latex_escaped(words: str) -> str:

@@ -54,10 +54,8 @@ def grid(
 ) -> Image.Image:
     """Draws a row for each corruption and a column for each severity, the clean picture first; RGB on white.
 
-    Args:
-      names, severities: qualified names, and severities, the labels of rows and columns.
-      rows: uint8 [severities, H, W, 3] of each name; image: the clean picture, uint8 [H, W, 3].
-      cell, limit: height of a cell in pixels, and bytes that all cells together may take.
+    `names`, qualified, and `severities` are the labels of rows and columns; `rows` have uint8 [severities, H, W, 3] of
+    each name, `image` is the clean picture. A cell is `cell` pixels high, and all together may take `limit` bytes.
     """
     labels, columns = [_label(name) for name in names], ["clean", *severities]
     left, width = 10 + round(max(_font().getlength(label) for label in labels)), _width(image, cell)
@@ -79,11 +77,9 @@ def grid(
 def mosaic(
     names: Sequence[str], pictures: Iterable[np.ndarray], image: np.ndarray, cell: int, limit: int
 ) -> Image.Image:
-    """Draws one picture for each corruption, the clean one first, names below, eight in a line; RGB on white.
+    """Draws one picture, uint8 [H, W, 3], for each corruption, the clean one first, names below, eight in a line.
 
-    Args:
-      names, image, cell, limit: as for `grid`.
-      pictures: uint8 [H, W, 3] of each name.
+    RGB on white. `names`, `image`, `cell` and `limit` are as for `grid`.
     """
     labels, width, tall = ["clean", *map(_label, names)], _width(image, cell), cell + 2 * (_FONT + 1) + _GAP
     sheet = Image.new("RGB", (_COLUMNS * (width + _GAP), -(-len(labels) // _COLUMNS) * tall), "white")
@@ -155,13 +151,9 @@ def photograph(path: str, size: int) -> np.ndarray:
 def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
     """Draws samples of a study, a row for each corruption that this version knows: (picture, caption).
 
-    Args:
-      names: qualified names.
-      config: config of the study; `dataset`, `frost` and `train.corruption_options` (ranges in use) are read.
-      image: a photograph in the place of a test image of the study.
-
-    Raises:
-      FileNotFoundError, ValueError: the images of the study, or the photograph, are not there.
+    Reads `dataset`, `frost` and `train.corruption_options` (ranges in use) from its config. `image` is a photograph in
+    the place of a test image of the study. Raises FileNotFoundError or ValueError where its images, or the photograph,
+    are not there.
     """
     dataset = config.get("dataset", {})
     picture = photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
@@ -185,11 +177,7 @@ def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "
 
 
 def test_image(dataset: Mapping[str, Any]) -> np.ndarray:
-    """Reads the most varied of the first test images of a study, uint8 [H, W, 3].
-
-    Args:
-      dataset: settings as `config.dataset`.
-    """
+    """Reads the most varied of the first test images of a study, uint8 [H, W, 3], for settings as `config.dataset`."""
     settings = {name: value for name, value in dataset.items() if name != "placement" and value not in ("", 0)}
     images = data.load(**settings | {"train_limit": 1}).test.images
     first = np.asarray(images[: min(_CANDIDATES, len(images))])

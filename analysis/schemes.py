@@ -41,14 +41,9 @@ def write_results(
     transforms.png where there are stored schemes; correlations with distance and their figures where distances were
     measured.
 
-    Args:
-      folder, measured: workdir, and folder of tools.msd, which may be missing.
-      summaries, counts: errors of the models on benchmarks, and counts of the evaluation.
-      schemes: canonical names of the schemes of the study, in their order.
-      origin: where the numbers come from, for provenance.json and above the figures.
-
-    Returns:
-      The text to print.
+    Counts and summaries of the errors on benchmarks are of the models of the `schemes`, canonical names in their order.
+    The folder of tools.msd, `measured`, may be missing. `origin` says where the numbers come from, for provenance.json
+    and above the figures. Returns the text to print.
     """
     found = errors(summaries, schemes)
     frames.write(folder / "schemes.csv", wide(found), origin)

@@ -47,15 +47,10 @@ def over_time(wrong: np.ndarray, points: int | None = None) -> tuple[np.ndarray,
 
 
 def picture(wrong: Mapping[str, np.ndarray], shifts: np.ndarray, title: str, provenance: str = "") -> Figure:
-    """Draws the error of each method over a stream.
+    """Draws the error of each method over a stream, {method: bool [T]}, and the times `shifts` at which the condition
+    changes, as thin lines unless they are many.
 
-    Args:
-      wrong: {method: bool [T]}.
-      shifts: times at which the condition changes, drawn as thin lines unless they are many.
-      title, provenance: see `analysis.figures.set_titles`.
-
-    Raises:
-      ValueError: no method, or more than there are colours.
+    Raises ValueError for no method, or more than there are colours. Title and provenance are those of `set_titles`.
     """
     if not 0 < len(wrong) <= len(COLOURS):
         raise ValueError(f"expected 1 to {len(COLOURS)} methods in a picture, found {len(wrong)}")
@@ -71,8 +66,7 @@ def picture(wrong: Mapping[str, np.ndarray], shifts: np.ndarray, title: str, pro
     axes.set_ylim(0, 100)
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        fontsize=7, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title="method, mean", title_fontsize=7
-    )
+    look = {"fontsize": 7, "title_fontsize": 7, "frameon": False, "title": "method, mean"}
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), **look)
     set_titles(axes, title, provenance)
     return figure

@@ -84,13 +84,7 @@ def write_scan(path: str | pathlib.Path, scan: Scan, origin: str = "") -> None:
 
 
 def read_scan(path: str | pathlib.Path) -> Scan:
-    """Reads a scan.
-
-    Raises:
-      FileNotFoundError: no such file.
-      DamagedFileError: no archive of arrays.
-      ValueError: other arrays, or arrays that do not fit each other.
-    """
+    """Reads a scan; raises FileNotFoundError, DamagedFileError, or ValueError for arrays that do not fit each other."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected a scan at {path}, found no file")
@@ -110,13 +104,10 @@ def read_scan(path: str | pathlib.Path) -> Scan:
 def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray], model: str) -> Scan:
     """Joins the errors of one network, seeds averaged, with the mean features of another.
 
-    Args:
-      counts: correct answers to every level of both benchmarks in `BENCHMARKS`.
-      centres: (corruption, level) -> mean feature [D] (`analysis.distances.results.read_centres`).
-      model: a model of `counts`, by the corruption or scheme that it was trained with.
-
-    Raises:
-      ValueError: no such model, or levels that one of the two lacks (some are named).
+    `counts` are correct answers to every level of both benchmarks in `BENCHMARKS`; `centres` maps (corruption, level)
+    to a mean feature [D] (`analysis.distances.results.read_centres`); `model` is one of `counts`, by the corruption
+    or scheme that it was trained with. Raises ValueError for no such model, or levels that one of the two lacks (some
+    are named).
     """
     counts, errors = list(counts), {}
     for count in counts:
@@ -178,11 +169,7 @@ def severity_groups(errors: ArrayLike, spread: float) -> np.ndarray:
     the j >= i + 2 nearest to s; then the second, between the first and i, is nearest to -s/2, and the fourth, between
     i and the fifth, nearest to s/2. Of equally near levels the larger is taken.
 
-    Args:
-      errors: [10], of levels 1..10, above 0 at the centres.
-
-    Returns:
-      levels int [6, 5], counted from 1.
+    The errors [10] of levels 1..10 are above 0 at the centres. Returns the levels, int [6, 5], counted from 1.
     """
     errors = np.asarray(errors, float)
     if errors.shape != (10,) or not np.all(errors[CENTRES[0] - 1 : CENTRES[-1]] > 0):
@@ -206,8 +193,7 @@ def _nearest(ratio, goal, first, last):
 def group_table(scan: Scan) -> GroupTable:
     """Groups the levels of one scan; references in `LEFT_OUT` do not count.
 
-    Raises:
-      ValueError: no reference is left, or an error of 0 where one is divided by it (the candidate is named).
+    Raises ValueError where no reference is left, or an error that another is divided by is 0 (it names the candidate).
     """
     kept = [i for i, name in enumerate(scan.references) if name.rpartition("/")[2] not in LEFT_OUT]
     if not kept:
@@ -259,15 +245,9 @@ def half_sets(
 ) -> HalfSets:
     """Draws for every five candidates one of the choices of groups that meet the target, uniformly, if any does.
 
-    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision. For the first three candidates the
-    216 sums are sorted; for the last two each of the 36 sums then leaves an interval of them.
-
-    Args:
-      error, distance: of the groups, [n, 6].
-      target: T in percent, above 0.
-
-    Returns:
-      `HalfSets`, at most one for each of the C(n, 5) sets.
+    A choice meets it when |5 T - sum of the five group errors| / (5 T) < precision, `target` T in percent, above 0. For
+    the first three candidates the 216 sums are sorted; for the last two each of the 36 sums then leaves an interval of
+    them. Errors and distances of the groups are [n, 6]; there is at most one half-set for each of the C(n, 5) sets.
     """
     error, distance = np.asarray(error, float), np.asarray(distance, float)
     number, groups = error.shape

@@ -53,8 +53,7 @@ class Choice(NamedTuple):
 def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = CANDIDATES) -> np.ndarray:
     """Draws pairs of half-sets without a common member, uniformly with replacement: positions int [number, 2].
 
-    Raises:
-      ValueError: no half-sets, or no disjoint ones after very many draws.
+    Raises ValueError for no half-sets, or no disjoint ones after very many draws.
     """
     masks, pairs, drawn = halves.masks, [], 0
     missing = number
@@ -75,12 +74,8 @@ def random_benchmarks(halves: HalfSets, rng: np.random.Generator, number: int = 
 def contributions(holds: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Computes (mean distance of benchmarks with the candidate - mean of all) / population standard deviation of all.
 
-    Args:
-      holds: which benchmark holds which candidate, bool [b, n].
-      distance: distance of the benchmarks, [b].
-
-    Returns:
-      float64 [n]; NaN for a candidate in no benchmark.
+    `holds`, bool [b, n], says which benchmark holds which candidate; distances are [b]. Returns float64 [n]; NaN for a
+    candidate in no benchmark.
     """
     deviation = np.std(distance)
     if not deviation > 0:
@@ -108,10 +103,7 @@ def rank(runs: Sequence[Run]) -> list[tuple[str, float, float]]:
     """Ranks candidates by contribution averaged over runs, largest first: (name, mean, standard error over runs).
 
     A candidate counts in the runs whose benchmarks hold it; with none it comes last, with NaN. Ties go by name. The
-    standard error is NaN for fewer than two runs.
-
-    Raises:
-      ValueError: runs of different candidates.
+    standard error is NaN for fewer than two runs. Raises ValueError for runs of different candidates.
     """
     names = set(runs[0].contribution)
     for run in runs:
@@ -132,14 +124,8 @@ def choose(runs: Sequence[Run], members: Sequence[str], target: float) -> Choice
     """Chooses, of all pairs of disjoint half-sets of a run within `members`, the one whose error is closest to the
     target.
 
-    Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come first.
-
-    Args:
-      runs, target: results of `measure`, and T in percent.
-      members: ten names.
-
-    Raises:
-      ValueError: not ten names of the runs, or no run has such a pair.
+    Only severities are left to choose. Ties go to the earlier run, then to the half-sets that come first. The target is
+    in percent. Raises ValueError unless `members` are ten names of the runs, and some run has such a pair.
     """
     members = tuple(members)
     if len(set(members)) != 2 * HALF or set(members) - set(runs[0].contribution):
@@ -176,15 +162,8 @@ TITLE = "Contribution to the distance (* chosen)"
 def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib.Path) -> tuple[dict[str, Any], str]:
     """Selects a benchmark from scans, writes `out` and beside it the ranking as a figure of its name.
 
-    Args:
-      paths, target, seed: as of `measure_runs`.
-      out: cbar_benchmark.json.
-
-    Returns:
-      (what `out` holds, what to print).
-
-    Raises:
-      FileNotFoundError, ValueError: as of `measure_runs`, or no run has a benchmark of the ten.
+    Takes the arguments of `measure_runs`, and raises as that does, or ValueError if no run has a benchmark of the ten.
+    Returns (what `out`, cbar_benchmark.json, holds; what to print).
     """
     runs = measure_runs(paths, target, seed)
     ranking = rank(runs)
@@ -229,15 +208,10 @@ def select(paths: Sequence[pathlib.Path], target: float, seed: int, out: pathlib
 
 
 def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> list[Run]:
-    """Reads every scan and measures the contribution of each candidate to the distance in it.
+    """Reads every scan, one per run, and measures the contribution of each candidate to the distance in it.
 
-    Args:
-      paths: scans, one per run.
-      target: mean error of the benchmark to be made, in percent.
-      seed: seed of the random half-sets and benchmarks.
-
-    Raises:
-      FileNotFoundError, ValueError: a missing or broken scan, or one without benchmarks that meet the target.
+    The benchmark to be made has the mean error `target`, in percent; `seed` is of the random half-sets and benchmarks.
+    Raises FileNotFoundError or ValueError for a missing or broken scan, or one without benchmarks that meet the target.
     """
     runs = []
     for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True, disable=None)):

@@ -6,6 +6,7 @@ supplement's Figure 6 (resampling: 100 pairs, 100 resamplings of each, and a spr
 draws).
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,10 +40,9 @@ class SubsetDistance(NamedTuple):
 class Spread(NamedTuple):
     """A row of resampling.csv: means over the pairs, at a number of images and of draws."""
 
-    # images, draws: numbers behind each distance.
+    # Numbers behind each distance, and numbers of pairs and of resamplings.
     images: int
     draws: int
-    # pairs, resamplings: their numbers.
     pairs: int
     resamplings: int
     distance: float  # mean distance
@@ -55,15 +55,9 @@ def mixture_distances(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Measures mixtures of two distributions of transforms by MSD and MMD, as in the paper's toy experiment.
 
-    A mixture of fraction p takes round(p n) transforms of the first and the others of the second. With centres of the
-    second, MSD should stay low until the fraction is 1, while MMD grows with it.
-
-    Args:
-      first, second, centres: features [n, D] each, and [m, D].
-      fractions: shares of the first, in [0, 1].
-
-    Returns:
-      (msd, mmd), each [len(fractions), m].
+    A mixture of fraction p in [0, 1] takes round(p n) transforms of the first, [n, D], and the others of the second, as
+    many. With centres [m, D] of the second, MSD should stay low until the fraction is 1, while MMD grows with it.
+    Returns (msd, mmd), each [len(fractions), m].
     """
     first, second = finite("features", first, 2), finite("features", second, 2)
     if first.shape != second.shape:
@@ -77,16 +71,11 @@ def mixture_distances(
 
 
 def closest_first(distances: ArrayLike) -> np.ndarray:
-    """Orders transforms by closeness to any of the references.
+    """Orders transforms by closeness to any of the references: a permutation of 0 .. N-1, int64 [N].
 
     For r = 1, 2, ...: take the r-th nearest transform of each reference, order these by their distance to it, and
-    append those not yet listed. Equal distances keep the order of the transforms, then the order of the references.
-
-    Args:
-      distances: [N, m], of transform n to reference c.
-
-    Returns:
-      A permutation of 0 .. N-1, int64 [N].
+    append those not yet listed. Equal distances [N, m], of transform n to reference c, keep the order of the
+    transforms, then the order of the references.
     """
     distances = np.asarray(distances)
     if distances.ndim != 2 or not distances.size or not np.isfinite(distances).all():
@@ -99,11 +88,9 @@ def closest_first(distances: ArrayLike) -> np.ndarray:
 
 
 def choose(order: np.ndarray, size: int, kind: str, rng: np.random.Generator | None) -> np.ndarray:
-    """Chooses `size` transforms out of an order, int64 [size].
+    """Chooses `size` transforms, 1 .. N, out of the order of `closest_first`, int64 [size].
 
-    Args:
-      order: the result of `closest_first`; size: 1 .. N.
-      kind: `closest` (the first), `farthest` (the last) or `random` (uniform without replacement, drawn by `rng`).
+    The kind is `closest` (the first), `farthest` (the last) or `random` (uniform without replacement, drawn by `rng`).
     """
     if not 1 <= size <= len(order):
         raise ValueError(f"expected a size in 1..{len(order)}, found {size}")
@@ -115,15 +102,10 @@ def choose(order: np.ndarray, size: int, kind: str, rng: np.random.Generator | N
 
 
 def nested_distances(transform: ArrayLike, draws: ArrayLike, numbers: Sequence[int]) -> np.ndarray:
-    """Measures the distances of a transform to the centres of the first m draws, for each m.
+    """Measures the distances of a transform to the centres of the first m draws, for each m of `numbers`.
 
-    Args:
-      transform: its features, [G, D], one row for each set of images.
-      draws: features of the corruption's draws, [M, G, D].
-      numbers: numbers of draws, up to M.
-
-    Returns:
-      float64 [G, len(numbers)].
+    Features of the transform are [G, D], one row for each set of images, those of the corruption's M draws [M, G, D].
+    Returns float64 [G, len(numbers)].
     """
     transform, draws = np.asarray(transform, np.float64), np.asarray(draws, np.float64)
     centres = [draws[:number].mean(axis=0) for number in numbers]
@@ -131,14 +113,9 @@ def nested_distances(transform: ArrayLike, draws: ArrayLike, numbers: Sequence[i
 
 
 def spreads(distances: ArrayLike, images: Sequence[int], draws: Sequence[int]) -> list[Spread]:
-    """Computes the spread at every number of images and draws.
+    """Computes the spread of distances [pairs, resamplings, images, draws] at every number of `images` and `draws`.
 
-    Args:
-      distances: [pairs, resamplings, images, draws].
-      images, draws: the numbers along the last two axes.
-
-    Raises:
-      ValueError: another shape, or fewer than two resamplings.
+    Raises ValueError for another shape, or fewer than two resamplings.
     """
     distances = np.asarray(distances, float)
     if distances.ndim != 4 or distances.shape[2:] != (len(images), len(draws)) or min(distances.shape[:2]) < 1:
@@ -152,11 +129,8 @@ def spreads(distances: ArrayLike, images: Sequence[int], draws: Sequence[int]) -
     relative = 100 * distances.std(axis=1, ddof=1) / mean
     error = relative.std(axis=0, ddof=1) / np.sqrt(pairs) if pairs > 1 else np.full(relative.shape[1:], np.nan)
     found = np.stack([mean.mean(axis=0), relative.mean(axis=0), error], axis=-1).tolist()
-    return [
-        Spread(images[i], draws[j], pairs, resamplings, *found[i][j])
-        for i in range(len(images))
-        for j in range(len(draws))
-    ]
+    places = itertools.product(range(len(images)), range(len(draws)))
+    return [Spread(images[i], draws[j], pairs, resamplings, *found[i][j]) for i, j in places]
 
 
 def spreads_text(rows: Sequence[Spread]) -> str:

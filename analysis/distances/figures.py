@@ -18,12 +18,9 @@ _LABELLED = len(COLOURS) * len(_SHAPES)
 def scatter_panels(distance, errors, correlations, *, distance_name="MSD", title="", provenance=""):
     """Draws error (percent) against distance, a panel for each corruption; returns the figure.
 
-    Args:
-      distance: {(scheme, corruption): number}.
-      errors: {(scheme, corruption): error in percent}.
-      correlations: {corruption: Spearman's rho}; a panel for each, in this order, with rho in its title.
-      distance_name: label of the horizontal axes, under the lowest panels.
-      title, provenance: lines above all panels.
+    `distance` and `errors` are {(scheme, corruption): number}, `correlations` {corruption: Spearman's rho}: a panel
+    for each, in this order, with rho in its title. `distance_name` labels the horizontal axes, under the lowest
+    panels; `title` and `provenance` are lines above all panels.
     """
     if not correlations:
         raise ValueError("expected at least one corruption, found none")
@@ -134,12 +131,9 @@ def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "")
 def transform_panels(stored: pd.DataFrame, found: pd.DataFrame, *, title: str = "", provenance: str = "") -> Figure:
     """Draws error against the number of transforms, a panel for each benchmark, a line for each kind.
 
-    The errors of whole schemes are levels.
-
-    Args:
-      stored: of `analysis.schemes.transforms`, not empty.
-      found: the result of `analysis.schemes.errors`, for the schemes that are not stored.
-      title, provenance: lines above the panels.
+    The errors of whole schemes are levels. `stored` is of `analysis.schemes.transforms`, not empty; `found`, of
+    `analysis.schemes.errors`, has the schemes that are not stored; `title` and `provenance` are lines above the
+    panels.
     """
     names = [name for name in found.column.unique() if name in set(stored.column) and name != CLEAN] or [CLEAN]
     figure = Figure(figsize=(3.6 * len(names), 3.4), layout="constrained")

@@ -55,8 +55,7 @@ def spread(values):
 class Stream:
     """Running MSD and MMD to m centres, from chunks of transform features that need not be kept.
 
-    Args:
-      centres: fbar(c), [G, m, D]: one row of centres for each weighting of images and draws (G = 1: just the centres).
+    Centres fbar(c) are [G, m, D]: one row of centres for each weighting of images and draws (G = 1: just the centres).
 
     Attributes:
       number: transforms seen in each weighting, int [G].
@@ -90,11 +89,7 @@ class Stream:
         return {"minimum": self._minimum.copy(), "sum": self._sum.copy(), "number": self.number.copy()}
 
     def resume(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from the state of another stream to the same centres.
-
-        Raises:
-          ValueError: the state is of other centres or weightings.
-        """
+        """Continues from the state of a stream to the same centres; ValueError for other centres or weightings."""
         before = {name: array.shape for name, array in self.state().items()}
         given = {name: np.shape(array) for name, array in state.items()}
         if before != given:

@@ -7,6 +7,7 @@ correlations.csv             corruption,schemes,msd,msd_lower,msd_upper,mmd,mmd_
 within_schemes.csv           scheme,corruptions and the same columns: correlations across the corruptions of one scheme
 """
 
+import contextlib
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -86,10 +87,8 @@ class Agreement(NamedTuple):
 def read_distances(folder: pathlib.Path) -> list[Distance]:
     """Reads the distances of every scheme that was measured in a folder of tools.msd.
 
-    Raises:
-      FileNotFoundError: no scheme was measured there.
-      DamagedFileError: a file is damaged.
-      ValueError: the files come from different networks or images, or a file does not name its scheme.
+    Raises FileNotFoundError where no scheme was measured, DamagedFileError for a damaged file, and ValueError for files
+    from different networks or images, or a file that does not name its scheme.
     """
     paths = sorted((folder / "schemes").glob("*.npz"))
     if not paths:
@@ -117,12 +116,7 @@ def write_centres(
 
 
 def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str], np.ndarray]:
-    """Reads features.npz: {(corruption, severity): [D]}.
-
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: no archive of such features.
-    """
+    """Reads features.npz: {(corruption, severity): [D]}; FileNotFoundError, or ValueError for another archive."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected features of corruptions at {path}, found no file")
@@ -135,19 +129,16 @@ def read_centres(path: str | pathlib.Path) -> dict[tuple[str, int | float | str]
 
 def _target(path, key):
     name, bar, severity = key.rpartition("|")
-    try:
+    with contextlib.suppress(ValueError):
         if bar:
             return name, severity if severity == RANDOM else int(severity) if severity.isdigit() else float(severity)
-    except ValueError:
-        pass
     raise ValueError(f"{path}: expected arrays called corruption|severity, found {key!r}")
 
 
 def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[float, float]]:
     """Averages distances over severities: {(scheme, corruption): (msd, mmd)}.
 
-    Raises:
-      ValueError: schemes that were measured at different severities of a corruption.
+    Raises ValueError for schemes that were measured at different severities of a corruption.
     """
     frame = pd.DataFrame(list(rows), columns=Distance._fields)
     return _over_severities(frame, ["msd", "mmd"]).apply(tuple, axis=1).to_dict()
@@ -186,12 +177,9 @@ def correlations(
 ) -> list[Correlation]:
     """Correlates distance with error (Spearman) per corruption, across the schemes that have both.
 
-    Args:
-      distance, errors: {(scheme, corruption): (msd, mmd)} and {(scheme, corruption): error}.
-      resamples, seed: resamples of the schemes behind the intervals, and the seed of the draws.
-
-    Raises:
-      ValueError: fewer than 3 schemes in common for every corruption.
+    Distances are {(scheme, corruption): (msd, mmd)}, errors {(scheme, corruption): error}. The intervals come from
+    `resamples` of the schemes, drawn from `seed`. Raises ValueError for fewer than 3 schemes in common under every
+    corruption.
     """
     rows = []
     for corruption in dict.fromkeys(name for _, name in distance):
@@ -221,16 +209,9 @@ def write_correlations(
     with a panel for each scheme that is no subset of another's operations, of ten at most. Source: Mintun, Kirillov,
     Xie (2021), Figures 2 and 3, and Figure 3 of the supplement.
 
-    Args:
-      folder, rows: of the files, and the distances.
-      errors: {(scheme, corruption): error in percent}, see `mean_errors`.
-      origin: where the numbers come from, for provenance.json and above the figures.
-
-    Returns:
-      The correlations as text.
-
-    Raises:
-      ValueError: fewer than three schemes have both.
+    The errors are {(scheme, corruption): error in percent}, see `mean_errors`; `origin` says where the numbers come
+    from, for provenance.json and above the figures. Returns the correlations as text. Raises ValueError where fewer
+    than three schemes have both.
     """
     means = mean_distances(rows)
     found = correlations(means, errors)

@@ -59,10 +59,9 @@ class Joint(NamedTuple):
 def read(folder: pathlib.Path, name: str) -> Evaluated:
     """Reads an evaluated workdir.
 
-    Raises:
-      SettingsError: its evaluation imported a module that this process has not imported.
-      FileNotFoundError, ValueError: nothing was evaluated there, it does not say under which conditions, or its
-        answers are damaged.
+    Raises SettingsError where its evaluation imported a module that this process has not imported, and
+    FileNotFoundError or ValueError where nothing was evaluated, it does not say under which conditions, or its answers
+    are damaged.
     """
     found = answers.read(folder)
     record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
@@ -78,11 +77,8 @@ def read_all(folders: Sequence[pathlib.Path]) -> list[Evaluated]:
 
 
 def over_seeds(evaluated: Sequence[Evaluated], name: str) -> Evaluated:
-    """Puts workdirs with the same models, each of another seed, together as one. Conditions that differ from the
-    first's become its notes.
-
-    Args:
-      evaluated, name: the workdirs, one or more, of distinct names, and the name of the whole, for labels.
+    """Puts workdirs with the same models, each of another seed, together as one, called `name`. Conditions that differ
+    from the first's become its notes.
     """
     first, *rest = evaluated
     errors = ImageErrors.union(workdir.errors for workdir in evaluated)
@@ -103,15 +99,9 @@ def joint(
 ) -> Joint:
     """Puts models and benchmarks together.
 
-    Args:
-      evaluated: workdirs; those with other conditions than the first are refused, or labelled.
-      reference, mismatch: see `reference.choose`.
-      measures: measures of benchmarks, out of `MEASURED`.
-      benchmarks: only these, () for all that were evaluated; clean images always stay.
-      models: only these names, () for all.
-
-    Raises:
-      ValueError: conditions differ, or nothing is left for the table.
+    `evaluated` are workdirs; those with other conditions than the first are refused, or labelled. `reference` and
+    `mismatch` are as in `reference.choose`, `measures` some of `MEASURED`. `benchmarks` and `models` keep only these,
+    () all; clean images always stay. Raises ValueError where conditions differ, or nothing is left for the table.
     """
     notes = [note for workdir in evaluated for note in workdir.notes] + check_same(evaluated, mismatch)
     cells: dict[tuple[str, Column], Summary] = {}
@@ -164,8 +154,7 @@ def names(folders: Iterable[pathlib.Path]) -> list[str]:
 def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
     """Names the workdirs that were measured under other conditions than the first.
 
-    Raises:
-      ValueError: there are some, and `mismatch` is not `label`, or they show other test images, by a list.
+    Raises ValueError if there are some and `mismatch` is not `label`, or they show other test images, by a list.
     """
     notes, first = [], evaluated[0].conditions
     for workdir in evaluated[1:]:
@@ -207,9 +196,8 @@ def _best(rows, columns, cells, shown):
         values_of = {model: cells[model, column].by_seed for model in rows if (model, column) in cells}
         if len(values_of) < 2:
             continue
-        if not _same_images(values_of, shown) or any(
-            value.images is None for values in values_of.values() for value in values
-        ):
+        values = [value for values in values_of.values() for value in values]
+        if not _same_images(values_of, shown) or any(value.images is None for value in values):
             untested.append(column)
         elif name := clearly_best(values_of):
             best[column] = name

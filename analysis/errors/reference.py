@@ -92,15 +92,10 @@ def of_corruption(
 ) -> dict[str, Any]:
     """Describes the effect of a corruption on images of a shape, for JSON.
 
-    Args:
-      name: name of the corruption.
-      shape: (H, W, 3) of the images.
-      options: static ones it is given.
-      levels: those that random severities are drawn from, where a benchmark selects some.
-
-    Returns:
-      `table` of its severities, `range` in use, `levels` drawn from, source of `frost`, and the other `options`
-      (`Corruption.describe`), each where it has one; nothing for a name of no corruption.
+    Takes its static options, and the levels that random severities are drawn from where a benchmark selects some.
+    Returns the `table` of its severities, the `range` in use, `levels` drawn from, the source of `frost`, and the other
+    `options` (`Corruption.describe`) for images of a shape (H, W, 3), each where it has one; nothing for a name of no
+    corruption.
     """
     import corruptions  # imports JAX, which a report does not need
 
@@ -131,9 +126,8 @@ def frost_source(digest: str | None) -> str:
 def differences(reference: Conditions, found: Conditions, names: Iterable[str]) -> dict[str, str]:
     """Compares the conditions of two evaluations: of the images, and of some corruptions.
 
-    Returns:
-      {what: sentence}: `dataset`, or `imagenet_c/frost:frost`; the sentence tells both values. What is not known
-      differs from everything.
+    Returns {what: sentence}: `dataset`, or `imagenet_c/frost:frost`; the sentence tells both values. What is not known
+    differs from everything.
     """
     different = {}
     for field in FIELDS:
@@ -206,11 +200,9 @@ def _published(prefix, published, clean, severities):
 
 
 def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:
-    """Reads what `config.eval.reference` names: `alexnet`, a file or a workdir.
+    """Reads what `config.eval.reference` names, `alexnet`, a file or a workdir.
 
-    Raises:
-      FileNotFoundError: there is no such thing.
-      ValueError: a file or workdir that is no reference, and why.
+    Raises FileNotFoundError where there is no such thing, ValueError for a file or workdir that is no reference.
     """
     if str(asked) == ALEXNET:
         return alexnet()
@@ -223,12 +215,7 @@ def read(asked: str | os.PathLike[str]) -> tuple[Reference, ...]:
 
 
 def of_file(path: pathlib.Path) -> Reference:
-    """Reads the JSON of a reference, as `write` writes it.
-
-    Raises:
-      DamagedFileError: something is missing, or of another kind.
-      ValueError: an error outside of [0, 1].
-    """
+    """Reads the JSON of a reference, as `write` writes it; DamagedFileError, or ValueError for errors outside [0, 1]."""
     content = files.read_json(path, remedy="write it with tools.tables --write_reference", shape=_SHAPE_OF_FILE)
     errors = {
         name: {_severity(text): _fraction(path, value) for text, value in row.items()}
@@ -241,9 +228,8 @@ def of_file(path: pathlib.Path) -> Reference:
 def of_workdir(folder: pathlib.Path) -> Reference:
     """Takes the errors of an evaluated workdir: of its standard, or only, model, averaged over seeds.
 
-    Raises:
-      FileNotFoundError: nothing was evaluated there.
-      ValueError: it does not say under which conditions, or which model is meant is not clear.
+    Raises FileNotFoundError where nothing was evaluated, ValueError where it does not say under which conditions, or it
+    is not clear which model is meant.
     """
     found = answers.read(folder)
     models = list(dict.fromkeys(count.model for count in found.counts))
@@ -256,10 +242,8 @@ def of_workdir(folder: pathlib.Path) -> Reference:
 
 
 def of_model(folder: pathlib.Path, model: str) -> Reference:
-    """Takes the errors of one model of an evaluated workdir, averaged over its seeds.
-
-    Raises:
-      ValueError: no such model, or no record of the conditions.
+    """Takes the errors of one model of an evaluated workdir, averaged over its seeds; raises ValueError as
+    `of_workdir`.
     """
     return _averaged(folder, answers.read(folder), model)
 
@@ -279,11 +263,7 @@ def _averaged(folder, found, model):
 
 
 def conditions_of(folder: pathlib.Path, found: answers.Answers) -> Conditions:
-    """Gives the conditions that the answers of a workdir were measured under.
-
-    Raises:
-      ValueError: the answers do not tell them.
-    """
+    """Gives the conditions that the answers of a workdir were measured under; ValueError if these do not tell them."""
     measured = Conditions.read(found.conditions)
     if not measured.image_shape:
         raise ValueError(
@@ -352,27 +332,20 @@ class Choice:
 
 
 def choose(asked: str, mismatch: str, found: Conditions) -> Choice:
-    """Finds the reference for errors measured under some conditions.
+    """Finds the reference for errors measured under the conditions `found`.
 
-    Args:
-      asked: `config.eval.reference`: `alexnet`, a file, a workdir, or "" for AlexNet's errors where they hold.
-      mismatch: `config.eval.reference_mismatch`: `refuse` or `label`, of a reference that was named.
-      found: the conditions.
-
-    Raises:
-      SettingsError: conditions differ and are not to be labelled; each difference is named.
-      FileNotFoundError, ValueError: the reference cannot be read.
+    `asked` is `config.eval.reference`: `alexnet`, a file, a workdir, or "" for AlexNet's errors where they hold;
+    `mismatch` is `config.eval.reference_mismatch`: `refuse` or `label`, of a reference that was named. Raises
+    SettingsError where conditions differ and are not to be labelled, and names each difference; FileNotFoundError or
+    ValueError where the reference cannot be read.
     """
     if not asked:
         return _where_they_hold(alexnet(), found)
     references = read(asked)
-    different = {
-        reference.name: differences(
-            reference.conditions, found, [name for name in reference.errors if name in found.corruptions]
-        )
-        for reference in references
-        if any(name in reference.errors for name in found.corruptions)
-    }
+    different = {}
+    for reference in references:
+        if names := [name for name in reference.errors if name in found.corruptions]:
+            different[reference.name] = differences(reference.conditions, found, names)
     wrong = [f"{name}: {sentence}" for name, by_key in different.items() for sentence in by_key.values()]
     if wrong and mismatch == REFUSE:
         head = f"config.eval.reference={asked}: expected errors under the conditions of the reference, found others:"

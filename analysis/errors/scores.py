@@ -46,10 +46,8 @@ FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 class ImageErrors:
     """The images that each model answers wrongly, because errors on the same images are correlated.
 
-    Args:
-      counts: correct answers of every cell.
-      packed: {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct}.
-      shown: {cell: digest of the images that were shown, "" where it is not known}.
+    `counts` are the correct answers of every cell, `packed` {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct},
+    `shown` {cell: digest of the images that were shown, "" where it is not known}.
     """
 
     def __init__(
@@ -106,10 +104,9 @@ def complete_benchmarks(
 ) -> list[Benchmark]:
     """Lists the benchmarks that were evaluated completely, then the conditions that belong to none of them.
 
-    Args:
-      conditions: (corruption, severity) that a model was evaluated under.
-      own: {name: corruptions} of benchmarks that are not registered, such as a study's.
-      stored: True for a dataset on disk: where a benchmark selects levels, its severities are 1, 2, ...
+    `conditions` are the (corruption, severity) that a model was evaluated under; `own` {name: corruptions} of
+    benchmarks that are not registered, such as a study's; `stored` is True for a dataset on disk: where a benchmark
+    selects levels, its severities are 1, 2, ...
     """
     import corruptions  # imports JAX, which a report does not need
 
@@ -181,16 +178,10 @@ class Value(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Scores of one model and seed on one corruption of a benchmark, or on all (`mean`).
+    """Scores of one model and seed on one corruption (its qualified name) of a benchmark, or on all (`mean`).
 
-    Attributes:
-      model, seed: which.
-      benchmark: its name; severities: `levels` or `random`.
-      corruption: qualified name, or `mean`.
-      reference: its name, or `none`.
-      mismatch: what differs from the reference's conditions, or `none`.
-      frost: source of frost, where frost is among the corruptions, else `none`.
-      error, ce, relative: `Value`s.
+    `severities` are `levels` or `random`. `reference` is its name, `mismatch` what differs from its conditions, `frost`
+    the source of frost where that is among the corruptions; `none` where there is none.
     """
 
     model: str
@@ -209,14 +200,9 @@ class Row(NamedTuple):
 def rows(
     errors: ImageErrors, key: tuple[str, int], benchmark: Benchmark, choice: Choice, conditions: Conditions
 ) -> list[Row]:
-    """Scores a model on a benchmark: a row for each corruption, then one for the mean.
+    """Scores a model, (model, seed), on one of `complete_benchmarks`: a row for each corruption.
 
-    Args:
-      errors: answers and counts.
-      key: (model, seed).
-      benchmark: one of `complete_benchmarks`.
-      choice: choice of the reference.
-      conditions: that the errors were measured under.
+    `conditions` are those that the errors were measured under.
     """
     clean = (*key, CLEAN, 0)
     scored = []
@@ -296,11 +282,8 @@ def resilience(
       clean: error on clean images.
       baseline, baseline_clean: of the baseline, for the same corruptions.
 
-    Returns:
-      Columns `error`, `CE`, `RR`, `relative CE`; a relative CE is NaN where the baseline loses nothing.
-
-    Raises:
-      ValueError: corruptions that one of the two lacks, or an error that is not in [0, 1].
+    The columns are `error`, `CE`, `RR`, `relative CE`, which is NaN where the baseline loses nothing. Raises ValueError
+    for corruptions that one of the two lacks, or an error that is not in [0, 1].
     """
     if set(errors) != set(baseline) or not errors:
         odd = sorted(set(errors) ^ set(baseline))

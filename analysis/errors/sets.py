@@ -78,9 +78,7 @@ def by_corruption(
       sentences on differences from the reference's conditions). The corruption `mean` is the mean of the benchmark;
       the benchmark `clean` has one row for each model. Percent, NaN where the reference has no errors. `se` is the
       standard error over test images; of one corruption and several seeds it is the mean of theirs, an upper bound.
-
-    Raises:
-      ValueError: workdirs under other conditions than the first, or other conditions than the reference's.
+    Raises ValueError for workdirs under other conditions than the first, or than the reference's.
     """
     notes, lines, exact, labels = check_same(evaluated, mismatch), [], {}, labelled(evaluated)
     for workdir in evaluated:
@@ -132,8 +130,7 @@ def select(
 ) -> pd.DataFrame:
     """Keeps the rows of some benchmarks, measures and models, () for all, and the rows of clean images.
 
-    Raises:
-      ValueError: nothing but clean images is left.
+    Raises ValueError where nothing but clean images is left.
     """
     kept = table.measure.isin([_OF_SUMMARY.get(name, name) for name in measures])
     kept &= table.benchmark.isin(list(benchmarks)) if benchmarks else table.benchmark != CLEAN
@@ -150,15 +147,12 @@ def select(
 
 
 def texts(table: pd.DataFrame, dataset: str = "", printed: bool = False) -> Iterable[tuple[str, pd.DataFrame]]:
-    """Writes a table of text for each benchmark, kind of severities and measure.
+    """Writes a table of text for each benchmark, kind of severities and measure of `table` (of `by_corruption` or
+    `select`).
 
-    Args:
-      table: the result of `by_corruption` or `select`.
-      dataset: its name.
-      printed: whether the rows that papers print of the same dataset, benchmark, severities and measure stand below.
-
-    Yields:
-      (title, a row for each model with its clean error, the error or CE of each corruption, and the mean).
+    Yields (title with the name `dataset`, a row for each model with its clean error, the error or CE of each
+    corruption, and the mean). With `printed` the rows that papers print of the same dataset, benchmark, severities
+    and measure stand below.
     """
     clean = {row.model: _cell(row) for row in table[table.benchmark == CLEAN].itertuples()}
     for unit, rows in table[table.benchmark != CLEAN].groupby(_UNIT, sort=False):
@@ -214,11 +208,7 @@ def text(tables: Iterable[tuple[str, pd.DataFrame]], notes: Iterable[str]) -> st
 
 
 def require(values: pd.DataFrame, names: Iterable[str], reference: str) -> None:
-    """Refuses corruptions that the reference has no errors of, or loses nothing under.
-
-    Raises:
-      ValueError: a NaN among the values of `names`; names them.
-    """
+    """Refuses, by a ValueError, corruptions among `names` that the reference has no errors of, or loses nothing under."""
     without = sorted({name for name in names if name in values and values[name].isna().any()})
     if without:
         raise ValueError(
@@ -230,15 +220,9 @@ def require(values: pd.DataFrame, names: Iterable[str], reference: str) -> None:
 def set_means(values: pd.DataFrame, sets: Mapping[str, Sequence[str]], standard: str = STANDARD) -> pd.DataFrame:
     """Averages the errors of every model over sets of corruptions, and counts gains from the model `standard`.
 
-    Args:
-      values: percent, a row for each model, a column for each corruption.
-      sets: label -> names of corruptions.
-
-    Returns:
-      A row for each model; for each set its mean, and `LABEL gain`.
-
-    Raises:
-      ValueError: no standard model, an empty set, or a corruption that a model was not shown.
+    Values are percent, a row for each model, a column for each corruption; sets {label: names of corruptions}. Returns
+    a row for each model; for each set its mean, and `LABEL gain`. Raises ValueError for no standard model, an empty
+    set, or a corruption that a model was not shown.
     """
     if standard not in values.index:
         raise ValueError(f"expected values of the model {standard!r}, found {sorted(values.index)}")
@@ -267,14 +251,10 @@ def set_means_text(means: pd.DataFrame, sets: Mapping[str, Sequence[str]], besid
 def balance_table(table: pd.DataFrame, where: str | pathlib.Path, benchmark: str, measure: str) -> BalanceTable:
     """Makes the table of a benchmark from the scores of a workdir of overlap.py.
 
-    Args:
-      table: the result of `by_corruption`, with a standard model and one for each corruption of the benchmark.
-      where: the workdir, for messages.
-      benchmark: registered name; evaluated at its levels, or else at random severities.
-      measure: a key of `analysis.errors.scores.FIELDS`.
-
-    Raises:
-      ValueError: a model is missing, a model was not shown the whole benchmark, or no reference to divide by.
+    `table` is the result of `by_corruption`, with a standard model and one for each corruption of the benchmark,
+    which was evaluated at its levels, or else at random severities; `where` names the workdir in messages; `measure`
+    is a key of `analysis.errors.scores.FIELDS`. Raises ValueError for a missing model, one that was not shown the
+    whole benchmark, or no reference to divide by.
     """
     names = corruptions.names(benchmark)
     models = [STANDARD, *names]

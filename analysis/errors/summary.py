@@ -60,16 +60,9 @@ def score(
     *,
     stored: bool = False,
 ) -> tuple[list[Row], list[Summary]]:
-    """Scores every model and seed on every benchmark that its counts hold completely.
+    """Scores every model and seed on every benchmark that its counts hold completely, see `scores.complete_benchmarks`.
 
-    Args:
-      errors: counts and answers.
-      choice: choice of the reference.
-      conditions: that the errors were measured under.
-      own, stored: see `scores.complete_benchmarks`.
-
-    Returns:
-      (rows by corruption and their means, summaries over seeds).
+    Returns (rows by corruption and their means, summaries over seeds).
     """
     keys = list(dict.fromkeys(cell[:2] for cell in errors.counts if (*cell[:2], CLEAN, 0) in errors.counts))
     rows: list[Row] = []
@@ -99,9 +92,8 @@ def score(
 def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row | None]]) -> Summary:
     """Summarises the numbers of one model over its seeds.
 
-    Args:
-      head: model, benchmark, severities and measure.
-      found: for each seed its number and, of a benchmark, the row it stands in.
+    `head` is model, benchmark, severities and measure; `found` has for each seed its number and, of a benchmark, the
+    row it stands in.
     """
     values = tuple(value for value, _ in found)
     row = found[0][1]
@@ -181,14 +173,11 @@ class Difference(NamedTuple):
 
 
 def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None:
-    """Compares two models by their numbers on the same images; None where images are not known.
+    """Compares two models by their numbers on the same images, one for each seed; None where images are not known.
 
-    Each image's difference is averaged over seeds; the variance of their mean over N images is added to that of either
-    model's mean over its seeds, where it has several. t with the degrees of freedom of Welch and Satterthwaite. With
-    single seeds the difference is between trained networks, not between their recipes.
-
-    Args:
-      first, second: a number for each seed.
+    Each image's difference is averaged over seeds; the variance of their mean over N images is added to that of
+    either model's mean over its seeds, where it has several. t with the degrees of freedom of Welch and
+    Satterthwaite. With single seeds the difference is between trained networks, not between their recipes.
     """
     images = [number.images for number in (*first, *second)]
     if any(row is None for row in images) or len({len(row) for row in images}) > 1 or len(images[0]) < 2:
@@ -223,11 +212,8 @@ def holm(values: Sequence[float]) -> list[float]:
 def clearly_best(models: Mapping[str, Sequence[Value]]) -> str | None:
     """Names the model whose mean is significantly smaller than every other mean, Holm-corrected over all pairs.
 
-    Args:
-      models: {name: a number for each seed}; the smaller, the better.
-
-    Returns:
-      Its name; None where there is no such model, fewer than two, or answers are not stored.
+    Models are {name: a number for each seed}, the smaller, the better. None where there is no such model, fewer than
+    two, or answers are not stored.
     """
     pairs = list(itertools.combinations(models, 2))
     differences = [paired(models[a], models[b]) for a, b in pairs]

@@ -69,15 +69,11 @@ class BenchmarkAgreement(NamedTuple):
 def agreement(
     first: MeasuredOverlap, second: MeasuredOverlap, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Agreement:
-    """Compares the entries of two matrices. The overlap before clipping at 0 is taken, as the clipped one has ties.
+    """Compares the entries of two matrices of the same corruptions in one order, before they are clipped at 0, which
+    makes ties. Corruptions that are undefined in either are left out.
 
-    Args:
-      first, second: of the same corruptions in one order. Corruptions that are undefined in either are left out.
-      resamples, seed: resamples of the corruptions, and the seed of the draws.
-      level: coverage of the intervals, in (0, 1).
-
-    Raises:
-      ValueError: fewer than three corruptions left, or NaN between two of them.
+    The intervals come from `resamples` of the corruptions, drawn from `seed`, and cover `level`, in (0, 1). Raises
+    ValueError for fewer than three corruptions left, or NaN between two of them.
     """
     names, dropped = _defined(first, second)
     if len(names) < 3:
@@ -119,10 +115,7 @@ def compare_two(
     first: MeasuredOverlap, second: MeasuredOverlap, threshold: float
 ) -> tuple[Agreement, tuple[BenchmarkAgreement, ...]]:
     """Compares the overlaps of two studies, and the benchmarks that are selected from each at thresholds 0, .05, ... 1
-    and at `threshold`.
-
-    Raises:
-      ValueError: studies of other corruptions.
+    and at `threshold`; ValueError for studies of other corruptions.
     """
     if set(first.names) != set(second.names):
         only = sorted({*first.names} ^ {*second.names})
@@ -163,20 +156,14 @@ def text_of_two(matrices: Agreement, benchmarks: Sequence[BenchmarkAgreement], t
 def compare_several(
     studies: Mapping[str, MeasuredOverlap], threshold: float
 ) -> tuple[dict[str, Any], str, dict[str, MeasuredOverlap]]:
-    """Compares every two of three or more studies, and the benchmarks that are selected from each.
+    """Compares every two of three or more studies, {name: overlaps}, and the benchmarks that are selected from each.
 
     Corruptions whose overlap is undefined in one study are left out of all benchmarks, and of the comparison of every
-    pair that the study is in.
+    pair that the study is in. `threshold` is the largest overlap between two members of a benchmark. Source: Laugros,
+    Caplier, Ospici, Fig. 8, sets three side by side.
 
-    Args:
-      studies: {name: overlaps}. Source: Laugros, Caplier, Ospici, Fig. 8, sets three side by side.
-      threshold: largest overlap between two members of a benchmark.
-
-    Returns:
-      (content for JSON, text for people, the studies with their corruptions in the first's order).
-
-    Raises:
-      ValueError: as `compare_two`.
+    Returns (content for JSON, text for people, the studies with their corruptions in the first's order); raises as
+    `compare_two`.
     """
     pairs = {
         (a, b): content_of_two(*compare_two(studies[a], studies[b], threshold), threshold)

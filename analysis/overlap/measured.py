@@ -48,9 +48,7 @@ def matrix_frame(names: Sequence[str], matrix: np.ndarray) -> pd.DataFrame:
 def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
     """Makes the frame of overlap_long.csv: a row for each pair, i before j.
 
-    Args:
-      overlap: the overlaps; flags such as `weak:i` are joined by `;`, `-` stands for none.
-      se: standard errors of the unclipped overlap, [n, n].
+    Flags such as `weak:i` are joined by `;`, `-` stands for none. `se` are of the unclipped overlap, [n, n].
     """
     rows, values = [], (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
     held = held_noise(overlap.seeds)
@@ -63,11 +61,9 @@ def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
 def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
     """Reads a matrix like overlap.csv and, where it lies beside it, overlap_long.csv.
 
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: a field that is no number, a matrix that is not square, rows named otherwise than columns, repeated
-        names, a matrix that is not symmetric with a diagonal of 1 (or NaN, an invalid corruption), or an
-        overlap_long.csv of another matrix.
+    Raises FileNotFoundError, or ValueError for a field that is no number, a matrix that is not square or symmetric with
+    a diagonal of 1 (or NaN, an invalid corruption), rows named otherwise than columns, repeated names, or an
+    overlap_long.csv of another matrix.
     """
     path = pathlib.Path(path)
     (first, *names), rows = _read(path)

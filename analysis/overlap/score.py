@@ -92,8 +92,7 @@ def overlap_matrix(
       num_classes: K, to flag a standard model near chance, A[0,0] below 1/K + max(3 SE, .05 (1 - 1/K)), whose
         robustness means nothing; None does not look.
 
-    Raises:
-      ValueError: shapes that do not fit, or values outside [0, 1].
+    Raises ValueError for shapes that do not fit, or values outside [0, 1].
     """
     names = tuple(names)
     full = _check(accuracy, clean_accuracy, names, number)
@@ -212,11 +211,8 @@ def above_zero(clean: np.ndarray) -> np.ndarray:
 
 
 def binomial_gain_variance(full: np.ndarray, number: int) -> np.ndarray:
-    """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2: [n].
-
-    Args:
-      full: accuracies [1 + n, 1 + n], clean first.
-      number: test images.
+    """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2, [n], of accuracies [1 + n, 1 + n], clean
+    first, on so many test images.
     """
     a, clean = full[:, 1:], above_zero(full[:, :1])
     variance = (a * (1 - a) + (a / clean) ** 2 * clean * (1 - clean)) / number / clean**2
@@ -227,11 +223,7 @@ def binomial_overlap_variance(
     full: np.ndarray, robustness: np.ndarray, gain: np.ndarray, transfer: np.ndarray, number: int
 ) -> np.ndarray:
     """Computes the delta-method variance of the unclipped O: sum over the nine accuracies in it of (dO/dA)^2 A (1 - A)
-    / N. Symmetric [n, n]; the diagonal means nothing.
-
-    Args:
-      full, number: as of `binomial_gain_variance`.
-      robustness, gain, transfer: the results of `compute` on `full`.
+    / N. Symmetric [n, n]; the diagonal means nothing. `robustness`, `gain` and `transfer` are of `compute` on `full`.
     """
     noise = full * (1 - full) / number
     clean, standard_clean = above_zero(full[1:, 0]), above_zero(full[0, 0])
@@ -270,11 +262,7 @@ def jackknife_variance(left_out: np.ndarray) -> np.ndarray:
 class Balance(NamedTuple):
     """Spread of one value per corruption (mCE, mean overlap): smaller is better balanced.
 
-    Attributes:
-      mean: mean.
-      std: population standard deviation (as published).
-      sample_std: with n - 1.
-      range: largest minus smallest.
+    Its mean, its standard deviations of the population (as published) and with n - 1, and largest minus smallest value.
     """
 
     mean: float
@@ -316,8 +304,7 @@ def _mean_off_diagonal(matrix, axis):
 def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Cuts corruptions in two: the `size` of largest mean overlap, and the rest; both in the order of `names`.
 
-    Raises:
-      ValueError: a size outside 1..n - 1, or a corruption without a defined overlap.
+    Raises ValueError for a size outside 1..n - 1, or a corruption without a defined overlap.
     """
     names, means = tuple(names), mean_overlap(overlap)
     if len(means) != len(names) or np.isnan(means).any() or not 1 <= size < len(names):
@@ -326,7 +313,4 @@ def split_by_overlap(overlap: ArrayLike, names: Sequence[str], size: int) -> tup
             f"mean overlaps {means.tolist()} and size {size}"
         )
     largest = set(np.argsort(-means, kind="stable")[:size].tolist())
-    return (
-        tuple(name for i, name in enumerate(names) if i in largest),
-        tuple(name for i, name in enumerate(names) if i not in largest),
-    )
+    return tuple(tuple(name for i, name in enumerate(names) if (i in largest) == part) for part in (True, False))

@@ -40,13 +40,10 @@ class Study:
     def of(
         cls, names: Sequence[str], bits: np.ndarray, seeds: Sequence[int], num_classes: int | None = None
     ) -> "Study":
-        """Computes a study.
+        """Computes a study of n corruptions from correctness [S, 1 + n, 1 + n, N].
 
-        Args:
-          names: its n corruptions.
-          bits: correctness [S, 1 + n, 1 + n, N]: seed, model (standard first), condition (clean first), image.
-          seeds: S seeds of training.
-          num_classes: to flag a standard model near chance; None does not look.
+        Its axes are seed, model (standard first), condition (clean first) and image. `seeds` are those of training, S;
+        `num_classes` flags a standard model near chance; None does not look.
         """
         accuracy, number = bits.mean(axis=-1), bits.shape[-1]
         overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
@@ -63,8 +60,7 @@ class Study:
 def read_study(workdir: pathlib.Path) -> Study:
     """Computes the study of a workdir of overlap.py from its answers.
 
-    Raises:
-      FileNotFoundError, ValueError: no such workdir, or answers that are missing or damaged.
+    Raises FileNotFoundError or ValueError for no such workdir, or answers that are missing or damaged.
     """
     found = answers.read(workdir)
     names = corruptions_of(workdir, found)
@@ -74,8 +70,7 @@ def read_study(workdir: pathlib.Path) -> Study:
 def corruptions_of(workdir: pathlib.Path, found: answers.Answers) -> tuple[str, ...]:
     """Lists the corruptions of a study: those that its settings name, or else those that a model was trained with.
 
-    Raises:
-      FileNotFoundError, ValueError: no workdir of overlap.py.
+    Raises FileNotFoundError or ValueError for no workdir of overlap.py.
     """
     chosen = workdirs.read_config(workdir).get("study", {}).get("corruptions", ())
     names = _names(chosen, _trained_with(found))
@@ -119,19 +114,11 @@ def write_results(
 ) -> tuple[Overlap, list[Count]]:
     """Writes every table and figure of a study, and prints them.
 
-    Args:
-      path: workdir, with the answers of `standard` and of a model trained with each of `names` to clean images and to
-        each of `names` at random severities.
-      names, seeds: of the corruptions and of the trainings.
-      dataset, num_classes: its name, for titles, and its classes.
-      threshold: largest overlap between two members of the selected benchmark.
-      origin: where the tables come from, for provenance.json and above the picture.
-
-    Returns:
-      (the overlap, the rows of counts.csv).
-
-    Raises:
-      ValueError: a model or corruption is missing.
+    `path` is the workdir, with the answers of `standard` and of a model trained with each of `names` to clean images
+    and to each of `names` at random severities, for all `seeds`. `dataset` and `num_classes` are of titles;
+    `threshold` is the largest overlap between two members of the selected benchmark; `origin` says where the tables
+    come from, for provenance.json and above the picture. Returns (the overlap, the rows of counts.csv); raises
+    ValueError where a model or corruption is missing.
     """
     found = answers.read(path)
     counts = counts_of(found, names, seeds)
@@ -183,11 +170,9 @@ def _write_selection(path, study, threshold):
 def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], seeds: Sequence[int], origin: str) -> None:
     """Writes mixtures.csv, the gains of models trained on whole benchmarks on each corruption, and prints it.
 
-    Args:
-      path: workdir, with the answers of `standard` and of the mixtures to clean images and to all corruptions of the
-        mixtures at random severities.
-      members: {mixture: names of its corruptions}; seeds: seeds of the trainings, which are averaged.
-      origin: where the table comes from, for provenance.json.
+    The workdir has the answers of `standard` and of the mixtures, {mixture: names of its corruptions}, to clean images
+    and to all corruptions of the mixtures at random severities; trainings with several seeds are averaged. `origin`
+    says where the table comes from, for provenance.json.
     """
     read, names = answers.read(path), dict.fromkeys(name for of in members.values() for name in of)
 

@@ -44,15 +44,10 @@ def held_noise(seeds: int) -> str:
 
 
 def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Errors:
-    """Computes the standard errors of a study.
+    """Computes the standard errors of a study from correctness [S, 1 + n, 1 + n, N], see `resample_accuracies`.
 
     All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
     normal resamples, and the few resamples in which a weak gain all but vanishes do not change it.
-
-    Args:
-      bits: correctness [S, 1 + n, 1 + n, N] of N test images, standard model and clean images first.
-      resamples: number of resamples B, >= 2.
-      seed: seed of the NumPy generator.
     """
     drawn = resample_accuracies(bits, resamples, seed)
     if len(bits) > 1:
@@ -81,13 +76,8 @@ def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarra
     two-way random-effects model of images and trainings, with the variance of trainings pooled over the candidates: two seeds
     give one degree of freedom for each model, but 1 + n in all.
 
-    Args:
-      bits: correctness [S >= 2, 1 + n, 1 + n, N], standard model and clean images first.
-      resamples: number of draws B.
-      seed: seed of the NumPy generator.
-
-    Returns:
-      Additions to logits, float64 [B, 1 + n, 1 + n].
+    The bits are correctness [S >= 2, 1 + n, 1 + n, N], standard model and clean images first. Returns additions to
+    logits, float64 [B, 1 + n, 1 + n], for B resamples.
     """
     seeds, models, _, number = bits.shape
     accuracy = bits.mean(axis=-1)
@@ -166,11 +156,8 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator; equal seeds give equal results.
 
-    Returns:
-      Accuracies, float64 [B, 1 + n, 1 + n].
-
-    Raises:
-      ValueError: another shape or values besides 0 and 1, or fewer than two resamples.
+    Returns accuracies, float64 [B, 1 + n, 1 + n]; raises ValueError for another shape or values besides 0 and 1, or
+    fewer than two resamples.
     """
     bits = np.asarray(bits)
     if bits.ndim not in (3, 4) or bits.shape[-3] != bits.shape[-2] or bits.shape[-2] < 2:

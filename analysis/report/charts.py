@@ -34,12 +34,9 @@ class Chart(NamedTuple):
 
 
 def draw(study: Study, selections: Sequence[Selection], only: Iterable[str] | None = None) -> dict[str, Chart]:
-    """Draws the figures that the study has results for: {name: Chart}.
+    """Draws the figures that the study has results for, or those of them that `only` names: {name: Chart}.
 
-    Args:
-      study: the result of `analysis.report.inputs.read`.
-      selections: the result of `sweep`.
-      only: names of figures; None draws all.
+    `selections` are the result of `sweep`.
     """
     drawn = {name: _FIGURES[name](study, selections) for name in (_FIGURES if only is None else only)}
     return {name: chart for name, chart in drawn.items() if chart}

@@ -45,12 +45,8 @@ def document(
 ) -> str:
     """Renders the page as one self-contained HTML file.
 
-    Args:
-      study: the result of `analysis.report.inputs.read`.
-      charts: the result of `analysis.report.charts.draw`; a chart that is missing is left out.
-      selections: benchmarks by threshold, of `analysis.report.charts.sweep`.
-      samples: PNG of sample images, or None.
-      caption: sentence on the sample images, or the reason for none.
+    `study`, `charts` and `selections` are of `inputs.read`, `charts.draw` and `charts.sweep`; a missing chart is left
+    out. `samples` is a PNG of sample images, or None; `caption` a sentence on them, or the reason for none.
     """
     parts, absent = further.parts(study)
     listed = warnings(study)
@@ -257,11 +253,8 @@ def _card(study, name):
 
 def _won(study):
     """Finds the share of resamples that the selected set wins; None if none is listed."""
-    if study.stability is None:
-        return None
-    return next(
-        (share for members, share in study.stability.sets if set(members) == set(study.selection.members)), None
-    )
+    sets, members = (study.stability.sets, set(study.selection.members)) if study.stability else ((), set())
+    return next((share for listed, share in sets if set(listed) == members), None)
 
 
 # Sentences on the limits of the numbers.

@@ -29,20 +29,22 @@ class Part(NamedTuple):
 def parts(study: Study) -> tuple[list[Part], list[tuple[str, str]]]:
     """Lists the results of a study, and (result, command that makes it) of the others."""
     workdir = study.workdir
+    calibrate, mixtures = (
+        f"python -m tools.calibrate --workdir={workdir}",
+        "python overlap.py --config.study.mixtures=...",
+    )
+    compare, msd = (
+        "python -m tools.tables OTHER {} --table=overlaps",
+        "python -m tools.msd --config=configs/msd.py --workdir={}",
+    )
     found = (
         (_errors(study), None),
         (_coverage(study), None),
         (_categories(study), None),
-        (_ranges(study), ("calibrated severity ranges", f"python -m tools.calibrate --workdir={workdir}")),
-        (_mixtures(study), ("models trained on whole benchmarks", "python overlap.py --config.study.mixtures=...")),
-        (
-            _comparison(study),
-            ("comparison with another study", f"python -m tools.tables OTHER {workdir} --table=overlaps"),
-        ),
-        (
-            _distances(study),
-            ("distances of augmentation schemes", f"python -m tools.msd --config=configs/msd.py --workdir={workdir}"),
-        ),
+        (_ranges(study), ("calibrated severity ranges", calibrate)),
+        (_mixtures(study), ("models trained on whole benchmarks", mixtures)),
+        (_comparison(study), ("comparison with another study", compare.format(workdir))),
+        (_distances(study), ("distances of augmentation schemes", msd.format(workdir))),
     )
     there = [part for part, _ in found if part] + [_of_project(*section) for section in study.sections]
     absent = [missing for part, missing in found if missing and not part]

@@ -67,8 +67,7 @@ class Study(NamedTuple):
     """Everything that a report shows."""
 
     workdir: pathlib.Path
-    # config, provenance: as stored.
-    config: dict
+    config: dict  # as stored, like the provenance
     provenance: dict
     labels: tuple[str, ...]  # names of the corruptions, as short as they stay distinct
     whole: study.Study  # the study of all corruptions
@@ -76,8 +75,7 @@ class Study(NamedTuple):
     clear: study.Study | None
     threshold: float  # largest overlap between two members
     chosen_at: str  # time of that choice, or ""
-    # selection, stability: benchmark at the threshold, and its share of resamples; None where no overlap is
-    # defined.
+    # Benchmark at the threshold, and its share of resamples; None where no overlap is defined.
     selection: Selection | None
     stability: Stability | None
     # covering, coverage: members of a benchmark, and how it covers the others.
@@ -88,8 +86,7 @@ class Study(NamedTuple):
     summaries: Sequence[Summary]  # errors of models on benchmarks
     # (name of another study, agreement of the matrices, of the benchmarks, seconds of training), or None.
     compared: tuple[str, agreement.Agreement, agreement.BenchmarkAgreement, list[float] | None] | None
-    # ranges, timing: content of ranges.json and timing.json, or None.
-    ranges: dict | None
+    ranges: dict | None  # content of ranges.json, and of timing.json
     timing: dict | None
     distances: Sequence[Distance]  # of schemes, measured in a present model of the workdir
     # (content of FOLDER/section.json, {name: PNG beside it}) of every project that left one.
@@ -130,11 +127,9 @@ class Study(NamedTuple):
 def read(workdir: str | pathlib.Path) -> Study:
     """Reads a workdir and computes the content of a report.
 
-    Raises:
-      FileNotFoundError: the folder or required files are missing; the message names them.
-      ValueError: a file that is broken, or a choice that does not fit the corruptions of the study.
-      WorkdirError: a config.json that was edited.
-      SettingsError: a module of its config.imports that this process has not imported.
+    Raises FileNotFoundError, which names them, where the folder or required files are missing; ValueError for a broken
+    file, or a choice that does not fit the corruptions of the study; WorkdirError for a config.json that was edited;
+    and SettingsError for a module of its config.imports that this process has not imported.
     """
     workdir = pathlib.Path(workdir)
     if not workdir.is_dir():

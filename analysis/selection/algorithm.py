@@ -89,9 +89,8 @@ def select(
         if unclipped, within +-100.
       max_sets: how many of the largest sets are listed at most, >= 1.
 
-    Raises:
-      ValueError: matrices that are not square, symmetric and as large as `names`; a threshold outside [0, 1]; NaN
-        between two valid candidates; no valid candidate.
+    Raises ValueError for matrices that are not square, symmetric and as large as `names`; a threshold outside [0, 1];
+    NaN between two valid candidates; no valid candidate.
     """
     names = tuple(names)
     matrix = _matrix("overlap", overlap, names)
@@ -168,10 +167,9 @@ def stability(
 ) -> Stability:
     """Repeats the selection on resampled overlaps; the largest sets are listed once for each graph that occurs.
 
-    Args:
-      samples: overlaps [B, n, n] (`analysis.overlap.uncertainty`). Corruptions that are undefined in a resample are
-        dropped there; a resample without any valid corruption is not counted.
-      names, threshold, strict: as of `select`; unclipped: the same resamples before the maximum with 0, or None.
+    `samples` are overlaps [B, n, n] (`analysis.overlap.uncertainty`). Corruptions that are undefined in a resample
+    are dropped there; a resample without any valid corruption is not counted. `names`, `threshold` and `strict` are
+    as of `select`; `unclipped` are the same resamples before the maximum with 0, or None.
     """
     names, samples = tuple(names), np.asarray(samples, float)
     if samples.ndim != 3 or not len(samples):
@@ -315,18 +313,13 @@ def maximum_cliques(adjacent: Sequence[int], size: int, limit: int) -> tuple[lis
 def cheapest_clique(
     adjacent: Sequence[int], size: int, costs: Sequence[np.ndarray], start: Sequence[int], max_nodes: int
 ) -> tuple[int, bool]:
-    """Finds the clique of smallest cost (`clique_keys`, unique) by branch and bound.
+    """Finds the clique of smallest cost (`clique_keys`, unique) by branch and bound: (bitmask, whether it is proved
+    the cheapest).
 
-    A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far.
-
-    Args:
-      adjacent, size: the graph, and the vertices of a clique, which must be the largest size.
-      costs: int64 arrays [n, n], symmetric with diagonal 0, entries within +-1e12.
-      start: bitmasks of known cliques of that size, not empty.
-      max_nodes: branches to look at before giving up on a proof.
-
-    Returns:
-      (bitmask, whether it is the cheapest of all: the search did not give up).
+    A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far. `adjacent` is
+    the graph, `size` the vertices of a clique, which must be the largest size; `costs` are int64 arrays [n, n],
+    symmetric with diagonal 0, entries within +-1e12; `start` holds bitmasks of known cliques of that size, not empty.
+    After `max_nodes` branches the search gives up on a proof.
     """
     n = len(adjacent)
     joined = np.array([[mask >> j & 1 for j in range(n)] for mask in adjacent], bool).reshape(n, n)

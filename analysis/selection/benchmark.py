@@ -78,11 +78,8 @@ def select_benchmark(
       nk: "n,k,N" draws N random benchmarks of n categories with k members each, written beside `out`.
       nk_unbalanced: whether to add less balanced ones of the same size.
 
-    Returns:
-      The content of benchmark.json.
-
-    Raises:
-      FileNotFoundError, ValueError: a missing or broken file, or an argument that does not fit the candidates.
+    Returns the content of benchmark.json; raises FileNotFoundError or ValueError for a missing or broken file, or an
+    argument that does not fit the candidates.
     """
     if nk_unbalanced and nk is None:
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
@@ -260,12 +257,9 @@ def measure_coverage(
       above: margin t; a corruption is covered if its overlap with a member is above it.
       level: significance level of both verdicts, in (0, .5).
 
-    Returns:
-      {name: `Coverage`} for the names outside the benchmark, in their order.
-
-    Raises:
-      ValueError: a member that is not in `names`, an empty benchmark, shapes that do not fit, too few resamples, a
-        level out of range, or both `se` and `samples`.
+    Returns {name: `Coverage`} for the names outside the benchmark, in their order. Raises ValueError for a member that
+    is not in `names`, an empty benchmark, shapes that do not fit, too few resamples, a level out of range, or both `se`
+    and `samples`.
     """
     matrix, names, benchmark = np.asarray(unclipped, float), tuple(names), tuple(dict.fromkeys(benchmark))
     n = len(names)

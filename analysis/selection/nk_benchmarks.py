@@ -44,16 +44,9 @@ def balanced(clusters: Clusters, n: int, k: int, number: int, *, seed: int = 0) 
     """Draws different (n, k) benchmarks: n categories uniformly among those with k members or more, then k members of
     each uniformly, until there are `number` different ones.
 
-    Args:
-      clusters: categories, a sequence of tuples of names, each name once.
-      n, k: categories represented, and corruptions from each, >= 1.
-      number: benchmarks, >= 1; `seed`: of the draws.
-
-    Returns:
-      `number` tuples of n k names in alphabetical order, in the order in which they were drawn.
-
-    Raises:
-      ValueError: fewer than `number` exist (before any is drawn), or numbers or names out of range.
+    The categories are a sequence of tuples of names, each name once; n, k and `number` are at least 1. Returns `number`
+    tuples of n k names in alphabetical order, in the order in which they were drawn. Raises ValueError where fewer
+    exist (before any is drawn), or numbers or names are out of range.
     """
     possible = count_balanced(clusters, n, k)
     if not 1 <= number <= possible:
@@ -86,12 +79,8 @@ def unbalanced(
     enters are drawn uniformly among the allowed ones. The category that it leaves must keep one; the category that it
     enters must have as many as the one left, or more, and an unused one. Ends when a sweep changes nothing.
 
-    Args:
-      benchmarks, clusters: as of `balanced`; the categories hold all names.
-      copies: copies of each benchmark, >= 1: every copy takes its own way; `seed`: of the draws.
-
-    Returns:
-      Tuples of names in alphabetical order, without those started from, in the order of the sweeps.
+    The categories hold all names of the benchmarks. Every one of the `copies`, at least 1, takes its own way. Returns
+    tuples of names in alphabetical order, without those started from, in the order of the sweeps.
     """
     names = sorted(itertools.chain(*clusters))
     category, start = _category(names, clusters), _membership(benchmarks, names)
@@ -262,9 +251,8 @@ def categories(
       restarts: starts of K-means for each K, the best taken, >= 1.
       seed: seed of the starts; the result for a K depends on nothing else.
 
-    Raises:
-      ValueError: a matrix that is not square and symmetric, repeated names, NaN between two valid corruptions, fewer
-        than two of them, a row without variation (its correlation is undefined), or parameters out of range.
+    Raises ValueError for a matrix that is not square and symmetric, repeated names, NaN between two valid corruptions,
+    fewer than two of them, a row without variation (its correlation is undefined), or parameters out of range.
     """
     names, matrix = tuple(names), np.asarray(overlap, float)
     if len(set(names)) != len(names) or matrix.shape != (len(names), len(names)):
@@ -322,10 +310,8 @@ def k_means(points: ArrayLike, k: int, *, restarts: int = 100, seed: int = 0) ->
     """Clusters points [n, d] by K-means with the smallest sum of squared distances; returns labels int [n].
 
     Lloyd's algorithm from `restarts` starts of k-means++ (Arthur and Vassilvitskii, 2007), all at once. Labels count
-    clusters by first member, none is empty; of clusterings that tie, the first in the order of labels is taken.
-
-    Raises:
-      ValueError: k outside 1..n.
+    clusters by first member, none is empty; of clusterings that tie, the first in the order of labels is taken. Raises
+    ValueError for k outside 1..n.
     """
     points = np.asarray(points, float)
     n = len(points)
