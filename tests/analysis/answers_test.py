@@ -1,15 +1,12 @@
 """Answers: what is written is read; damage, other conditions and models of before are named."""
 
-import json
-
 import numpy as np
 import pytest
 
-from analysis import answers, frames
+from analysis import answers
 from analysis.answers import Answers, Record
 from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError
-from tests.analysis.made_up import read_counts
 from tests.tools import report_studies
 
 NAMES = ("cbar/lines", "cbar/ripple", "noc/hue")
@@ -153,10 +150,3 @@ def test_answers_of_a_model_that_was_trained_again_are_left_out(tmp_path, caplog
 def test_a_workdir_without_answers_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected an evaluated workdir.*run eval\.py"):
         answers.read(tmp_path)
-
-
-def test_what_the_tables_hold_is_what_the_answers_say(study, tmp_path):
-    counts = answers.read(study[0]).counts
-    frames.write(tmp_path / "counts.csv", frames.of_counts(counts), "a test")
-    assert {c.key: c for c in read_counts(tmp_path / "counts.csv")} == {c.key: c for c in counts}
-    assert "config_sha256" not in json.loads((tmp_path / "provenance.json").read_text())

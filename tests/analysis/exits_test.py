@@ -1,7 +1,6 @@
 """Thresholds of early exits, and what stopping there comes to."""
 
 import numpy as np
-import pytest
 
 from analysis import exits
 
@@ -12,8 +11,6 @@ def test_shares_are_geometric():
     np.testing.assert_allclose(exits.shares(0.5, 3), np.array([4, 2, 1]) / 7)
     np.testing.assert_allclose(exits.shares(1, 5), np.full(5, 0.2))
     np.testing.assert_allclose(exits.shares(4, 2), [0.2, 0.8])
-    with pytest.raises(ValueError, match="expected q above 0, found 0"):
-        exits.shares(0, 3)
 
 
 def test_the_most_confident_of_those_left_stop_first():

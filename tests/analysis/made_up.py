@@ -18,10 +18,8 @@ def write_answers(folder, counts, conditions=None, shown="these", **said):
     for (corruption, severity), of_condition in by_condition.items():
         number = of_condition[0].total
         by_model = {(count.model, count.seed): np.arange(number) < count.correct for count in of_condition}
-        record = answers.Record(
-            corruption, severity, None, number, {"images": shown}, about(conditions, corruption) | said
-        )
-        answers.write(folder / answers.FOLDER, by_model, record)
+        of = {"images": shown}, about(conditions, corruption) | said
+        answers.write(folder / answers.FOLDER, by_model, answers.Record(corruption, severity, None, number, *of))
     return folder
 
 
@@ -31,11 +29,8 @@ def about(conditions, corruption):
         return {}
     names = ("dataset", "classes", "image_shape", "preprocessing")
     found = {name: getattr(conditions, name) for name in names} | {"image_shape": list(conditions.image_shape)}
-    return (
-        found | {"described": dict(conditions.corruptions[corruption])}
-        if corruption in conditions.corruptions
-        else found
-    )
+    described = conditions.corruptions.get(corruption)
+    return found if described is None else found | {"described": dict(described)}
 
 
 def read_counts(path):

@@ -141,49 +141,48 @@ def test_a_folder_in_use_is_left_to_its_run(folder):
         assert "in use by another run" in check.verify_workdir(folder).problems[0]
 
 
-def test_a_cache_is_checked_by_its_own_room(tmp_path, capsys):
+def cached(folder):
     images = np.arange(2 * 16 * 16 * 3, dtype=np.uint32).astype(np.uint8).reshape(2, 16, 16, 3)
-    entry = cache.cached("a", "key", lambda notes: iter([(images, np.arange(2), np.arange(2))]), tmp_path)
-    assert entry.images.shape == images.shape and check.run([tmp_path]) == 0
-    (path,) = tmp_path.glob("*/images.npy")
-    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-    assert check.run([tmp_path]) == 1
-    first, _, last = capsys.readouterr().out.splitlines()
-    assert (first, last) == (f"{tmp_path}: 3 verified, 0 wrong", f"{tmp_path}: 2 verified, 1 wrong")
+    entry = cache.cached("a", "key", lambda notes: iter([(images, np.arange(2), np.arange(2))]), folder)
+    assert entry.images.shape == images.shape
+    return next(folder.glob("*/images.npy")), 3, ""
 
 
-def test_a_written_dataset_is_checked_by_its_own_room(tmp_path, capsys):
+def written(folder):
     images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
-    write_dataset(tmp_path, (images, np.zeros(12, int)), corruptions="noc/contrast", severities=[1])
+    write_dataset(folder, (images, np.zeros(12, int)), corruptions="noc/contrast", severities=[1])
+    return folder / "contrast.npy", 2, "; mend it with "  # labels.npy too
+
+
+def prepared(folder):
+    (folder / "shards").mkdir()
+    for name in ("a", "b"):
+        Image.fromarray(np.full((16, 16, 3), 200, np.uint8)).save(folder / f"{name}.png")
+    items = [(name, 0, str(folder / f"{name}.png")) for name in ("a", "b")]
+    paths = {split: folder / "shards" / f"{split}-0.npy" for split in store.SPLITS}
+    records = {split: [store.write_shard(path, items, 16, 18)] for split, path in paths.items()}
+    store.finish(folder, "imagenet100", ["n0"], {"sides": {"train": (16, 18), "test": (16, 18)}}, records)
+    return paths["test"], 2, "python -m data.prepare"
+
+
+@pytest.mark.parametrize("make", [cached, written, prepared])
+def test_a_folder_of_images_is_checked_by_its_own_room(tmp_path, capsys, make):
+    path, number, said = make(tmp_path)
     assert check.run([tmp_path]) == 0
-    (tmp_path / "contrast.npy").write_bytes((tmp_path / "contrast.npy").read_bytes()[:-500] + bytes(500))
+    path.write_bytes(path.read_bytes()[:-500] + bytes(500))
     assert check.run([tmp_path]) == 1
     first, line, last = capsys.readouterr().out.splitlines()
-    assert (first, last) == (f"{tmp_path}: 2 verified, 0 wrong", f"{tmp_path}: 1 verified, 1 wrong")  # labels.npy too
-    assert line.startswith(f"{tmp_path / 'contrast.npy'}: expected sha256") and "; mend it with " in line
+    assert first == f"{tmp_path}: {number} verified, 0 wrong" and last == f"{tmp_path}: {number - 1} verified, 1 wrong"
+    assert str(path.parent) in line and said in line and (not said or line.startswith(f"{path}: expected sha256"))
+
+
+def test_a_damaged_manifest_is_named(tmp_path):
+    written(tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     for harm in ({"layout": 3, "images": "x"}, {"corruptions": {"noc/contrast": []}}, {"files": {"contrast.npy": 1}}):
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | harm))
         (line,) = check.check(tmp_path).problems
         assert "manifest.json is not a readable manifest" in line
-
-
-def test_a_prepared_imagenet_is_checked_by_its_own_room(tmp_path, capsys):
-    images = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 3), np.uint8)
-    (tmp_path / "shards").mkdir()
-    for name in ("a", "b"):
-        Image.fromarray(images[0]).save(tmp_path / f"{name}.png")
-    items = [(name, 0, str(tmp_path / f"{name}.png")) for name in ("a", "b")]
-    records = {
-        split: [store.write_shard(tmp_path / "shards" / f"{split}-0.npy", items, 16, 18)] for split in store.SPLITS
-    }
-    store.finish(tmp_path, "imagenet100", ["n0"], {"sides": {"train": (16, 18), "test": (16, 18)}}, records)
-    assert check.run([tmp_path]) == 0
-    assert capsys.readouterr().out == f"{tmp_path}: 2 verified, 0 wrong\n"
-    path = tmp_path / "shards" / "test-0.npy"
-    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-    (line,) = check.check(tmp_path).problems
-    assert line.startswith(f"{path}: expected sha256") and "python -m data.prepare" in line
 
 
 def test_other_folders_are_named_and_none_is_refused(tmp_path):

@@ -12,12 +12,15 @@ import pytest
 
 import configs.msd
 import configs.scheme_study
+import overlap
+from projects.structural import enhancement_study
 from runtime.workdirs import WorkdirError
 from tests import processes
 from tests.analysis.made_up import read_counts
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from tests.training import tiny
-from tools import msd, scheme_study
+from tools import cbar, msd, scheme_study
+from training import study
 
 
 def slow(test):
@@ -168,3 +171,31 @@ def test_two_processes_end_in_the_tables_of_one_with_two_devices(undisturbed, tm
         assert pair.wait() == [0, 0], pair.output()
     assert results(tmp_path / "host0" / "work") == undisturbed[2]
     assert os.listdir(tmp_path / "host1") == ["output"]  # only process 0 writes
+
+
+# Every study refuses settings that the names of its models would not tell.
+@pytest.mark.parametrize("run", [overlap.run, enhancement_study.run, scheme_study.run, cbar.search])
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("train", "enhance", "clahe"),
+        ("train", "stability_weight", 0.05),
+        ("train", "stability_noise", 0.05),
+        ("train", "mixup", True),
+        ("train", "frozen", "backbone"),
+        ("study.finetune", "enhance", "nlm"),
+    ],
+)
+def test_what_no_name_tells_is_refused_before_anything_is_written(run, section, key, value, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "load_dataset", lambda *given, **options: pytest.fail("images were loaded first"))
+    config = tiny.config()
+    config.study.update(
+        {"corruptions": ("noc/border", "noc/hue"), "schemes": ("standard", "augmix+jsd"), "enhancements": ("clahe",)}
+    )
+    config.search.seeds = (1,)
+    recipe = config.train if section == "train" else config.study.finetune
+    with config.unlocked():
+        recipe[key] = value
+    with pytest.raises(ValueError, match=rf"expected config\.{section}\.{key} .* in a study, found {value!r}"):
+        run(config, tmp_path / "work")
+    assert not (tmp_path / "work").exists()

@@ -15,19 +15,14 @@ import numpy as np
 
 from runtime.artifacts import git_revision
 from runtime.files import locked
-from tests.torture import commands, damages, disks, fuzz, hostile, interrupts, kills, outcomes, rivals, streams, views
+from tests.torture import commands, damages, disturbances, fuzz, hostile, outcomes, views
+from tests.torture.commands import Worker
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place
-from tests.torture.workers import Worker
 
 _ON_FILES = {
-    "kills": kills.case,
-    "damages": damages.case,
-    "rivals": rivals.case,
-    "disks": disks.case,
-    "settings": hostile.settings,
-    "interrupts": interrupts.case,
-    "streams": streams.case,
+    **{name: getattr(disturbances, name) for name in ("kills", "rivals", "disks", "interrupts", "streams")},
+    **{"damages": damages.case, "settings": hostile.settings},
 }
 _IN_WORKER = {"fuzz": fuzz.case, "images": hostile.images, "calls": hostile.calls}
 _IN_WORKER |= {"clips": views.clips, "each": views.each}
@@ -48,13 +43,7 @@ def generator(attack: str, seed: int, number: int) -> np.random.Generator:
 
 
 class Torture:
-    """One folder of cases.
-
-    Args:
-      folder: of logs, references and the case at hand.
-      seed: of all cases.
-      run_case: (attack, generator) -> Outcome.
-    """
+    """One folder of logs, references and the case at hand, and the seed of all its cases."""
 
     def __init__(self, folder: pathlib.Path, seed: int, run_case: Callable[[str, np.random.Generator], Outcome]):
         self._folder, self._seed, self._run_case = folder, seed, run_case

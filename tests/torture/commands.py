@@ -1,4 +1,4 @@
-"""Commands as processes of their own, forked or started anew, and the seconds in which this process ran."""
+"""Commands as processes, forked or started anew; a process for many cases; the seconds in which this process ran."""
 
 import contextlib
 import dataclasses
@@ -10,10 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from tests import processes
 from tests.processes import ROOT
+from tests.torture.outcomes import Outcome
 
 LIMIT = 240.0  # CPU seconds of a command that hangs, or seconds in which it takes none
 
@@ -36,12 +40,8 @@ CLOCK = Clock()
 
 
 class Watch:
-    """Tells whether a process hangs: it takes many CPU seconds, or none at all for minutes. A busy machine makes it slow, not
-    hanging.
-
-    Attributes:
-      seconds: CPU seconds from the beginning of the watch to the last look.
-      hung: whether `hangs` was ever true.
+    """Tells whether a process hangs: it takes many CPU seconds, or none at all for minutes. A busy machine makes it
+    slow, not hanging. `seconds` are those of CPU time since the watch began, `hung` whether it ever hung.
     """
 
     def __init__(self, pid: int):
@@ -210,3 +210,59 @@ def end_all() -> None:
 def run(argv: Sequence[str], **options) -> Ending:
     """Runs a command to its end, see `Process`."""
     return Process(argv, **options).wait()
+
+
+_LONGEST = 400  # cases of one process
+
+
+class Worker:
+    """Cases in a process of its own, which keeps its compiled programs; `attacks` are functions by name."""
+
+    def __init__(self, attacks: Mapping[str, Callable[[np.random.Generator, pathlib.Path], Outcome]]):
+        self._attacks, self._process, self._pipe, self._cases = attacks, None, None, 0
+
+    def case(self, attack: str, rng: np.random.Generator, folder: pathlib.Path) -> Outcome:
+        """Runs one case; a process that dies or hangs is a failure of the case it had."""
+        if self._process is None or self._cases >= _LONGEST:
+            self.close()
+            self._process, self._pipe = processes.fork(_serve, dict(self._attacks), dict(os.environ))
+            self._cases = 0
+        self._cases += 1
+        try:
+            self._pipe.send((attack, rng, folder))
+            watch = Watch(self._process.pid)
+            while not watch.hangs():
+                if self._pipe.poll(1.0):
+                    return self._pipe.recv()
+            story = f"no answer after {watch.seconds:.0f} CPU seconds"
+        except (EOFError, OSError):
+            story = "the process died"
+        status = self.close()
+        return Outcome("lost", f"{story} (status {status}, case {self._cases} of this process)")
+
+    def close(self) -> int | None:
+        """Ends the process; returns its exit status, None where there was none."""
+        if self._process is None:
+            return None
+        self._pipe.close()
+        self._process.kill()
+        self._process.join()
+        status, self._process = self._process.exitcode, None
+        return status
+
+
+def _serve(pipe, attacks, environment):
+    """The process: answers (attack, generator, folder) with an Outcome, silently, until the pipe is closed."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    processes.adopt(environment)
+    with contextlib.suppress(EOFError):
+        while True:
+            attack, rng, folder = pipe.recv()
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                outcome = attacks[attack](rng, folder)
+            except Exception:  # noqa: BLE001 - whatever the attacked code raises is what we look for
+                outcome = Outcome("unclear", traceback.format_exc()[-3000:])
+            pipe.send(outcome)

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from tests.torture import comparing
+from tests.torture import outcomes
 from tests.torture.commands import run
 from tests.torture.outcomes import Outcome
 from tests.torture.places import Place, remove
@@ -35,10 +35,10 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
     place.put_result(stands)
     path = _pick(rng, place.case)
     name = path.relative_to(place.case).as_posix()
-    before = comparing.snapshot(place.case)
+    before = outcomes.snapshot(place.case)
     done = damage(rng, path)
     what = f"{command} after {done} in {name}"
-    left = comparing.snapshot(place.case)
+    left = outcomes.snapshot(place.case)
     damaged = {f"{name} "} | {f"{other} " for other in before if before[other] != left.get(other)}  # two, of a swap
     ending = run(place.argv(command), environment=place.environment(command))
     if ending.hung:
@@ -49,8 +49,8 @@ def case(rng: np.random.Generator, place: Place, only: str = "") -> Outcome:
         named = any(part in ending.output for part in _names(name))
         return Outcome("refused" if named else "unclear", f"{what}: {ending.tail()}")
     expected = _expected(place, stands, command)
-    found = comparing.snapshot(place.case)
-    wrong = [line for line in comparing.differences(found, expected) if not line.startswith(tuple(damaged))]
+    found = outcomes.snapshot(place.case)
+    wrong = [line for line in outcomes.differences(found, expected) if not line.startswith(tuple(damaged))]
     if wrong:
         return Outcome("wrong", f"{what}: {'; '.join(wrong[:8])}\n{ending.tail(300)}")
     if found.get(name) == expected.get(name):
@@ -80,9 +80,8 @@ def _pick(rng, folder):
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != ".lock":
             inside = next((part for part in path.parts if part in ("checkpoints", "cache", "out", "answers")), "")
-            kinds.setdefault((inside, path.suffix, path.name if path.suffix in (".json", ".csv") else ""), []).append(
-                path
-            )
+            name = path.name if path.suffix in (".json", ".csv") else ""
+            kinds.setdefault((inside, path.suffix, name), []).append(path)
     keys = list(kinds)
     found = kinds[keys[rng.integers(len(keys))]]
     return found[rng.integers(len(found))]

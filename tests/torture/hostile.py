@@ -83,9 +83,7 @@ def _hostile_file(rng, path):
         elif mode == "I;16":
             picture = Image.fromarray(np.asarray(picture).astype(np.uint16) * 257)
         else:
-            picture = (
-                picture.convert("RGB").convert(mode) if mode not in ("F", "I", "L", "1") else picture.convert(mode)
-            )
+            picture = (picture if mode in ("F", "I", "L", "1") else picture.convert("RGB")).convert(mode)
         picture.save(path, format=kind)
     except (OSError, ValueError, KeyError, OverflowError):  # a format without the mode, or the side
         picture.convert("RGB").resize((min(size[0], 16000), min(size[1], 16000))).save(path, format="PNG")

@@ -7,7 +7,7 @@ import pytest
 
 from analysis import answers
 from runtime.files import DamagedFileError
-from tests.torture import cases, commands, comparing, damages, fuzz, given_draws, hostile, outcomes, views
+from tests.torture import cases, commands, damages, fuzz, hostile, outcomes, views
 from tests.torture.outcomes import FAILURES, Outcome
 
 
@@ -36,9 +36,9 @@ def test_fuzz_sees_a_pixel_that_leaves_the_range_and_one_that_depends_on_the_bat
 
 def test_fuzz_sees_a_corruption_that_is_not_its_reference(monkeypatch):
     rng = np.random.default_rng(0)
-    assert given_draws.compare(rng, "noc/contrast", (16, 16)) == []
-    monkeypatch.setattr(given_draws.noc, "contrast", lambda image, params: image)
-    assert given_draws.compare(rng, "noc/contrast", (16, 16))
+    assert fuzz.compare(rng, "noc/contrast", (16, 16)) == []
+    monkeypatch.setattr(fuzz.noc, "contrast", lambda image, params: image)
+    assert fuzz.compare(rng, "noc/contrast", (16, 16))
 
 
 @pytest.mark.parametrize("attack", ["clips", "each"])
@@ -132,17 +132,17 @@ def test_a_comparison_sees_one_byte_and_half_written_files_but_not_the_speed_of_
         (folder / "counts.csv").write_text("model,correct\nstandard,12\n")
         (folder / "provenance.json").write_text(json.dumps({"speed": speed}))
         (folder / "report.html").write_text(f"<p>Made on 2026-11-22 10:{speed:02.0f} UTC</p>")
-    expected = comparing.snapshot(one)
+    expected = outcomes.snapshot(one)
     assert expected.keys() == {"metrics.jsonl", "counts.csv", "checkpoints", "report.html", "subset.npz"}
-    assert not comparing.differences(comparing.snapshot(other), expected)
+    assert not outcomes.differences(outcomes.snapshot(other), expected)
     (other / ".part-counts.csv.0a").write_text("half")
-    left = comparing.differences(comparing.snapshot(other), expected)
-    assert comparing.kind(left) == "litter"
+    left = outcomes.differences(outcomes.snapshot(other), expected)
+    assert outcomes.kind(left) == "litter"
     (other / "counts.csv").write_text("model,correct\nstandard,13\n")
     (other / "checkpoints" / "10").rmdir()
     np.savez(other / "subset.npz", mix=np.arange(3), about=json.dumps({"written": "7", "numbers": [2]}))
-    lines = comparing.differences(comparing.snapshot(other), expected)
-    assert len(lines) == 4 and comparing.kind(lines) == "wrong"
+    lines = outcomes.differences(outcomes.snapshot(other), expected)
+    assert len(lines) == 4 and outcomes.kind(lines) == "wrong"
 
 
 def test_metrics_of_a_run_that_was_stopped_within_a_block_are_those_of_the_whole_block(tmp_path):
@@ -150,13 +150,13 @@ def test_metrics_of_a_run_that_was_stopped_within_a_block_are_those_of_the_whole
         (tmp_path / name).mkdir()
         lines = [json.dumps({"step": step, "loss": loss, "accuracy": 0.5}) for step, loss in lines]
         (tmp_path / name / "metrics.jsonl").write_text("\n".join(lines))
-        return comparing.snapshot(tmp_path / name)
+        return outcomes.snapshot(tmp_path / name)
 
     whole = metrics("whole", (10, 2.0), (20, 1.0))
     assert metrics("stopped", (10, 2.0), (12, 1.4), (20, 0.9)) == whole
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "metrics.jsonl").write_text('{"step": 10, "lo')
-    assert comparing.snapshot(tmp_path / "damaged") != whole
+    assert outcomes.snapshot(tmp_path / "damaged") != whole
     assert metrics("lost", (20, 1.0)) != whole != metrics("wrong", (10, 2.0), (12, 1.4), (20, 1.0))
 
 

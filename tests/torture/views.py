@@ -7,7 +7,7 @@ import numpy as np
 
 import corruptions
 from tests.corruptions.extremes import draw_severities, pictures
-from tests.torture.fuzz import NAMES, same_pixels
+from tests.torture.fuzz import NAMES, judged, same_pixels
 from tests.torture.outcomes import Outcome
 
 _CLIP_SHAPES = ((16, 16), (16, 37), (33, 46), (32, 32))
@@ -36,22 +36,16 @@ def clips(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outco
     if not ((found >= 0) & (found <= (255 if kind == "uint8" else 1))).all():
         return Outcome("wrong", f"{what}: values leave the range", count)
     own = fresh and corruptions.get(name).family == "noise"
+    rig = axis == ("time", "camera")
+    places = list(np.ndindex(images.shape[1 : 3 if rig else 2]))
     complaints = []
-    for frame in range(images.shape[1]):
-        camera = axis != "time"
-        own_key = jax.random.fold_in(key, frame) if axis == "camera" else key
-        position = index + 2**32 * frame * own
-        if axis == ("time", "camera"):
-            for number in range(_CAMERAS):
-                rig_key = jax.random.fold_in(key, number)
-                alone = corruptions.corrupt(rig_key, images[:, frame, number], name, severity, index=index)
-                where = f"of camera {number} in frame {frame}"
-                complaints += same_pixels(np.asarray(alone), found[:, frame, number], where)
-            continue
-        alone = corruptions.corrupt(own_key, images[:, frame], name, severity, index=position)
-        complaints += same_pixels(np.asarray(alone), found[:, frame], f"of {'camera' if camera else 'frame'} {frame}")
-    story = f"{what}: {'; '.join(complaints[:4])}" if complaints else what
-    return Outcome("wrong" if complaints else "same", story, count)
+    for place in places:  # (frame,), (camera,) or (frame, camera)
+        part = (slice(None), *place)
+        own_key = key if axis == "time" else jax.random.fold_in(key, place[-1])
+        position = index + 2**32 * place[0] * own
+        alone = corruptions.corrupt(own_key, images[part], name, severity, index=position)
+        complaints += same_pixels(np.asarray(alone), found[part], f"at {place} of {axis!r}")
+    return judged(what, complaints, count)
 
 
 def each(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
@@ -91,8 +85,7 @@ def each(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcom
     place = int(rng.integers(number))
     (alone,) = corruptions.corrupt_each(key, [images[place]], name, severity, index=[place])
     complaints += [] if np.array_equal(alone, found[place]) else [f"image {place} alone differs"]
-    story = f"{what}: {'; '.join(complaints[:4])}" if complaints else what
-    return Outcome("wrong" if complaints else "same", story, number)
+    return judged(what, complaints, number)
 
 
 _BAD = (

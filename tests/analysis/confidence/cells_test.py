@@ -23,12 +23,9 @@ def answered(seed):
     """(`Answered`, probabilities, labels) of made-up answers, with ties."""
     generator = np.random.default_rng(seed)
     shares = generator.dirichlet(np.full(CLASSES, 0.6), NUMBER)
-    p = (1 + np.stack([generator.multinomial(60, row) for row in shares])).astype(
-        np.float32
-    ) / 64  # exact, so ties stay
-    labels = np.where(generator.random(NUMBER) < 0.6, p.argmax(1), generator.integers(0, CLASSES, NUMBER)).astype(
-        np.int32
-    )
+    drawn = 1 + np.stack([generator.multinomial(60, row) for row in shares])
+    p, right = drawn.astype(np.float32) / 64, generator.random(NUMBER) < 0.6  # exact, so ties stay
+    labels = np.where(right, p.argmax(1), generator.integers(0, CLASSES, NUMBER)).astype(np.int32)
     predicted = p.argmax(1).astype(np.int32)
     stored = pack(encode_probabilities(p, labels, predicted))
     return Answered(predicted == labels, {PLAIN: stored}), p, labels
@@ -121,17 +118,11 @@ def test_resamples_are_those_of_a_loop_over_drawn_images():
     whole = metrics.edges(found.top, 15, True)
     for k, index in enumerate([np.arange(NUMBER), *(generator.integers(0, NUMBER, NUMBER) for _ in range(4))]):
         part = rows(found, index)
-        fixed = metrics._of_places(
-            np.searchsorted(whole, part.top), part.top, part.correct.astype(float), len(whole) + 1
-        )
-        order = ranked(-part.rest, part.correct)
-        expected = (
-            part.correct.mean(),
-            part.loss.mean(),
-            part.brier.mean(),
-            metrics.ece(binned(part.top, part.correct)),
-        )
-        expected += (metrics.debiased_square(fixed), metrics.aurc(order), metrics.auroc(order))
+        places = np.searchsorted(whole, part.top)
+        fixed = metrics._of_places(places, part.top, part.correct.astype(float), len(whole) + 1)
+        order, ece = ranked(-part.rest, part.correct), metrics.ece(binned(part.top, part.correct))
+        expected = [*(values.mean() for values in (part.correct, part.loss, part.brier)), ece]
+        expected += [metrics.debiased_square(fixed), metrics.aurc(order), metrics.auroc(order)]
         np.testing.assert_allclose(drawn[:, k], expected, rtol=1e-10)
     np.testing.assert_array_equal(drawn, resampling.Resamples(NUMBER, 4, seed=7).of(found))
     with pytest.raises(ValueError, match="answers to the same 120 images in every cell, found 5"):

@@ -1,4 +1,4 @@
-"""Nineteen cases with exact answers, computed apart from this code, and their edge cases."""
+"""Nineteen cases with exact answers computed apart from this code, their edge cases, and two peers."""
 
 import math
 
@@ -168,9 +168,6 @@ def test_confidences_on_an_edge_stay_below_it_as_the_code_of_two_bytes_says():
         assert (own == 1).all()
 
 
-# Properties.
-
-
 def drawn(number=2000, classes=5, seed=0, sharpness=1.0):
     """Probabilities, and labels drawn from them if they are calibrated."""
     generator = np.random.default_rng(seed)
@@ -277,29 +274,49 @@ def test_ensembles_are_no_worse_than_their_members():
     assert math.isnan(temperature.disagreement(predicted[:1]))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: binned([], []), r"at least one, found \[0\] and \[0\]"),
-        (lambda: binned([0.5], [1, 0]), r"as many scores \[N\] as answers, at least one, found \[1\] and \[2\]"),
-        (lambda: binned([1.5], [1]), r"confidences in \[0, 1\], found 1\.5"),
-        (lambda: binned([math.nan], [1]), "expected scores, found NaN"),
-        (lambda: binned([0.5], [1], 0), "at least one bin, found 0"),
-        (lambda: metrics.rms_of_groups([0.5] * 99, [1] * 99, released=True), "at least 100 answers, found 99"),
-        (lambda: metrics.accuracy_at(ranked([0.5], [1]), 0), r"coverage in \(0, 1\], found 0"),
-        (lambda: metrics.losses([[0.5, 0.4]], [0]), "that sum to 1, found others"),
-        (lambda: metrics.losses([[0.5, 0.5]], [2]), r"labels in 0\.\.1, found 2"),
-        (lambda: metrics.brier([[0.5, 0.5]], [-1]), r"labels in 0\.\.1, found -1"),
-        (lambda: temperature.fit(np.zeros((2, 3)), np.array([0, 3])), r"labels in 0\.\.2, found 0\.\.3"),
-        (lambda: temperature.fit(np.full((1, 3), np.nan), np.array([0])), "finite logits, found NaN"),
-        (lambda: temperature.fit(np.zeros((0, 3)), np.array([], int)), "at least one image, found"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def test_groups_of_a_hundred_as_released_leave_out_the_last():
     k, hit = top(drawn(150))
     assert metrics.rms_of_groups(k, hit, released=True) == 0 < metrics.rms_of_groups(k, hit)
+
+
+# Against scikit-learn and torchmetrics, where they are installed.
+CASES = {"A": A, "C": C, "H": H, "J": J, "drawn": drawn(3000), "sharp": drawn(3000, 10, 1, 3.0)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_scores_are_those_of_scikit_learn(name):
+    sklearn = pytest.importorskip("sklearn.metrics")
+    p, labels = CASES[name]
+    k, hit = top(CASES[name])
+    if 0 < hit.sum() < len(hit):
+        assert metrics.auroc(ranked(k, hit)) == pytest.approx(sklearn.roc_auc_score(hit, k), abs=1e-12)
+    classes = np.arange(p.shape[1])
+    brier = sum(np.mean((p[:, c] - (labels == c)) ** 2) for c in classes)
+    assert metrics.brier(p, labels).mean() == pytest.approx(brier, abs=1e-12)
+    if (p > 0).all():
+        assert metrics.losses(p, labels).mean() == pytest.approx(sklearn.log_loss(labels, p, labels=classes), abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_calibration_is_that_of_torchmetrics(name):
+    """Its bins are [lo, hi), with one of its own for a confidence of exactly 1."""
+    torch = pytest.importorskip("torch")
+    error = pytest.importorskip("torchmetrics.functional.classification").multiclass_calibration_error
+    p, labels = CASES[name]
+    given = torch.tensor(p, dtype=torch.float32), torch.tensor(labels), p.shape[1]
+    k, hit = top((p.astype(np.float32).astype(float), labels))
+    inside = np.abs(15 * k - np.round(15 * k)) > 1e-4  # on an edge it falls into another bin there
+    k, hit, given = k[inside], hit[inside], (given[0][inside], given[1][inside], given[2])
+    for norm, own in (("l1", metrics.ece), ("l2", metrics.rms), ("max", metrics.mce)):
+        assert float(error(*given, n_bins=15, norm=norm)) == pytest.approx(own(binned(k, hit)), abs=2e-6)
+
+
+@pytest.mark.slow
+def test_a_confidence_of_1_has_a_bin_of_its_own_in_torchmetrics():
+    torch = pytest.importorskip("torch")
+    error = pytest.importorskip("torchmetrics.functional.classification").multiclass_calibration_error
+    p, labels = K
+    found = float(error(torch.tensor(p, dtype=torch.float32), torch.tensor(labels), 2, n_bins=15))
+    assert found == pytest.approx(0.515, abs=1e-6) and MEASURES["ece"](*K) == pytest.approx(0.485)

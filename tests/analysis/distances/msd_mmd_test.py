@@ -1,4 +1,7 @@
-"""MSD, MMD, their spread and rank correlation, against definitions written out and simulated redraws."""
+"""MSD, MMD, their spread, rank correlation and experiments, against definitions and simulated redraws."""
+
+import statistics
+import time
 
 import numpy as np
 import pytest
@@ -46,31 +49,6 @@ def test_streams_equal_the_whole(chunk):
         np.testing.assert_allclose(stream.msd[g], minimal_sample_distance(own, centres[g]), rtol=1e-12)
         np.testing.assert_allclose(stream.mmd[g], mean_distance(own, centres[g]), rtol=1e-12)
     assert stream.number.tolist() == [40, 20, 20]
-
-
-def test_the_minimum_is_over_transforms_and_only_corruptions_are_averaged():
-    """An augmentation that seldom makes the corruption has MSD 0 however far its mean lies; not the other way round."""
-    corruption = np.tile([3.0, 4.0], (50, 1))
-    augmentation = np.zeros((50, 2))
-    augmentation[17] = corruption[0]
-    assert minimal_sample_distance(augmentation, corruption[:1])[0] == 0
-    assert mean_distance(augmentation, corruption[:1])[0] == pytest.approx(5 * 49 / 50)
-    # The centre of the same augmentation is its mean, which no transform reaches.
-    assert minimal_sample_distance(corruption, augmentation.mean(0)[None])[0] == pytest.approx(5 * 49 / 50)
-
-
-def test_mixtures_keep_msd_low_until_the_end_while_mmd_grows():
-    """The paper's toy experiment, with two clouds of features in place of motion blur and impulse noise."""
-    fractions = [0, 0.5, 0.9, 0.99, 1]
-    rng = np.random.default_rng(0)
-    blur, noise = rng.normal(size=(2, 1000, 32)) * 0.1
-    blur += 1.0
-    centre = rng.normal(size=(100, 32)).mean(0, keepdims=True) * 0.1
-    msd, mmd = experiments.mixture_distances(blur, noise, centre, fractions)
-    within, apart = np.sqrt(32 * 0.01), np.sqrt(32)
-    assert (msd[:4, 0] < within).all() and msd[4, 0] > 0.7 * apart
-    np.testing.assert_allclose(mmd[1:, 0], np.array(fractions[1:]) * apart, rtol=0.03)
-    assert (np.diff(mmd[:, 0]) > 0).all()
 
 
 def test_halves_are_halves_and_row_zero_is_all():
@@ -124,14 +102,7 @@ def test_spread_needs_two_halves():
 def test_spearman_is_scipys_with_average_ranks(seed):
     x, y = np.random.default_rng(seed).integers(0, 6, (2, 20))  # many ties
     assert msd_mmd.spearman(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-12)
-
-
-def test_spearman_by_hand():
-    assert msd_mmd.spearman([1, 2, 3], [10, 200, 3000]) == pytest.approx(1)
-    assert msd_mmd.spearman([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(-1)
-    # ranks 1.5, 1.5, 3 and 1, 2, 3: covariance 1.5, variances 1.5 and 2
-    assert msd_mmd.spearman([0, 0, 5], [1, 2, 3]) == pytest.approx(1.5 / np.sqrt(1.5 * 2))
-    assert np.isnan(msd_mmd.spearman([1, 1, 1], [1, 2, 3]))
+    assert np.isnan(msd_mmd.spearman(np.ones(20), y))
 
 
 def test_intervals_of_spearman_hold_the_truth_at_their_rate():
@@ -151,21 +122,70 @@ def test_intervals_are_undefined_where_most_resamples_are_constant():
     assert all(np.isnan(msd_mmd.spearman_interval([1, 1, 1, 2], [1, 1, 1, 1])))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: minimal_sample_distance(np.zeros((3, 2)), np.zeros((2, 3))), "expected features"),
-        (lambda: minimal_sample_distance(np.full((3, 2), np.nan), np.zeros((2, 2))), "finite features"),
-        (lambda: minimal_sample_distance(np.zeros((0, 2)), np.zeros((2, 2))), "none of them empty"),
-        (lambda: msd_mmd.Stream(np.zeros((1, 1, 1))).msd, "expected transforms in every weighting"),
-        (lambda: msd_mmd.Stream(np.zeros((1, 1, 1))).add(np.zeros((2, 1, 1)), np.ones((1, 3), bool)), "members"),
-        (lambda: msd_mmd.spearman([1, 2], [1, 2, 3]), "two rows"),
-        (lambda: msd_mmd.spearman([1, np.nan], [1, 2]), "without NaN"),
-        (lambda: msd_mmd.halves(0, 3, None), "something to halve"),
-        (lambda: experiments.mixture_distances(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)), [1.2]), "fractions"),
-        (lambda: experiments.mixture_distances(np.ones((2, 1)), np.ones((3, 1)), np.ones((1, 1)), [1]), "as many"),
-    ],
-)
-def test_bad_input_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+IMAGES, DRAWS = (2, 5), (1, 3, 4)
+
+
+def plain(distances):
+    """Rank by rank: the r-th nearest transform of each reference, by distance, if not yet listed."""
+    number, references = len(distances), len(distances[0])
+    nearest = [sorted(range(number), key=lambda n: distances[n][c]) for c in range(references)]  # sorted() is stable
+    listed = []
+    for rank in range(number):
+        for c in sorted(range(references), key=lambda c: distances[nearest[c][rank]][c]):
+            if nearest[c][rank] not in listed:
+                listed.append(nearest[c][rank])
+    return listed
+
+
+@pytest.mark.parametrize("levels", [0, 3, 1])  # 0: real numbers; else this many different values, so that most tie
+@pytest.mark.parametrize(("number", "references"), [(1, 1), (7, 1), (1, 5), (40, 6), (6, 40)])
+def test_order_is_the_described_one(number, references, levels):
+    rng = np.random.default_rng(number + references)
+    shape = (number, references)
+    distances = rng.integers(0, levels, shape).astype(float) if levels else rng.random(shape)
+    assert experiments.closest_first(distances).tolist() == plain(distances.tolist())
+
+
+def test_the_papers_pool_takes_seconds():
+    distances = np.random.default_rng(0).random((100_000, 75))
+    start = time.process_time()
+    order = experiments.closest_first(distances)
+    assert time.process_time() - start < 20
+    assert np.array_equal(np.sort(order), np.arange(100_000))
+    assert order[0] == np.unravel_index(distances.argmin(), distances.shape)[0]
+
+
+def test_subsets_are_both_ends_and_a_sample():
+    order = np.random.default_rng(1).permutation(50)
+    rng = np.random.default_rng(2)
+    assert experiments.choose(order, 3, "closest", rng).tolist() == order[:3].tolist()
+    assert experiments.choose(order, 3, "farthest", rng).tolist() == order[47:].tolist()
+    drawn = [experiments.choose(order, 5, "random", rng) for _ in range(400)]
+    assert all(len(set(one)) == 5 for one in drawn)
+    counts = np.bincount(np.concatenate(drawn), minlength=50)  # 40 each, standard deviation 6
+    assert abs(counts - 40).max() < 27
+
+
+def test_centres_are_those_of_the_first_draws():
+    rng = np.random.default_rng(0)
+    transform, draws = rng.normal(size=(2, 7)), rng.normal(size=(4, 2, 7))
+    found = experiments.nested_distances(transform.astype(np.float32), draws.astype(np.float32), DRAWS)
+    assert found.shape == (2, 3)
+    for g in range(2):
+        for j, number in enumerate(DRAWS):
+            centre = sum(draws[k, g] for k in range(number)) / number
+            assert found[g, j] == pytest.approx(np.linalg.norm(transform[g] - centre), rel=1e-5)
+
+
+def test_spreads_by_their_definition():
+    distances = np.random.default_rng(1).uniform(1, 2, (3, 6, 2, 3))
+    rows = experiments.spreads(distances, IMAGES, DRAWS)
+    assert [row[:4] for row in rows] == [(n, m, 3, 6) for n in IMAGES for m in DRAWS]
+    for row in rows:
+        cells = distances[:, :, IMAGES.index(row.images), DRAWS.index(row.draws)].tolist()
+        relative = [100 * statistics.stdev(cell) / statistics.mean(cell) for cell in cells]
+        assert row.distance == pytest.approx(statistics.mean(map(statistics.mean, cells)))
+        assert row.spread == pytest.approx(statistics.mean(relative))
+        assert row.spread_error == pytest.approx(statistics.stdev(relative) / 3**0.5)
+    text = experiments.spreads_text(rows)
+    assert f"{rows[-1].spread:.1f} ({rows[-1].spread_error:.1f})" in text.splitlines()[-1]

@@ -103,12 +103,6 @@ def test_distances_and_errors_are_means_over_severities():
     assert mean_errors(counts) == {("augmix", "imagenet_c/fog"): pytest.approx(25)}
 
 
-def test_schemes_measured_at_other_severities_are_refused():
-    rows = [*ROWS, Distance("augmix", "imagenet_c/fog", 1, 1, 0, 1, 0)]
-    with pytest.raises(ValueError, match=r"\['1', '2'\] for standard and \['1'\] for augmix"):
-        mean_distances(rows)
-
-
 @pytest.fixture
 def study():
     rng = np.random.default_rng(0)
@@ -157,12 +151,6 @@ def test_within_a_scheme_the_corruptions_are_correlated(tmp_path):
     assert "augmix " in text and "augmix=rotate" not in text and (tmp_path / "within_schemes.png").stat().st_size > 1000
 
 
-def test_errors_of_other_schemes_are_refused(study):
-    distance, _ = study
-    with pytest.raises(ValueError, match=r"errors of at least 3 of the schemes .* found errors of \['x'\]"):
-        correlations(distance, {("x", "imagenet_c/fog"): 3.0})
-
-
 def test_the_figure_shows_every_scheme_in_every_panel(study, tmp_path):
     distance, error = study
     msd = {key: value[0] for key, value in distance.items()}
@@ -187,20 +175,10 @@ def test_many_schemes_are_one_cloud_without_legend():
     figure = scatter_panels({key: 1.0 for key in keys}, {key: 2.0 for key in keys}, {"noc/hue": 0.5})
     (points,) = figure.axes[0].collections
     assert len(points.get_offsets()) == 512 and not figure.legends
-    with pytest.raises(ValueError, match="at least one corruption"):
-        scatter_panels({}, {}, {})
 
 
 SCHEMES = tuple(f"s{k}" for k in range(6))
 CORRUPTIONS = ("imagenet_c/fog", "imagenet_c/frost", "imagenet_c/snow", "imagenet_c/contrast")
-# E. Mintun, A. Kirillov, S. Xie (2021), supplement, Table 1: Spearman of MSD and error with WRN-40-2 and VGG-19-BN
-# features.
-PUBLISHED = {
-    "gaussian_noise": (0.76, 0.70), "shot_noise": (0.83, 0.78), "impulse_noise": (0.90, 0.92), "motion_blur": (0.86, 0.81),
-    "defocus_blur": (0.83, 0.78), "zoom_blur": (0.77, 0.68), "glass_blur": (0.69, 0.66), "brightness": (0.27, 0.08),
-    "fog": (0.68, 0.60), "frost": (0.66, 0.66), "snow": (0.65, 0.53), "contrast": (0.66, 0.65), "pixelate": (0.35, 0.29),
-    "jpeg_compression": (0.33, 0.26), "elastic_transform": (0.77, 0.74),
-}  # fmt: skip
 
 
 def made_up(seed, noise, scale=1.0):
@@ -227,17 +205,10 @@ def test_correlations_are_those_of_the_mean_distances():
     assert list(found.by_corruption.values()) == pytest.approx(each) and found.ordering == pytest.approx(np.mean(each))
     assert found.interval[0] < found.spearman < found.interval[1] <= 1
     assert found.ordering_interval[0] <= found.ordering <= found.ordering_interval[1]
+    assert agreement(first, [row._replace(msd=7 * row.msd) for row in second], resamples=300) == found
+    assert agreement(first, [row._replace(msd=-row.msd) for row in first], "mmd").ordering == pytest.approx(1)
     # Ordering of schemes within a corruption is harder than telling corruptions apart.
     assert found.ordering < found.spearman < 0.99
-
-
-def test_scale_does_not_matter():
-    first = made_up(2, 0.5)
-    same = [row._replace(msd=7 * row.msd) for row in first]
-    found = agreement(first, same)
-    assert found.spearman == pytest.approx(1) and found.interval == pytest.approx((1, 1))
-    other = agreement(first, same, "mmd")
-    assert other.ordering == pytest.approx(1)
 
 
 def test_two_schemes_have_no_ordering():
@@ -246,22 +217,8 @@ def test_two_schemes_have_no_ordering():
     assert found.schemes == SCHEMES[:2] and np.isnan(found.ordering) and not np.isnan(found.spearman)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda first, second: (first, second[:-1]), "the same measurements in both, found only in one: .*contrast"),
-        (lambda first, second: (first, [r for r in second if r.corruption < "imagenet_c/fr"]), "found 6 and 2"),
-        (lambda first, second: (first, second, "mdd"), "the measure msd or mmd, found 'mdd'"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        agreement(*change(made_up(2, 0.5), made_up(3, 0.5)))
-
-
-def test_the_published_correlations_are_printed():
-    for k, (brightness, impulse) in enumerate((("+0.27", "+0.90"), ("+0.08", "+0.92"))):
-        table = [Correlation(f"imagenet_c/{c}", 512, v[k], *[math.nan] * 5) for c, v in PUBLISHED.items()]
-        printed = {line.split()[0]: line.split()[1:3] for line in correlations_text(table).splitlines()[2:]}
-        assert printed["imagenet_c/brightness"] == ["512", brightness]
-        assert printed["imagenet_c/impulse_noise"] == ["512", impulse] and len(printed) == 15
+def test_correlations_are_printed_with_their_sign_and_number_of_schemes():
+    """MSD and error with WRN-40-2 features: Mintun, Kirillov, Xie (2021), supplement, Table 1."""
+    table = [Correlation(f"imagenet_c/{c}", 512, r, *[math.nan] * 5) for c, r in (("brightness", 0.27), ("fog", 0.68))]
+    printed = {line.split()[0]: line.split()[1:3] for line in correlations_text(table).splitlines()[2:]}
+    assert printed == {"imagenet_c/brightness": ["512", "+0.27"], "imagenet_c/fog": ["512", "+0.68"]}

@@ -61,42 +61,12 @@ def test_published_cells_and_relative_errors_come_out_and_misprints_do_not():
     found, _ = scored(NUSCENES, "BEVFormer-Base")
     np.testing.assert_allclose(found["CE"][:-1], CE, atol=0.0101)
     np.testing.assert_allclose(found["RR"][:-1], RR, atol=0.0101)
+    rates = scored(KITTI, "MonoViT")[0]["RR"]
+    assert rates.iloc[[0, 1, 15]].tolist() == pytest.approx([99.22, 84.02, 78.80], abs=0.0101)
     for name, published in (("CADepth", 132.40), ("MonoViT", 84.89), ("Lite-Mono-Tiny", 93.30)):
         assert scored(KITTI, name)[0].loc["mean", "relative CE"] == pytest.approx(published, abs=0.0101)
     small, _ = scored(NUSCENES, "BEVFormer-Small")
     assert abs(small.loc["mean", "CE"] - 101.23) > 1 and small["CE"].iloc[0] == pytest.approx(101.23, abs=0.0101)
-
-
-# By level as printed, and the mean that the tables print: MonoDepth2-R18's DEE, and NDS of DETR3D (easy, mid, hard).
-BY_LEVEL = {
-    "dark": ((0.1715, 0.1965, 0.247, 0.340, 0.4475), 0.280),
-    "iso_noise": ((0.2755, 0.321, 0.3935, 0.457, 0.4925), 0.388),
-    "color_quant": ((0.1195, 0.122, 0.140, 0.2085, 0.374), 0.193),
-    "snow": ((0.336, 0.5185, 0.5455, 0.600, 0.557), 0.511),
-    "crash": ((0.3284, 0.2594, 0.2700), 0.2859),
-    "lost": ((0.3437, 0.2514, 0.1860), 0.2604),
-    "quant": ((0.3990, 0.3255, 0.2287), 0.3177),
-    "motion": ((0.3721, 0.2343, 0.1918), 0.2661),
-    "bright": ((0.4225, 0.4012, 0.3769), 0.4002),
-    "low": ((0.3334, 0.2832, 0.2192), 0.2786),
-    "fog": ((0.4047, 0.3922, 0.3767), 0.3912),
-    "snow of RoboBEV": ((0.2432, 0.1692, 0.1616), 0.1913),
-}
-
-
-@pytest.mark.parametrize("name", BY_LEVEL)
-def test_levels_give_the_printed_means(name):
-    levels, printed = BY_LEVEL[name]
-    found = resilience({name: levels}, 0.1, {name: printed}, 0.1)
-    # DEE is printed to .001 of levels that are halves of it, NDS to .0001.
-    assert found.loc[name, "error"] == pytest.approx(printed, abs=0.00101 if len(levels) == 5 else 0.000101)
-    assert found.loc[name, "CE"] == pytest.approx(100, abs=0.5)
-
-
-def test_published_rates_of_one_model_come_out():
-    found, _ = scored(KITTI, "MonoViT")
-    for place, published in ((0, 99.22), (1, 84.02), (15, 78.80)):  # brightness, dark, iso_noise
-        assert found["RR"].iloc[place] == pytest.approx(published, abs=0.0101)
 
 
 def test_levels_are_averaged_before_the_division():
@@ -104,16 +74,3 @@ def test_levels_are_averaged_before_the_division():
     found = resilience(levels, 0.1, {"a": (0.1, 0.5), "b": (0.25, 0.25)}, 0.1)
     assert found.loc["a", "CE"] == pytest.approx(100) and found.loc["b", "CE"] == pytest.approx(200)
     assert found.loc["mean", "RR"] == pytest.approx(100 * (0.7 + 0.5) / 2 / 0.9)
-
-
-@pytest.mark.parametrize(
-    ("errors", "message"),
-    [
-        ({"a": 0.2}, r"the same corruptions for the model and the baseline, found \['b'\] in one alone"),
-        ({"a": 0.2, "b": 1.5}, r"errors in \[0, 1\], found 1.5"),
-        ({"a": 0.2, "b": float("nan")}, r"errors in \[0, 1\], found nan"),
-    ],
-)
-def test_bad_tables_are_refused(errors, message):
-    with pytest.raises(ValueError, match=message):
-        resilience(errors, 0.1, {"a": 0.3, "b": 0.4}, 0.1)

@@ -1,4 +1,4 @@
-"""Standard errors of a study against plain loops over resamples, and in every place that shows them."""
+"""Standard errors against plain loops, the delta method and known truth, in every place that shows them."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,9 @@ from analysis.overlap import study as overlap_study
 from analysis.overlap.measured import pairs_frame, read_overlap
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies, standard_errors
+from tests.analysis import published
+from tests.analysis.matrices import by_definition
+from tests.analysis.published import NOC
 from tests.tools import report_studies
 
 NAMES = ("a/x", "a/y", "a/z")
@@ -47,13 +50,6 @@ def test_errors_of_means_are_those_of_a_plain_loop(study):
     # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
     np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
-
-
-def test_common_images_make_errors_smaller_than_independent_ones(study):
-    _, bits = study
-    one, off = bits[:1], ~np.eye(len(NAMES), dtype=bool)
-    independent = overlap_matrix(one.mean(axis=-1), names=NAMES, number=one.shape[-1]).se
-    assert np.all(standard_errors(one).overlap[off] < independent[off])
 
 
 def test_errors_of_one_seed_are_deviations_over_resampled_images_and_say_so(study):
@@ -161,6 +157,7 @@ def test_what_is_undefined_stays_undefined():
     undefined[:, 1] = True
     np.testing.assert_array_equal(np.isnan(found.transfer), undefined)
     np.testing.assert_array_equal(np.isnan(found.overlap), undefined | undefined.T)
+    np.testing.assert_array_equal(np.isnan(found.unclipped_samples).all(axis=0), undefined | undefined.T)
     np.testing.assert_array_equal(np.isnan(found.mean_overlap), [False, True, False])
     assert np.isfinite(found.gain).all() and np.isfinite(found.outgoing).all()
 
@@ -172,3 +169,59 @@ def test_an_undefined_overlap_has_no_error():
     found = overlap_study.Study.of(("noc/border", "noc/hue"), bits, (0,))
     assert np.isnan(found.overlap.unclipped[0, 1]) and np.isnan(found.errors.overlap[0, 1])
     assert np.isfinite(found.errors.unclipped_samples[:, 0, 1]).any()
+
+
+def simulated_bits(rng, full, number, shared=True):
+    """Correctness with the given accuracies; shared difficulty correlates the answers of all models."""
+    noise = rng.uniform(size=(*full.shape, number))
+    if shared:
+        noise = 0.5 * noise + 0.5 * rng.uniform(size=number)
+        noise = noise.argsort(axis=-1).argsort(axis=-1) / number
+    return noise < full[..., None]
+
+
+def resampled_errors(bits, resamples, seed=0):
+    """Errors of one training, from its bits [1 + n, 1 + n, N]."""
+    return standard_errors(bits[None], resamples, seed)
+
+
+def test_resampled_counts_are_exact():
+    bits = np.random.default_rng(5).integers(0, 2, (2, 3, 3, 50))
+    resampled = resample_accuracies(bits, 20, seed=7)
+    rng = np.random.default_rng(7)
+    for accuracy in resampled:
+        images = rng.integers(0, 50, 50)
+        np.testing.assert_allclose(accuracy, bits[..., images].mean(axis=(0, 3)), rtol=1e-12)
+
+
+def test_bootstrap_agrees_with_the_delta_method_on_independent_answers():
+    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
+    bits = simulated_bits(np.random.default_rng(6), full, 3000, shared=False)
+    errors = resampled_errors(bits, 600)
+    delta = overlap_matrix(bits.mean(axis=-1), names=NOC, number=3000)
+    off = ~np.eye(8, dtype=bool)
+    ratio = errors.overlap[off] / delta.se[off]
+    assert np.median(ratio) == pytest.approx(1, abs=0.05) and ratio.min() > 0.8 and ratio.max() < 1.25
+    lower, upper = np.percentile(errors.unclipped_samples, (2.5, 97.5), axis=0)
+    assert (lower <= delta.unclipped + 1e-12).all() and (delta.unclipped <= upper + 1e-12).all()
+    again = resampled_errors(bits, 600)
+    np.testing.assert_array_equal(errors.unclipped_samples, again.unclipped_samples)
+
+
+def test_bootstrap_sees_that_images_are_shared():
+    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
+    bits = simulated_bits(np.random.default_rng(6), full, 3000)
+    off = ~np.eye(8, dtype=bool)
+    delta = overlap_matrix(bits.mean(axis=-1), names=NOC, number=3000).se[off]
+    assert np.median(resampled_errors(bits, 300).overlap[off] / delta) < 0.9
+
+
+def test_bootstrap_intervals_cover_the_truth():
+    full = np.array([[0.8, 0.4, 0.4], [0.8, 0.7, 0.5], [0.8, 0.45, 0.7]])
+    truth, rng = by_definition(full)[0, 1], np.random.default_rng(8)
+    hits = 0
+    for k in range(200):
+        errors = resampled_errors(rng.uniform(size=(3, 3, 400)) < full[..., None], 200, seed=k)
+        lower, upper = np.percentile(np.maximum(errors.unclipped_samples[:, 0, 1], 0), (5, 95))
+        hits += lower <= truth <= upper
+    assert 0.84 <= hits / 200 <= 0.96

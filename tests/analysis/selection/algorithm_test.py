@@ -9,8 +9,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from analysis.overlap import overlap_matrix
 from analysis.selection import algorithm, select
 from tests.analysis import published
-from tests.analysis.published import IMAGENET_C, NOC
-from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric
+from tests.analysis.matrices import OFF, indices, label, symmetric
+from tests.analysis.published import FIGURE3, IMAGENET_C, NOC
 
 
 def brute_force(overlap, threshold, strict=False, unclipped=None):
@@ -85,6 +85,8 @@ def test_brute_force(seed):
             assert {indices(s, names) for s in found.sets} == sets
             assert indices(found.members, names) == best
             assert found.sets[0] == found.members
+            cut = select(overlap, names, threshold, strict, unclipped, max_sets=1)  # branch and bound decides
+            assert indices(cut.members, names) == best
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -106,19 +108,6 @@ def test_the_winner_is_exact_when_the_list_is_cut(seed):
     assert (whole.members, len(whole.sets), whole.complete) == (found.members, 81, True)
     _, best = brute_force(overlap, 0.5)
     assert indices(select(overlap, names, 0.5, max_sets=2).members, names) == best
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_branch_and_bound_on_unstructured_graphs(seed):
-    rng = np.random.default_rng(100 + seed)
-    n = int(rng.integers(6, 13))
-    unclipped = np.round(symmetric(rng.normal(0, 0.3, (n, n))), 1)
-    np.fill_diagonal(unclipped, 1)
-    overlap = np.maximum(unclipped, 0)
-    for threshold in (0.0, 0.2, 0.4):
-        _, best = brute_force(overlap, threshold, unclipped=unclipped)
-        found = select(overlap, label(n), threshold, unclipped=unclipped, max_sets=1)
-        assert indices(found.members, label(n)) == best
 
 
 def integer_program(overlap, threshold):
@@ -144,21 +133,17 @@ def integer_program(overlap, threshold):
     return len(chosen), overlap[np.ix_(chosen, chosen)][OFF(len(chosen), 1)].sum()
 
 
-@pytest.mark.parametrize("threshold", [0.05, 0.2, 0.5])
-def test_integer_program(threshold):
-    rng = np.random.default_rng(17)
-    overlap = symmetric(rng.uniform(0, 1, (16, 16)))
+DRAWN = symmetric(np.random.default_rng(17).uniform(0, 1, (16, 16)))
+
+
+@pytest.mark.parametrize(
+    ("overlap", "threshold"), [*((DRAWN, at) for at in (0.05, 0.2, 0.5)), (FIGURE3, 0.2), (FIGURE3, 0.5)]
+)
+def test_integer_program(overlap, threshold):
     size, total = integer_program(overlap, threshold)
-    found = select(overlap, label(16), threshold)
+    found = select(overlap, label(len(overlap)), threshold)
     assert found.size == size
     assert found.mean_overlap * size * (size - 1) / 2 == pytest.approx(total, abs=1e-6)
-
-
-@pytest.mark.parametrize("threshold", [0.2, 0.5])
-def test_integer_program_on_the_published_matrix(threshold):
-    size, total = integer_program(FIGURE3, threshold)
-    found = select(FIGURE3, IMAGENET_C, threshold)
-    assert (found.size, found.mean_overlap) == (size, pytest.approx(2 * total / size / (size - 1), abs=1e-6))
 
 
 def test_giving_up_is_stated(monkeypatch):
@@ -180,12 +165,6 @@ def test_invalid_candidates_are_dropped_and_named():
     expected = select(FIGURE3[np.ix_(kept, kept)], [IMAGENET_C[i] for i in kept], 0.2)
     assert found.dropped == ("jpeg_compression",)
     assert (found.members, found.sets) == (expected.members, expected.sets)
-    with pytest.raises(ValueError, match="found none in"):
-        select(np.full((2, 2), np.nan), "ab", 0.1)
-    overlap = FIGURE3.copy()
-    overlap[0, 3] = overlap[3, 0] = np.nan
-    with pytest.raises(ValueError, match=r"NaN for \(defocus_blur, gaussian_noise\)"):
-        select(overlap, IMAGENET_C, 0.2)
 
 
 def test_order_of_the_input_does_not_matter():
@@ -197,21 +176,3 @@ def test_order_of_the_input_does_not_matter():
         assert set(shuffled.members) == set(found.members)
         assert [IMAGENET_C[i] for i in sorted(map(IMAGENET_C.index, shuffled.members))] == list(found.members)
         assert [set(s) for s in shuffled.sets] == [set(s) for s in found.sets]
-
-
-@pytest.mark.parametrize(
-    ("overlap", "names", "threshold", "message"),
-    [
-        (FIGURE3, IMAGENET_C, -0.1, r"threshold in \[0, 1\], found -0.1"),
-        (FIGURE3, IMAGENET_C, 10, r"found 10"),
-        (FIGURE3, IMAGENET_C, float("nan"), r"found nan"),
-        (FIGURE3, IMAGENET_C, "0.1", r"found '0.1'"),
-        (FIGURE3[:3], IMAGENET_C, 0.1, "square overlap of 15 distinct names"),
-        (FIGURE3, NOC, 0.1, "square overlap of 8 distinct names"),
-        (np.eye(2), "aa", 0.1, "distinct names"),
-        (np.array([[1, 0.2], [0.3, 1]]), "ab", 0.1, "symmetric overlap"),
-    ],
-)
-def test_impossible_inputs_are_refused(overlap, names, threshold, message):
-    with pytest.raises(ValueError, match=message):
-        select(overlap, names, threshold)

@@ -8,11 +8,8 @@ from scipy import stats
 from scipy.cluster import vq
 
 from analysis.selection.nk_benchmarks import categories, k_means, within_cluster_correlation
-from tests.analysis import published
-from tests.analysis.overlap.matrices import imagenet_c
-from tests.analysis.published import IMAGENET_C
-
-FIGURE3 = published.FIGURE3[:, :15]
+from tests.analysis.matrices import imagenet_c
+from tests.analysis.published import FIGURE3, IMAGENET_C
 
 
 def inertia(points, labels):
@@ -131,23 +128,3 @@ def test_pairs_of_equal_labels_only():
     assert np.isnan(within_cluster_correlation(matrix, [0, 1, 2, 3]))
     one = stats.pearsonr(matrix[:, 1], matrix[:, 3]).statistic
     assert within_cluster_correlation(matrix, [0, 1, 2, 1]) == pytest.approx(one)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"names": "aab"}, "3 distinct names"),
-        ({"names": "ab"}, r"found shape \(3, 3\)"),
-        ({"overlap": np.arange(9.0).reshape(3, 3)}, "symmetric"),
-        ({"correlation": 1.0}, r"in \[-1, 1\)"),
-        ({"restarts": 0}, "at least 1 restart"),
-        ({"overlap": np.ones((3, 3))}, "only equal ones for a"),
-        ({"overlap": np.array([[1, np.nan, 0.1], [np.nan, 1, 0.2], [0.1, 0.2, 1]])}, "2 entries of NaN"),
-        ({"overlap": np.full((3, 3), np.nan)}, "found 0 valid ones"),
-    ],
-)
-def test_impossible_inputs_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        categories(**{"overlap": np.eye(3), "names": "abc"} | change)
-    with pytest.raises(ValueError, match="between 1 and 3 clusters"):
-        k_means(np.eye(3), 4)

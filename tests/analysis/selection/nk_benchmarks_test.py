@@ -133,19 +133,3 @@ def test_full_categories_stop_the_substitution():
 
 def test_spread_leaves_out_categories_that_are_not_represented():
     np.testing.assert_allclose(spread([[0, 2, 2], [1, 3, 0], [1, 1, 4]]), [0, 1, np.sqrt(2)])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: balanced((("a",), ("a",)), 1, 1, 1), "each name in one of them"),
-        (lambda: balanced((), 1, 1, 1), "categories with members"),
-        (lambda: balanced(SMALL, 0, 1, 1), "at least 1, found 0 and 1"),
-        (lambda: balanced(SMALL, 1, 1, 0), "found 0"),
-        (lambda: representation([("a1", "z")], SMALL), r"found \['z'\]"),
-        (lambda: representation([("a1", "a1")], SMALL), "each once"),
-    ],
-)
-def test_impossible_inputs_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

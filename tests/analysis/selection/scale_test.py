@@ -7,11 +7,9 @@ import networkx
 import numpy as np
 import pytest
 
-from analysis.overlap.score import compute
-from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection import algorithm, select
-from tests.analysis.published import IMAGENET_C
-from tests.analysis.selection.matrices import FIGURE3, OFF, indices, label, symmetric
+from tests.analysis.matrices import OFF, indices, label, symmetric
+from tests.analysis.published import FIGURE3, IMAGENET_C
 
 
 def check_sweep(unclipped):
@@ -110,16 +108,3 @@ def test_stability_selects_in_each_resample_as_select_does(monkeypatch, limit):
     unclipped[3, 0, 1] = unclipped[3, 1, 0] = np.nan
     with pytest.raises(ValueError, match=r"NaN for \(d, b\)"):
         algorithm.stability(np.maximum(unclipped, 0), names, 0.1)
-
-
-def test_stability_of_a_resampled_study():
-    """Far from the threshold the selection never changes, near it it does."""
-    full = np.array([[0.8, 0.4, 0.4, 0.4], [0.8, 0.75, 0.7, 0.4], [0.8, 0.7, 0.75, 0.4], [0.8, 0.4, 0.4, 0.75]])
-    bits = np.random.default_rng(6).uniform(size=(4, 4, 2000)) < full[..., None]
-    *_, unclipped = compute(resample_accuracies(bits, 100))
-    samples = np.maximum(unclipped, 0)
-    middle = algorithm.stability(samples, "abc", 0.5, unclipped=unclipped)
-    assert middle.sizes == {2: 1.0} and middle.members["c"] == 1.0
-    edge = float(np.median(samples[:, 0, 1]))
-    near = algorithm.stability(samples, "abc", edge, unclipped=unclipped)
-    assert near.sizes[2] == pytest.approx(0.5, abs=0.02) and near.sizes[3] == pytest.approx(0.5, abs=0.02)

@@ -7,8 +7,11 @@ import pytest
 from scipy import stats
 
 from analysis.frames import CLEAN
-from projects.natural_shift import prediction
+from analysis.overlap import overlap_matrix
+from analysis.selection.nk_benchmarks import categories
+from projects.natural_shift import benchmarks, prediction
 from projects.natural_shift.prediction import draw, p_value
+from tests.analysis import published
 from tests.projects.natural_shift.tables import changed, made_up, sigmoid
 
 
@@ -132,3 +135,133 @@ def test_clean_accuracy_as_a_predictor_and_shifts_among_themselves(table):
     ]  # fmt: skip
     assert pairs["imagenet_r", "imagenet_sketch"] == pytest.approx(1)
     assert abs(pairs["imagenet_r", "imagenet_v2"]) < 0.6
+
+
+@pytest.fixture
+def sample():
+    rng = np.random.default_rng(0)
+    x = rng.normal(50, 10, 40).round()  # with ties
+    return x, x + rng.normal(0, 8, 40), prediction.draw(40, 25, seed=1)
+
+
+def test_weights_are_ones_and_then_samples_with_replacement():
+    weights = prediction.draw(7, 200)
+    assert weights.shape == (201, 7) and (weights[0] == 1).all()
+    assert (weights.sum(axis=1) == 7).all() and (weights == weights.round()).all()
+    assert abs((weights[1:] == 0).mean() - (6 / 7) ** 7) < 0.05
+    assert (weights == prediction.draw(7, 200)).all() and (weights != prediction.draw(7, 200, seed=1)).any()
+
+
+@pytest.mark.parametrize(
+    "statistic, reference",
+    [
+        (prediction.pearson, lambda x, y: stats.pearsonr(x, y)[0]),
+        (prediction.spearman, lambda x, y: stats.spearmanr(x, y)[0]),
+        (lambda *given: np.transpose(prediction.line(*given)), lambda x, y: np.polyfit(x, y, 1)),
+        (lambda x, y, weights: prediction.covariances([x, y], weights), lambda x, y: np.cov([x, y], ddof=0)),
+    ],
+)
+def test_statistics_are_those_of_repeated_samples(sample, statistic, reference):
+    x, y, weights = sample
+    expected = [reference(*(np.repeat(values, row.astype(int)) for values in (x, y))) for row in weights]
+    np.testing.assert_allclose(statistic(x, y, weights), expected, atol=1e-9)
+
+
+def test_models_without_a_value_take_no_part(sample):
+    x, y, weights = sample
+    x[3], y[5] = np.nan, np.nan
+    kept = np.delete(np.arange(40), [3, 5])
+    for statistic in (prediction.pearson, prediction.spearman):
+        np.testing.assert_allclose(
+            statistic(x, y, weights), statistic(x[kept], y[kept], weights[:, kept]), rtol=0, atol=1e-12
+        )
+
+
+def test_what_does_not_vary_has_no_correlation_and_no_line():
+    for value in (0.1, 80.3, np.nan):
+        given = np.full(5, value), np.arange(5.0), np.ones((1, 5))
+        assert np.isnan(prediction.pearson(*given)).all() and np.isnan(prediction.line(*given)[0]).all()
+
+
+def test_the_interval_is_about_that_of_fishers_transformation():
+    x, noise = np.random.default_rng(0).normal(size=(2, 115))
+    y = 0.75 * x + noise
+    found = prediction.estimate(prediction.pearson(x, y, prediction.draw(115, 2000)))
+    low, high = np.tanh(np.arctanh(found["value"]) + np.array([-1, 1]) * 1.96 / np.sqrt(112))
+    assert found["value"] == pytest.approx(stats.pearsonr(x, y)[0])
+    assert (found["low"], found["high"]) == (pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05))
+
+
+def test_an_interval_takes_half_of_the_resamples_and_a_p_three_models():
+    assert np.isnan(prediction.estimate([0.5, np.nan, np.nan, 0.4])["low"])
+    assert prediction.estimate([0.5, 0.3, np.nan, 0.4])["low"] == pytest.approx(0.3025)
+    assert np.isnan(prediction.estimate([np.nan, np.nan])["high"])
+    assert prediction.p_value(1.0, 10) == 0
+    assert np.isnan(prediction.p_value(0.5, 2))
+
+
+CLUSTERS = (("a", "b", "c"), ("d", "e", "f", "g"))
+NAMES = "abcdefg"
+
+
+@pytest.fixture
+def drops():
+    rng = np.random.default_rng(0)
+    kinds = rng.normal(size=(2, 30))
+    synthetic = {name: kinds[int(name > "c")] + 0.5 * rng.normal(size=30) for name in NAMES}
+    natural = {"imagenet_r": kinds.sum(axis=0) + 0.3 * rng.normal(size=30), "imagenet_v2": rng.normal(size=30)}
+    return synthetic, natural
+
+
+def test_the_published_categories_follow_from_the_published_errors():
+    accuracy = published.accuracies(published.TABLE7, published.ALEXNET_S4, published.IMAGENET_C)
+    found = overlap_matrix(accuracy, names=published.IMAGENET_C)
+    assert categories(found.overlap, published.IMAGENET_C).clusters == benchmarks.IMAGENET_C_CATEGORIES
+    members = [f"imagenet_c/{name}" for name in published.IMAGENET_C]
+    assert sorted(sum(benchmarks.categories_of(members), ())) == sorted(members)
+    with pytest.raises(ValueError, match=r"15 corruptions of ImageNet-C.*found 14 others"):
+        benchmarks.categories_of(members[1:])
+
+
+def test_r_is_averaged_over_the_benchmarks_of_a_bin(drops):
+    synthetic, natural = drops
+    bins, _ = benchmarks.compare_benchmarks(*drops, CLUSTERS, draw(30, 10), fewest=1)
+    of = bins.set_index(["categories", "per_category", "spread", "shift"])
+    assert list(of.index.droplevel("shift").unique()) == [
+        (1, 1, 0.0), (1, 2, 0.0), (1, 3, 0.0), (1, 4, 0.0), (2, 1, 0.0), (2, 2, 0.0), (2, 2, 1.0), (2, 3, 0.0), (2, 3, 1.0)
+    ]  # fmt: skip
+    assert (of.benchmarks[2, 1, 0.0] == 12).all() and (of["size"][2, 3, 1.0] == 6).all()
+    pairs = [(a, b) for a in CLUSTERS[0] for b in CLUSTERS[1]]
+    for shift, drop in natural.items():
+        r = [np.corrcoef(synthetic[a] + synthetic[b], drop)[0, 1] for a, b in pairs]
+        assert of.value[2, 1, 0.0, shift] == pytest.approx(np.mean(r))
+    lopsided = of.loc[2, 3, 1.0]  # two of a, b, c and all of the others
+    r = [np.corrcoef(sum(synthetic[n] for n in NAMES if n != out), natural["imagenet_r"])[0, 1] for out in "abc"]
+    assert (lopsided.benchmarks == 3).all() and lopsided.value["imagenet_r"] == pytest.approx(np.mean(r))
+    assert lopsided.value["mean"] == pytest.approx(lopsided.value[list(natural)].mean())
+    assert lopsided.low["mean"] < lopsided.value["mean"]
+
+
+def test_more_categories_predict_a_shift_of_both_kinds_better(drops):
+    synthetic, natural = drops
+    only = {"imagenet_r": natural["imagenet_r"]}
+    bins, effects = benchmarks.compare_benchmarks(synthetic, only, CLUSTERS, draw(30, 100), fewest=1)
+    means = bins[bins["shift"] == "mean"]
+    rows = np.column_stack([np.ones(len(means)), means[["categories", "size", "spread"]]])
+    expected = np.linalg.lstsq(rows, means.value, rcond=None)[0]
+    assert effects.effect.tolist() == ["categories", "size", "spread"]
+    assert effects.value.tolist() == pytest.approx(expected[1:]) and effects.low[0] > 0
+
+
+def test_too_few_bins_tell_no_effects(drops):
+    bins, effects = benchmarks.compare_benchmarks(*drops, (tuple("abc"),), draw(30, 5))
+    assert (bins["shift"] == "mean").sum() == 3 and effects.value.isna().all()
+
+
+def test_leaders_are_ordered_and_counted(drops):
+    synthetic, natural = drops
+    synthetic = {**synthetic, "z": natural["imagenet_r"]}
+    found = benchmarks.leaders(synthetic, {"imagenet_r": natural["imagenet_r"]}, draw(30, 50))
+    assert found.iloc[0][["corruption", "first"]].tolist() == ["z", 1] and found.value[0] == pytest.approx(1)
+    expected = [np.corrcoef(synthetic[name], natural["imagenet_r"])[0, 1] for name in found.corruption]
+    assert found.value.tolist() == pytest.approx(expected) == sorted(expected, reverse=True)

@@ -1,9 +1,12 @@
 """The command on tables made up here: what it prints, writes and refuses, and its section in a report."""
 
+import contextlib
 import csv
 import functools
+import io
 import json
 import re
+import shutil
 import types
 from unittest import mock
 
@@ -17,7 +20,7 @@ from analysis.report.document import document
 from projects.natural_shift import __main__ as command
 from projects.natural_shift import figures
 from projects.natural_shift.study import interval
-from tests.analysis.overlap.matrices import write_overlap
+from tests.analysis.matrices import write_overlap
 from tests.projects.natural_shift.tables import made_up
 from tests.tools import report_studies
 from tests.tools.report_pages import Page, plain
@@ -34,10 +37,10 @@ def given(**values):
     return own
 
 
-@pytest.fixture
-def testbed(tmp_path):
+@pytest.fixture(scope="module")
+def testbed(tmp_path_factory):
     """The table as the testbed's file, and its types."""
-    table = made_up()
+    table, tmp_path = made_up(), tmp_path_factory.mktemp("testbed")
     columns = {"val": table["clean"], "imagenet-r": table["natural/imagenet_r"]}
     columns["val-on-imagenet-r-classes"] = table["clean/imagenet_r"]
     columns["imagenetv2-matched-frequency-format-val"] = table["natural/imagenet_v2"]
@@ -52,12 +55,18 @@ def testbed(tmp_path):
     return tmp_path
 
 
-def test_everything_is_printed_and_written_and_figures_show_every_shift_and_line(testbed, capsys):
-    out = testbed / "out"
-    options = {"testbed": testbed / "top1.csv", "types": testbed / "types.csv", "out": out, "resamples": 20}
-    table, found = command.run(given(**options, published_units=True))
+@pytest.fixture(scope="module")
+def ran(testbed):
+    """The table, what the command returns and prints, and the folder that it writes."""
+    options = {"testbed": testbed / "top1.csv", "types": testbed / "types.csv", "resamples": 20}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        table, found = command.run(given(**options, out=testbed / "out", published_units=True))
+    return table, found, printed.getvalue(), testbed / "out"
+
+
+def test_everything_is_printed_and_written_and_figures_show_every_shift_and_line(testbed, ran):
+    table, found, printed, out = ran
     assert (found.models, found.standard, found.shown) == (24, 12, 12)
-    printed = capsys.readouterr().out
     assert "| ImageNet-R | 0.6000 | \N{MINUS SIGN}2.0000 | 1.000 | 12 | 0 |" in printed
     assert "drop r, clean as a fraction" in printed and "an error of the published code" in printed
     assert "| 3 | snow, frost, fog, brightness, contrast |" in printed
@@ -84,29 +93,32 @@ def test_everything_is_printed_and_written_and_figures_show_every_shift_and_line
     assert len([drawn for drawn in panel.get_lines() if drawn.get_marker() == "o"]) == len(found.bins) / 3
 
 
-def test_without_types_there_is_no_effective_robustness_and_units_are_published_on_request_only(testbed, capsys):
-    command.run(given(testbed=testbed / "top1.csv", out=testbed / "out", resamples=5, shifts="imagenet_r"))
+def test_without_types_there_is_no_effective_robustness_and_units_are_published_on_request_only(
+    testbed, tmp_path, capsys
+):
+    options = {"benchmark": "imagenet_c/fog,imagenet_c/snow", "shifts": "imagenet_r", "resamples": 5}
+    command.run(given(testbed=testbed / "top1.csv", out=tmp_path, **options))
     printed = capsys.readouterr().out
-    assert "fraction" not in printed and "published_units" not in (testbed / "out" / "predictions.csv").read_text()
+    assert "fraction" not in printed and "published_units" not in (tmp_path / "predictions.csv").read_text()
     assert "No effective robustness: it takes a line through standard models, found 0" in printed
     assert "ImageNet-V2" not in printed
 
 
-def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed):
+def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed, tmp_path):
     names = ["imagenet_c/fog", "imagenet_c/contrast", "imagenet_c/snow", "imagenet_c/frost"]
     overlap = np.kron(np.eye(2), np.ones((2, 2))) * 0.9 + 0.1 * np.eye(4)
-    write_overlap(testbed / "overlap.csv", names, overlap)
-    options = {"testbed": testbed / "top1.csv", "out": testbed / "out", "resamples": 5}
-    _, found = command.run(given(**options, benchmark=",".join(names), overlap=testbed / "overlap.csv"))
+    write_overlap(tmp_path / "overlap.csv", names, overlap)
+    options = {"testbed": testbed / "top1.csv", "out": tmp_path / "out", "resamples": 5}
+    _, found = command.run(given(**options, benchmark=",".join(names), overlap=tmp_path / "overlap.csv"))
     assert found.categories == (tuple(names[:2]), tuple(names[2:]))
     assert set(zip(found.bins.categories, found.bins.per_category)) == {(1, 1), (1, 2), (2, 1), (2, 2)}
     assert command.run(given(**options, benchmark=",".join(names)))[1].bins.empty
     with pytest.raises(ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_no"):
-        command.run(given(**options, overlap=testbed / "overlap.csv"))
+        command.run(given(**options, overlap=tmp_path / "overlap.csv"))
     for sources, message in (({}, "one of --testbed, --timm and --workdirs, found none"),
                              ({"testbed": "a", "timm": "b"}, "found testbed and timm")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            command.run(given(out=testbed, **sources))
+            command.run(given(out=tmp_path, **sources))
 
 
 def test_a_table_without_corruptions_compares_clean_accuracy_alone(tmp_path, capsys):
@@ -126,12 +138,11 @@ def further(workdir):
     return Page(document(inputs.read(workdir))).text("section", id="further")
 
 
-def test_a_report_shows_the_section(testbed, tmp_path):
-    workdir = tmp_path / "work"
+def test_a_report_shows_the_section(ran, tmp_path):
+    workdir, found = tmp_path / "work", ran[1]
     report_studies.write(workdir, ("noc/border", "noc/hue", "noc/rain"), number=60)
     assert f"python -m projects.natural_shift --workdirs={workdir} --out={workdir}/natural_shift" in further(workdir)
-    options = {"testbed": testbed / "top1.csv", "types": testbed / "types.csv", "resamples": 10}
-    _, found = command.run(given(**options, out=workdir / "natural_shift"))
+    shutil.copytree(ran[-1], workdir / "natural_shift")
     text = further(workdir)
     rows = found.predictions[found.predictions.benchmark == "mean"]
     for row in rows[rows.measure.isin(["drop", "effective"])].itertuples():

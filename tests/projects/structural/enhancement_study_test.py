@@ -1,14 +1,16 @@
 """projects.structural.enhancement_study: a table with and without each enhancement; continued, nothing is done again."""
 
 import csv
+import importlib
 
 import pytest
 
 from projects.structural import enhancement_study
+from runtime import command
 from runtime.settings import SettingsError
 from tests.analysis.made_up import read_counts
 from tests.training import tiny
-from training import cli
+from training import cli, sections
 
 
 def config(*enhancements):
@@ -78,3 +80,22 @@ def test_settings_that_are_none_are_refused_before_anything_is_loaded(tmp_path):
     for name in ("clahee", "train=ten_crop"):
         with pytest.raises(SettingsError, match=r"config\.study\.enhancements: expected"):
             cli.check(config(name))
+
+
+ARGUMENTS = {
+    "enhancements": ("cifar10", "smoke"),
+    "icons50": ("style_microsoft", "style_apple", "subclass", "subclass_exact", "smoke"),
+    "imagenet22k_superclasses": ("alexnet", "vgg19_bn", "resnext101_64x4d", "smoke"),
+    "style_decoder": ("public", "paper", "cifar10", "smoke"),
+    "subclass": ("k1", "k2", "k3", "k4", "smoke"),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
+    module = importlib.import_module(f"projects.structural.configs.{name}")
+    for argument in ((), *((argument,) for argument in ARGUMENTS[name])):
+        config = module.get_config(*argument)
+        assert set(cli.flat(config)) <= set(sections.SETTINGS)
+        command.import_all(config.imports)
+        cli.check(config)

@@ -1,4 +1,4 @@
-"""Overlap matrices of published tables, and the overlap score written from its definition."""
+"""Overlap matrices of published tables and of others, the overlap score written from its definition, names of members."""
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from analysis.overlap.measured import matrix_frame, pairs_frame, read_overlap
 from analysis.selection.benchmark import select_benchmark
 from tests.analysis import published
 from tests.analysis.published import IMAGENET_C, NOC
+
+OFF = np.triu_indices
 
 
 def imagenet_c(**options):
@@ -53,3 +55,16 @@ def select_from(path, threshold, strict=False, *, out=None, coverage=None, **opt
     """Selects from a matrix on disk as select_noc.py does."""
     kept, out = coverage is not None and out is None, out or path.with_name("benchmark.json")
     return select_benchmark(read_overlap(path), out, threshold, strict, kept=kept, coverage=coverage, **options)
+
+
+def symmetric(values):
+    upper = np.triu(values, 1)
+    return upper + upper.T + np.eye(len(values))
+
+
+def label(n):
+    return tuple(f"c{i:02d}" for i in range(n))
+
+
+def indices(found, names):
+    return tuple(names.index(name) for name in found)
