@@ -3,3 +3,6 @@
 __main__.py    trains and evaluates the models one after another
 results.py     computes the tables, the figures and docs/coverage.md from the answers
 """
+
+CONFIDENT = ("standard", 0)
+"""(model, seed) whose confidence the answers keep, ten bytes an image; of all others they keep a bit."""

@@ -5,7 +5,7 @@
 Prints the plan with the hours that are left, then trains a model, shows it the test images under every corruption of
 the study, and goes on with the next one. First come the standard model and the mixtures of seed 0, then the
 candidates in their order, then the same of the next seed, at last a third standard model. WORKDIR/answers has a file for
-each condition: which images each model answers correctly and, for the standard models, their confidence. A model that
+each condition: which images each model answers correctly and the confidence of the first standard model. A model that
 answered under every condition is not trained again, whether its checkpoint is there or not: so a copy of `config.json`
 and `answers` continues on another machine by the same command.
 """
@@ -18,11 +18,13 @@ from collections.abc import Sequence
 
 from ml_collections import ConfigDict
 
+from analysis import answers
 from analysis.answers import Answered, Key
 from corruptions.scoring.conditions import RANDOM, expand, list_conditions
 from evaluation import correctness
-from evaluation.evaluate import Evaluation, Store
+from evaluation.evaluate import Evaluation, check_answers
 from evaluation.shown import Shown
+from projects.coverage import CONFIDENT
 from runtime import meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, study
@@ -38,9 +40,9 @@ def plan(candidates: Sequence[str], mixtures: Sequence[str], seeds: Sequence[int
 
 
 def ask(models, shown):
-    """Asks models about images; only the standard ones keep their confidence, ten bytes an image."""
-    answered = correctness.ask(models, shown)
-    return {key: one if key[0] == augmentation.STANDARD else Answered(one.correct) for key, one in answered.items()}
+    """Asks models about images; only `CONFIDENT` keeps its confidence, so that the answers stay small."""
+    found = correctness.ask(models, shown)
+    return {key: one if key == CONFIDENT else Answered(one.correct) for key, one in found.items()}
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
@@ -53,9 +55,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as opened:
         dataset, train_split, test_split = study.load_for_training(config, mesh, opened)
         shown = Shown.of(config, test_split, mesh, dataset)
-        records = {condition: shown.under(condition).record for condition in conditions}
-        known = Store(opened, records).read().values()
-        missing = [key for key in keys if not all(key in answers for answers in known)]
+        check_answers(shown, conditions, opened)
+        evaluated = any((opened / answers.FOLDER).glob("*.npz"))
+        known = answers.read(opened) if evaluated else ()
+        missing = [key for key in keys if not all((*key, c.corruption, c.label) in known for c in conditions)]
         log.info(
             "%d of %d models have answered under all %d conditions.",
             len(keys) - len(missing),

@@ -37,6 +37,7 @@ from analysis.overlap.measured import matrix_frame, pairs_frame
 from analysis.overlap.uncertainty import held_noise
 from analysis.selection import algorithm
 from analysis.selection.benchmark import UNDEFINED, measure_coverage, select_benchmark
+from projects.coverage import CONFIDENT
 from runtime import files, workdirs
 
 MIXTURE = "mixture="
@@ -122,11 +123,10 @@ def models_frame(study: Study) -> pd.DataFrame:
 
 
 def candidates_frame(study: Study) -> pd.DataFrame:
-    """Tabulates each candidate: R of the standard model (mean over seeds), ECE and NLL of the first one."""
+    """Tabulates each candidate: R of the standard model (mean over seeds), ECE and NLL of the first seed."""
     clean, rows = study.correct(STANDARD, CLEAN).mean(), []
-    first = [next(key for key in study.models if key[0] == STANDARD)]
     for name in study.candidates:
-        (confidence,) = study.found.confidence(name, RANDOM, first).values()
+        (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
         measured = cells.measure(confidence)
         rows.append((name, study.correct(STANDARD, name).mean() / clean, measured["ece"], measured["nll"]))
     return frames.of_rows(rows, ("corruption", "robustness", "ece", "nll"))
