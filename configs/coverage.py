@@ -42,6 +42,7 @@ def get_config(variant="cifar10"):
         train.random_resized_crop, train.epochs, train.milestones = 0, 40, (20, 30)
         return config
     config.dataset.name, config.model.name = "cifar10", "cifar_resnet18"
+    config.imports = ("projects.coverage.bank",)
     train.epochs, train.schedule, train.warmup_epochs = 20, "cosine", 1
     if variant == "cpu":
         config.model.name = "fast_cifar_cpu"
