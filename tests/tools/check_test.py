@@ -43,6 +43,8 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibrate, "Robustness", Quick)
         calibrate.run(config, folder)
+        patch.setattr(calibrate, "Robustness", None)
+        calibrate.run(config, folder)  # measures nothing again
     settings = {"model": "standard", "model_seed": 0}
     files.write_json(folder / "msd" / "settings.json", settings)
     made_from = {"model": workdirs.read_final(folder)["digest"], "settings": artifacts.digest(settings)}
