@@ -223,7 +223,10 @@ def levels_and_index(
     Raises:
       ValueError, TypeError: they are not as `corrupt` takes them.
     """
-    index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
+    if index is not None:
+        index = keys.image_index(index, number, validate)
+    else:  # a symbolic number has no array yet
+        index = np.arange(number, dtype=np.int32) if isinstance(number, int) else jnp.arange(number)
     if severity is None:
         return None, index
     # Checked here, while it is concrete; inside a program it is traced, so that one compile serves all.

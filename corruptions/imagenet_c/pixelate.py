@@ -86,7 +86,7 @@ def pixelate(image: Image, params: Params) -> Image:
 
 def _rounded_means(sums, counts):
     """Computes means of whole levels in the 22-bit fixed point of Pillow."""
-    weights = jax.lax.div(2**23 + counts, 2 * counts)
+    weights = devices.stage_on_cpu(jax.lax.div(2**23 + counts, 2 * counts))
     return ((sums.astype(jnp.int32) * weights + 2**21) >> 22).astype(jnp.uint8)
 
 
@@ -110,9 +110,8 @@ def _by_shifts(means, x, params):
     starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
     lengths = jnp.zeros(width, jnp.int32).at[starts].add(stops - starts)  # 0 without a block
     lengths = devices.stage(jnp.repeat(lengths, channels))[None]
-    x = devices.stage(x.reshape(-1))
-    further = jnp.concatenate([x, x[: (_LONGEST - 1) * channels]])  # no block reaches beyond its row
-    shifted = (further[k * channels :][: x.size].reshape(height, -1) for k in range(_LONGEST))
+    x = devices.stage(jnp.pad(x.reshape(height, -1), ((0, 0), (0, (_LONGEST - 1) * channels))))
+    shifted = (x[:, k * channels :][:, : width * channels] for k in range(_LONGEST))
     x = devices.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
 
     first, last, row_shown = (params[f"row_{key}"] for key in ("starts", "stops", "shown"))

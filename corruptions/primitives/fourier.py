@@ -16,8 +16,8 @@ _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     """Correlates every channel with a kernel that is even along both axes, borders mirrored.
 
-    The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by the kernel's reach and
-    transformed; an even kernel has a real spectrum, two small cosine sums.
+    The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by the kernel's reach. Its
+    rows are transformed; there each frequency has its own even column of weights, real sums of cosines.
 
     Args:
       image: float32 [H, W, C], H and W above the kernel's reach.
@@ -30,19 +30,20 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
 
 
 def _filter_by_transforms(image, kernel):
-    height, width = image.shape[:2]
-    reach = kernel.shape[0] // 2
-    sides = (fast_size(height + 2 * reach), fast_size(width + 2 * reach))
-    planes = jnp.moveaxis(image, -1, 0)
-    planes = jnp.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="reflect")
-    spectrum = jnp.fft.rfft2(planes, s=sides)
-    cosines = [np.cos(2 * np.pi * np.outer(np.arange(n), np.arange(-reach, reach + 1)) / n) for n in sides]
-    vertical, horizontal = (jnp.asarray(c, jnp.float32) for c in cosines)
-    highest = jax.lax.Precision.HIGHEST
-    across = jnp.matmul(kernel, horizontal[: sides[1] // 2 + 1].T, precision=highest)
-    transfer = jnp.matmul(vertical, across, precision=highest)
-    filtered = jnp.fft.irfft2(spectrum * transfer.astype(spectrum.dtype)[None], s=sides)
-    return jnp.moveaxis(filtered[:, reach : reach + height, reach : reach + width], 0, -1)
+    """Transforms whole rows of W C values, in which the samples of a channel are C apart: no plane is cut out."""
+    (height, width, channels), reach = image.shape, kernel.shape[0] // 2
+    side = fast_size(width + 2 * reach)
+    # What stands beyond the reach, up to a size that transforms fast, touches no sample of the result.
+    rows = jnp.pad(image, ((reach, reach), (reach, side - width - reach), (0, 0)), mode="reflect")
+    rows = jnp.fft.rfft(rows.reshape(height + 2 * reach, -1))
+    cosines = np.cos(2 * np.pi / side * np.outer(np.arange(reach + 1), np.arange(rows.shape[1])))
+    cosines[1:] *= 2  # the same sample to the left and to the right
+    weights = _product("ab,bv->av", kernel[reach:, reach:], cosines.astype(np.float32))[:, None].astype(rows.dtype)
+    filtered = weights[0] * rows[reach : reach + height]
+    for a in range(1, reach + 1):
+        filtered += weights[a] * (rows[reach - a :][:height] + rows[reach + a :][:height])
+    filtered = jnp.fft.irfft(filtered, side * channels)[:, reach * channels :]
+    return filtered[:, : width * channels].reshape(image.shape)
 
 
 def correlate(image: jax.Array, kernel: jax.Array) -> jax.Array:
