@@ -11,7 +11,8 @@
     python -m benchmarks.speed --works=noc_candidates,answers=small_resnet --size=32 --batch=10000
 
 PEER is a Python of an environment with the extra `peers`; it works with a process on each core, on the same images at the
-same severities, in turn with ours. `--numpy` compares C-bar, LAION-C, lenses and `cameras` (RoboDepth's, RoboBEV's and LIBERO-Plus' own)
+same severities, in turn with ours. Where it has torch-uncertainty, columns `torch` compare with that on two threads: its transforms
+of ImageNet-C's names, some of them other formulas. `--numpy` compares C-bar, LAION-C, lenses and `cameras` (RoboDepth's, RoboBEV's and LIBERO-Plus' own)
 with the NumPy definitions of benchmarks/peers, one image at a time, on one core: the released code needs a NumPy below 1.24. Images are uint8; their severities are mixed, or
 the middle one for a single image. A row is written when it is measured, and the same command measures the missing ones.
 """
@@ -41,7 +42,7 @@ from runtime import meshes
 from tests.reference.photographs import crops, photographs
 
 HEADER = ("work", "compile CPU s", "ms/image", "CPU ms/image", "images/s", "MiB")
-_PEER = ("peer ms/image", "peer CPU ms/image", "peer / ours", "CPU, peer / ours")
+_SCRIPTS = {"peer": "images.py", "torch": "tensors.py"}
 _channel = jax.jit(lambda images: jax.lax.map(clahe.clahe, images[..., 1]))
 
 
@@ -103,30 +104,36 @@ def numpy_peer(name: str, images: np.ndarray) -> Callable[[int], timing.Spent]:
     return call
 
 
-def cells(name, images, peer, given):
-    """Measures a row: the cells after its name."""
+def columns(peer: str) -> tuple[str, ...]:
+    """Titles the columns of a peer."""
+    return f"{peer} ms/image", f"{peer} CPU ms/image", f"{peer} / ours", f"CPU, {peer} / ours"
+
+
+def cells(name, images, peers, given):
+    """Measures a row: the cells after its name. `peers`: {title: peer}, none of them with `--numpy`."""
     jax.clear_caches()
     number, ours = len(images), work_of(name, images)
     compared = {"": ours}
     if given.numpy:
         compared["peer"] = numpy_peer(name, np.asarray(images))
-    elif peer:
-        severities = levels(name, number).tolist() if "/" in name else [0] * number
+    severities = levels(name, number).tolist() if peers and "/" in name else [0] * number
+    for title, peer in peers.items():
         asked = functools.partial(peer.spend, name=name, levels=severities)
-        compared |= {"peer": lambda turn: asked()} if asked() else {}
+        compared |= {title: lambda turn, asked=asked: asked()} if asked() else {}
     first = []
     memory = timing.process_memory(lambda: first.append(timing.spend(ours, 0)))
     times = timing.measure(compared, given.rounds)
-    own, other = (
-        timing.Spent(*(1e3 * seconds / number for seconds in times[key].median)) if key in times else None
-        for key in ("", "peer")
-    )
+    spent = {title: timing.Spent(*(1e3 * seconds / number for seconds in times[title].median)) for title in times}
+    own = spent[""]
     compiling = max(0.0, first[0].cpu - times[""].median.cpu)
     found = [f"{compiling:.1f}", f"{own.wall:.3f}", f"{own.cpu:.3f}", f"{1e3 / own.wall:,.0f}"]
     found.append("-" if memory is None else f"{memory / 2**20:,.0f}")
-    if peer or given.numpy:
-        ratios = [f"{other.wall / own.wall:.2f}", f"{other.cpu / own.cpu:.2f}"] if other else ["-"] * 2
-        found += [*([f"{other.wall:.3f}", f"{other.cpu:.3f}"] if other else ["-"] * 2), *ratios]
+    for title in peers or ["peer"] * given.numpy:
+        times_and_ratios = ["-"] * 4
+        if other := spent.get(title):
+            times_and_ratios = [f"{other.wall:.3f}", f"{other.cpu:.3f}"]
+            times_and_ratios += [f"{other.wall / own.wall:.2f}", f"{other.cpu / own.cpu:.2f}"]
+        found += times_and_ratios
     if given.alone:
         single = timing.measure({"": work_of(name, images[:1])}, given.rounds)[""].median.cpu
         found.append(f"{1e3 * single / own.cpu:.2f}")
@@ -145,26 +152,33 @@ def main(argv):
     for name in names:
         if "=" not in name and not (name == "clahe_channel" or name in enhance.names() or augment.known(name)):
             corruptions.get(name)  # unknown names are refused before the first row
-    header = [*HEADER, *(_PEER if given.peer_python or given.numpy else ()), *["alone"] * given.alone, "load"]
     copied = jnp.zeros(2**27, jnp.uint8)
     copy = jax.jit(lambda x: x + np.uint8(1))
     bandwidth = 2 * copied.size / timing.measure({"": lambda turn: copy(copied)}, 5)[""].wall.min()
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder, "images.npy"), images)
-        peer = timing.Peer(given.peer_python, "images.py", f"{folder}/images.npy") if given.peer_python else None
-        version = peer.hello["version"] if peer else "NumPy definitions" if given.numpy else "none"
+        started = {
+            title: timing.Peer(given.peer_python, script, f"{folder}/images.npy")
+            for title, script in (_SCRIPTS.items() if given.peer_python else ())
+        }
+        peers = {title: peer for title, peer in started.items() if peer.hello["version"]}
+        versions = {title: peer.hello["version"] for title, peer in peers.items()}
+        versions |= {"peer": "NumPy definitions"} if given.numpy else {}
+        listed = "; ".join(f"{title}: {version}" for title, version in versions.items()) or "peer: none"
+        header = [*HEADER, *(cell for title in versions for cell in columns(title)), *["alone"] * given.alone, "load"]
         top = (
-            f"# Speed: {batch} images of {height}x{width}\n\n{timing.title()}. Peer: {version}. Medians of the repetitions; "
+            f"# Speed: {batch} images of {height}x{width}\n\n{timing.title()}. {listed[0].upper()}{listed[1:]}. Medians of the repetitions; "
             "`CPU`: seconds of all threads; `MiB`: growth of the process in its first call, which compiles; `load`: load average, "
             "other work included.\n"
         )
-        rows = timing.continued(given.out, top, header, names, lambda name: cells(name, images, peer, given))
-    cells_of = (row[header.index(_PEER[3])] for row in rows if _PEER[3] in header)
-    ratios = [float(cell) for cell in cells_of if cell != "-"]
+        rows = timing.continued(given.out, top, header, names, lambda name: cells(name, images, peers, given))
     milliseconds = 2e3 * height * width * 3 / bandwidth
     print(f"reading and writing an image takes {milliseconds:.4f} ms ({bandwidth / 1e9:.1f} GB/s)")
-    if ratios:
-        print(f"mean of {len(ratios)} ratios of CPU time {np.mean(ratios):.1f}, least {min(ratios):.2f}")
+    for title in versions:
+        found = (row[header.index(columns(title)[3])] for row in rows)
+        ratios = [float(cell) for cell in found if cell != "-"]
+        if ratios:
+            print(f"{title}: mean of {len(ratios)} ratios of CPU time {np.mean(ratios):.1f}, least {min(ratios):.2f}")
 
 
 if __name__ == "__main__":
@@ -172,7 +186,9 @@ if __name__ == "__main__":
     flags.DEFINE_string("size", "224", "Side of the images, or HEIGHTxWIDTH.")
     flags.DEFINE_integer("batch", 0, "Images in a call; 0 chooses by size.", lower_bound=0)
     flags.DEFINE_integer("rounds", 0, "Repetitions; 0: 20, or fewer once they take a second.", lower_bound=0)
-    flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image.")
+    flags.DEFINE_string(
+        "peer_python", "", "Python with imagecorruptions-imaug, OpenCV and scikit-image; with torch-uncertainty, too."
+    )
     flags.DEFINE_bool("numpy", False, "Compare with NumPy definitions; see the module.")
     flags.DEFINE_bool("alone", False, "Add the CPU time of one image by itself, over the time of one in the batch.")
     flags.DEFINE_integer("tiles", 5000, "Images in the bank of laion_c/mosaic and laion_c/stickers.", lower_bound=1)

@@ -106,11 +106,12 @@ class Peer:
         return None if name.endswith("pixelate") else timing.Spent(0.25, 0.5)
 
 
-def cells(name, peer=None, numpy=False):
+def cells(name, peers=None, numpy=False):
     given = types.SimpleNamespace(rounds=2, numpy=numpy, alone=False)
     images = jnp.asarray(np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3), np.uint8))
-    found = speed.cells(name, images, peer, given)
-    return dict(zip((*speed.HEADER[1:], *(speed._PEER if peer or numpy else ())), found))
+    found = speed.cells(name, images, peers or {}, given)
+    titles = (title for peer in peers or ["peer"] * numpy for title in speed.columns(peer))
+    return dict(zip((*speed.HEADER[1:], *titles, "load"), found, strict=True))
 
 
 @pytest.mark.parametrize("name", ["imagenet_c/contrast", "clahe_channel", "patch_gaussian", "answers=small_resnet"])
@@ -120,10 +121,11 @@ def test_works_of_every_kind_are_measured(name):
 
 
 def test_a_peer_is_compared_and_may_lack_a_work():
-    found = cells("imagenet_c/contrast", Peer())
+    found = cells("imagenet_c/contrast", {"peer": Peer(), "torch": Peer()})
     assert found["peer ms/image"] == "62.500" and found["peer CPU ms/image"] == "125.000"
     assert float(found["peer / ours"]) == pytest.approx(62.5 / float(found["ms/image"]), rel=0.02)
-    assert cells("imagenet_c/pixelate", Peer())["peer / ours"] == "-"
+    assert found["torch CPU ms/image"] == "125.000"
+    assert cells("imagenet_c/pixelate", {"peer": Peer()})["peer / ours"] == "-"
     assert float(cells("cbar/technicolor", numpy=True)["CPU, peer / ours"]) > 0
 
 
