@@ -15,6 +15,8 @@ import json
 import os
 import pathlib
 import re
+import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -198,6 +200,116 @@ class Bucket:
         return BucketError(f"{address}: {_brief(text)}")
 
 
+class Copy:
+    """A folder, or a file, of this machine that is like what lies at an address.
+
+    The bucket is right: what it lacks leaves the copy, and a file is read again where its object has another generation
+    than the one read before, or where the file was changed here.
+
+    Attributes:
+      address: the address.
+      root: path of the copy.
+    """
+
+    def __init__(self, address: Address, root: pathlib.Path, index: pathlib.Path):
+        self.address, self.root, self._index = address, root, index
+        self._known: dict[str, list] = {}  # {name: [generation, state of the file]}; "" names the address itself
+
+    @functools.cached_property
+    def bucket(self) -> Bucket:
+        """Its bucket, opened when it is first asked."""
+        return Bucket(self.address.scheme, self.address.bucket)
+
+    def key(self, name: str) -> str:
+        """Returns the key of an object of the copy."""
+        return "/".join(filter(None, (self.address.key, name)))
+
+    def _path(self, name):
+        """The path of an object; None for a name that leads out of the copy."""
+        if name and {"", ".."} & set(name.split("/")):
+            return None
+        return self.root / name if name else self.root
+
+    def fetch(self) -> None:
+        """Makes the copy like the bucket."""
+        self._load_index()
+        prefix = f"{self.address.key}/" if self.address.key else ""
+        names = {key.removeprefix(prefix) for key in self.bucket.list(prefix)} - {
+            ""
+        }  # some tools make an object of a folder
+        wanted = self._wanted(names)
+        found = self._get([""] if prefix and not names else wanted)
+        self._known = {name: known for name, known in self._known.items() if name in names or name in found}
+        if names:
+            self._drop_others({path for name in names if (path := self._path(name))})
+        elif not found:
+            delete(self.root)
+        self._save_index()
+
+    def _wanted(self, names):
+        """Chooses the objects that are read."""
+        return sorted(name for name in names if self._path(name))
+
+    def _get(self, names):
+        """Reads objects that changed; returns the names of those that there are."""
+        found, keys = set(), [(self.key(name), self._generation(name)) for name in names]
+        for name, (_, one) in zip(names, self._read(keys)):
+            if one.same or one.content is not None:
+                found.add(name)
+            if one.content is not None and not one.same:
+                self._place(name, one)
+        return found
+
+    def _read(self, keys):
+        return self.bucket.read_many(keys)
+
+    def _generation(self, name):
+        """The generation of the object that the file here equals; None where it must be read."""
+        generation, state = self._known.get(name, (None, None))
+        return bytes.fromhex(generation) if generation and state == state_of(self._path(name)) else None
+
+    def _place(self, name, one):
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".part-{path.name}.{secrets.token_hex(4)}")
+        try:
+            self._fill(aside, name, one)
+            if path.is_dir() or aside.is_dir():
+                delete(path)
+            os.replace(aside, path)
+        except BaseException:
+            delete(aside)
+            raise
+        self._known[name] = [one.generation.hex(), state_of(path)]
+
+    def _fill(self, path, name, one):
+        path.write_bytes(one.content)
+        os.utime(path, ns=(time_of(one.generation),) * 2)
+
+    def _drop_others(self, kept):
+        """Removes files that are not among `kept`, which may name folders, and folders that are empty then."""
+        for folder, _, names in os.walk(self.root, topdown=False):
+            here = pathlib.Path(folder)
+            if not kept.isdisjoint((here, *here.parents)):
+                continue
+            for path in map(here.joinpath, names):
+                if path not in kept:
+                    path.unlink()
+            with contextlib.suppress(OSError):
+                if here != self.root:
+                    here.rmdir()
+
+    def _load_index(self):
+        with contextlib.suppress(OSError, ValueError):
+            self._known = json.loads(self._index.read_text())
+
+    def _save_index(self):
+        self._index.parent.mkdir(parents=True, exist_ok=True)
+        aside = self._index.with_suffix(f".{secrets.token_hex(4)}")
+        aside.write_text(json.dumps(self._known))
+        os.replace(aside, self._index)
+
+
 def copied(path: str | os.PathLike) -> str:
     """Copies what lies at an address to this machine and returns its path there; other paths come back as they are.
 
@@ -208,31 +320,11 @@ def copied(path: str | os.PathLike) -> str:
     if not match or match[1] not in SCHEMES:
         return text
     address = parse(text)
-    bucket = Bucket(address.scheme, address.bucket)
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     above = pathlib.Path(cache, "jax-corruptions", "inputs", hashlib.sha256(str(address).encode()).hexdigest()[:16])
-    index, root = above / "index.json", above / (address.key.rpartition("/")[2] or address.bucket)
-    known = json.loads(index.read_text()) if index.exists() else {}
-    prefix = f"{address.key}/" if address.key else ""
-    keys = [key for key in bucket.list(prefix) if not {"", ".."} & set(key.removeprefix(prefix).split("/"))]
-    keys = keys or [address.key]
-    paths = {key: root / key.removeprefix(prefix) if key != address.key else root for key in keys}
-    asked = [(key, bytes.fromhex(known[key]) if key in known and paths[key].exists() else None) for key in keys]
-    present = {}
-    for key, one in bucket.read_many(asked):
-        if not one.same and one.content is not None:
-            paths[key].parent.mkdir(parents=True, exist_ok=True)
-            aside = paths[key].with_name(f".{paths[key].name}.part")
-            aside.write_bytes(one.content)
-            os.utime(aside, ns=(time_of(one.generation),) * 2)
-            os.replace(aside, paths[key])
-        if one.same or one.content is not None:
-            present[key] = one.generation.hex()
-    for key in known.keys() - present.keys():
-        (root / key.removeprefix(prefix)).unlink(missing_ok=True)
-    above.mkdir(parents=True, exist_ok=True)
-    index.write_text(json.dumps(present))
-    return str(root)
+    copy = Copy(address, above / (address.key.rpartition("/")[2] or address.bucket), above / "generations.json")
+    copy.fetch()
+    return str(copy.root)
 
 
 def time_of(generation: bytes) -> int:
@@ -243,3 +335,20 @@ def time_of(generation: bytes) -> int:
 def _brief(text):
     lines = text.strip().splitlines()
     return lines[0].partition(" [")[0][:200] if lines else ""
+
+
+def state_of(path: pathlib.Path) -> list[int] | None:
+    """Reads what changes with a file's content, in JSON; None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return [stat.st_ino, stat.st_mtime_ns, stat.st_size]
+
+
+def delete(path: pathlib.Path) -> None:
+    """Removes a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

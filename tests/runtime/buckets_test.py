@@ -17,7 +17,7 @@ import pytest
 import data
 from analysis.errors import reference
 from corruptions import objects
-from runtime import artifacts, buckets, command, files, leases, workdirs
+from runtime import artifacts, buckets, command, files, leases, mirrors, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import WorkdirError
@@ -154,6 +154,16 @@ def test_names_that_lead_out_of_the_mirror_are_left_where_they_are(machine, tmp_
     assert not list(tmp_path.rglob("escape"))
 
 
+def test_names_that_lead_out_of_the_folder_of_copies_are_not_copied(machine, tmp_path):
+    """Python takes the absolute path of two that it joins."""
+    outside = tmp_path / "outside"
+    for name in (f"set/{outside}", "set/../../escape", "set/a/", "set/"):
+        put(name, b"hostile")
+    put("set/a.csv", b"1")
+    assert content(objects.copied("memory://b/set")) == {"a.csv": b"1"}
+    assert not outside.exists() and not list(tmp_path.rglob("escape"))
+
+
 def test_one_object_and_patterns_are_read(machine):
     for name in ("w/net.pth", "w/net.pth2", "scans/a.npz", "scans/b.npz", "scans/c.txt"):
         put(name, name.encode())
@@ -265,9 +275,9 @@ def test_a_file_that_grows_is_uploaded_now_and_then_and_before_a_checkpoint(mach
         folders(workdir / "checkpoints", 1)
         buckets.publish(workdir / "checkpoints")
         assert bucket().read("run/metrics.jsonl").content == b"a"
-        monkeypatch.setattr(buckets, "_APPENDED_SECONDS", 0)
+        monkeypatch.setattr(mirrors, "_APPENDED_SECONDS", 0)
         assert add("b") == b"ab"
-        monkeypatch.setattr(buckets, "_APPENDED_SECONDS", 60)
+        monkeypatch.setattr(mirrors, "_APPENDED_SECONDS", 60)
         assert add("c") == b"ab"
         assert add("d", last=True) == b"abcd"
 

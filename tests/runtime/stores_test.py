@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from tests import processes, stores
@@ -202,6 +204,52 @@ def test_troubles_are_told_in_a_line_before_anything_is_trained(trouble, store, 
     assert line.startswith(f"train.py: {store.scheme}://{bucket}/run/.lock: {said}")
     assert hint == ["(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"]
     assert time.monotonic() - begun < 90, "a minute, and the imports"
+
+
+def test_a_full_disk_of_the_mirror_is_told_in_a_line_and_loses_nothing(store, machine, tmp_path):
+    """A limit of the size of files stands in for it: both refuse a write in its middle."""
+    run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
+    address = f"{store.scheme}://bucket/run"
+    first = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+
+    def fill(method, path):
+        if "checkpoints" in path and method != "GET":
+            store.proxy.before = lambda method, path: None
+            _, hard = resource.prlimit(first.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(first.pid, resource.RLIMIT_FSIZE, (64, hard))
+
+    store.proxy.before = fill
+    _, err = first.communicate(timeout=600)
+    assert first.returncode == 1
+    line, *hint = [line for line in err.strip().splitlines() if line.startswith(("train.py: ", "(JAX_"))]
+    assert line.endswith("make room, and the same command continues"), err
+    assert hint == ["(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"] and "Traceback" not in err
+    run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
+    assert results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
+
+
+def test_a_dataset_goes_on_elsewhere(store, machine, tmp_path):
+    """Written on a machine that is lost at its first file, then on another with an empty home folder."""
+    images = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
+    np.savez(tmp_path / "set.npz", images=images, labels=np.arange(6))
+    command = [sys.executable, "-m", "corruptions.write", f"--source={tmp_path / 'set.npz'}"]
+    command += ["--corruptions=noc/border,noc/hue", "--severities=0,0.5"]
+    run([*command, f"--out={tmp_path / 'local'}"], machine())
+    out = f"--out={store.scheme}://bucket/set"
+    first = processes.Process([*command, out], env=machine(store))
+    lost = []
+    store.proxy.before = lambda method, path: "border.npy" in path and method != "GET" and lost.append(first.kill())
+    first.wait(600)
+    assert lost and first.returncode == -9
+    store.proxy.before = lambda method, path: None
+    assert "hue.npy" not in {path.name for path in fetched(store, "set", tmp_path / "found").iterdir()}
+    run([*command, out], machine(store))
+    expected, found = (
+        {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+        for folder in (tmp_path / "local", fetched(store, "set", tmp_path / "found"))
+    )
+    assert found == expected and len(found) == 3
+    run([*command, out, "--verify"], machine(store))
 
 
 def test_a_study_takes_few_requests(store, machine):

@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import json
 import os
+import pathlib
 import shlex
 import shutil
 import signal
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 
 from analysis.errors import joint
-from runtime import artifacts, workdirs
+from corruptions import objects
+from runtime import artifacts, buckets, files, workdirs
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError, WorkdirError
 from tests import processes
@@ -122,6 +124,41 @@ def test_what_failed_is_named_and_runs_again_and_what_ended_well_does_not(run, t
     assert [name.partition(" ")[0] for name in evaluated.called] == ["train.py", "eval.py"]
     broken = Commands(fails=("seed=5",))
     assert run(broken, ["seed=5"], ("train", "eval")) == ["seed=5"] and len(broken.called) == 1
+
+
+def test_another_machine_goes_on_from_the_bucket_alone(tmp_path, monkeypatch):
+    """The first machine is lost in the fourth of six members; its home folder is not there any more."""
+    objects._tensorstore.cache_clear()  # memory:// with an empty store
+    objects._open.cache_clear()
+    monkeypatch.setattr("jax._src.xla_bridge.backends", None)
+
+    class Uploading(Commands):
+        def __call__(self, arguments, output):
+            if len(self.called) == 3 and self.fails:
+                raise KeyboardInterrupt
+            folder = files.local(arguments[-1].removeprefix("--workdir="), use="hold")
+            status = super().__call__([*arguments[:-1], f"--workdir={folder}"], output)
+            buckets.upload(pathlib.Path(folder))
+            return status
+
+    def go(machine, stand_in):
+        monkeypatch.setattr(buckets, "_mirrors", {})
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
+        monkeypatch.setattr(sweep, "call", stand_in)
+        workdir = pathlib.Path(files.local("memory://b/rates"))
+        chosen = members(workdir, RATES)
+        assert sweep.run(chosen, workdir) == {}
+        sweep.tabulate(chosen, workdir)
+        return stand_in.called
+
+    with pytest.raises(KeyboardInterrupt):
+        go("first", Uploading(fails=("nothing else",)))
+    assert go("second", Uploading()) == [f"train.py train.learning_rate=0.1/seed={seed}" for seed in (0, 1, 2)]
+    assert go("third", Uploading()) == []
+    bucket = objects.Bucket("memory", "b")
+    assert b"learning_rate=0.1" in bucket.read("rates/table.md").content
+    assert b"Not finished" not in bucket.read("rates/table.md").content
+    assert len([key for key in bucket.list("rates/") if key.endswith("/final.json")]) == 6
 
 
 @pytest.mark.parametrize(
@@ -283,8 +320,8 @@ def test_settings_given_as_text_are_typed_and_leave_the_config_alone():
 @pytest.mark.timeout(1500)
 def test_the_recipe(tmp_path):
     section = section_of("docs/howto/train_evaluate.md", "Sweep settings and seeds")
-    small = ("dataset.train_limit=600", "dataset.test_limit=200", "train.epochs=1", "train.batch_size=50")
-    small = [f"--config.{setting}" for setting in (*small, "eval.corruptions=('noc/border',)", "eval.batch_size=100")]
+    small = ("dataset.train_limit=160", "dataset.test_limit=70", "train.epochs=1", "train.batch_size=32")
+    small = [f"--config.{setting}" for setting in (*small, "eval.corruptions=('noc/border',)", "eval.batch_size=70")]
 
     def call(arguments):
         arguments = arguments[: arguments.index(">")] if ">" in arguments else arguments
