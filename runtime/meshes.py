@@ -7,6 +7,7 @@ batches over all devices.
 
 import collections
 import contextlib
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -145,22 +146,32 @@ def check_batch_size(mesh: Mesh, batch_size: int, name: str) -> None:
 # Compiled programs.
 
 _EVENT = "/jax/core/compile/backend_compile_duration"
+_counters: dict[int, collections.Counter[str]] = {}
 
 
 @contextlib.contextmanager
 def counting_compiles() -> Iterator[collections.Counter[str]]:
     """Yields a growing Counter: JAX's name of a jitted function -> times it was compiled, or read from the disk's cache."""
     counts = collections.Counter()
-
-    def listen(event, _, **details):
-        if event == _EVENT:
-            counts[details["fun_name"].removeprefix("jit(").removesuffix(")")] += 1
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
+    _listen()
+    _counters[id(counts)] = counts
     try:
         yield counts
     finally:
-        jax.monitoring.unregister_event_duration_listener(listen)
+        del _counters[id(counts)]
+
+
+@functools.cache
+def _listen():
+    """Counts from now on: jax 0.8 cannot take a listener back."""
+
+    def count(event, duration, **details):
+        del duration
+        if event == _EVENT:
+            for counts in _counters.values():
+                counts[details["fun_name"].removeprefix("jit(").removesuffix(")")] += 1
+
+    jax.monitoring.register_event_duration_secs_listener(count)
 
 
 def enable_compilation_cache() -> None:
