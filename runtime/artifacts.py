@@ -2,6 +2,7 @@
 
     write(path, arrays, made_from)        an .npz file: arrays, and the record of their origin
     read(path, remedy)                    Artifact(arrays, made_from)
+    kept(path, made_from, measure)        the arrays of a file with this origin, else measured and written
     write_record(path, record)            a .json file of only the record: final.json, ranges.json
     read_record(path, remedy)             the record
     provenance(), of_file()               revision, versions, device and command, for results
