@@ -118,6 +118,13 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
     np.testing.assert_array_equal(again, results[16])
 
 
+def test_calls_for_one_image_bound_the_programs_too(monkeypatch):
+    calls = []
+    monkeypatch.setattr(devices, "bound_programs", lambda: calls.append(None))
+    corruptions.noc.brightness(jax.random.key(0), np.zeros((16, 16, 3), np.float32), 0.5)
+    assert len(calls) == 2  # for either half
+
+
 @counts_maps
 def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
     devices.bound_programs(10**9)

@@ -81,10 +81,11 @@ def test_equals_the_reference_at_224(name, levels):
         assert_agrees(name, photograph(224, 224, seed=0 if one or name in BLURS else level), 1 if one else level, level)
 
 
-@pytest.mark.parametrize("name", BLURS)
-def test_blurs_equal_scipy_on_noise(name):
-    """Values jump from pixel to pixel, between the ends of the range: splines overshoot, and every tap counts."""
-    noise = np.random.default_rng(3).integers(0, 2, (38, 25, 3), np.uint8) * np.uint8(255)
+@pytest.mark.parametrize("name", [*BLURS, "color_dither"])
+def test_equals_the_reference_on_noise(name):
+    """Values jump from pixel to pixel, up to both ends: splines and carried errors overshoot, and every tap counts."""
+    noise = np.random.default_rng(3).integers(0, 2 if name in BLURS else 256, (38, 25, 3), np.uint8)
+    noise = noise * np.uint8(255) if name in BLURS else noise
     for level in (1, 6):
         assert_agrees(name, noise, 5, level)
 
