@@ -46,7 +46,7 @@ image = np.zeros((16, 16, 3), np.float32)
 def in_child(use):
     sys.stdout.flush()
     if not (child := os.fork()):
-        signal.alarm(20)  # one that hangs all the same ends
+        signal.alarm(90)  # one that hangs all the same ends
         try:
             use()
             print("done", flush=True)
@@ -172,7 +172,7 @@ def test_the_first_call_of_a_program_goes_alone():
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", START + code], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
