@@ -18,7 +18,6 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Lines of Python in the programs, which no test reads, are a tenth of the time of lowering.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-compiling.apply()
 # Tracing makes and drops many small objects; looking through a worker's heap for cycles after every
 # 700 of them took an eighth of the suite's time.
 gc.set_threshold(100_000, 50, 50)
@@ -40,8 +39,13 @@ _FIRST = (
 )
 
 
-def pytest_configure():
-    """Reads the bank of images that corruptions of LAION-C need, for tests that take every corruption by name."""
+def pytest_configure(config):
+    """Sets up how programs are compiled, slow tests' as `make slow` does, however they are started; reads the bank of
+    images that corruptions of LAION-C need, for tests that take every corruption by name.
+    """
+    if config.option.markexpr == "slow":
+        os.environ.setdefault(compiling.LEVEL, "0")
+    compiling.apply()
     from corruptions import laion_c
     from tests.reference.photographs import photographs
 

@@ -37,32 +37,6 @@ def tree(tmp_path_factory):
     return root
 
 
-def resize_reference(image, height, width):
-    """Bilinear with antialiasing in NumPy: a triangle filter as wide as the scale, on each axis."""
-
-    def matrix(old, new):
-        scale = old / new
-        support = max(scale, 1.0)
-        centre = (np.arange(new)[:, None] + 0.5) * scale - 0.5
-        weight = np.clip(1 - np.abs(np.arange(old)[None] - centre) / support, 0, None)
-        return weight / weight.sum(1, keepdims=True)
-
-    rows, columns = matrix(image.shape[0], height), matrix(image.shape[1], width)
-    return np.einsum("ij,jkc,lk->ilc", rows, image.astype(float), columns, optimize=True)
-
-
-@pytest.mark.parametrize(("height", "width", "size"), [(50, 70, 28), (61, 40, 28), (20, 20, 28), (300, 90, 56)])
-def test_square_resizes_the_shorter_side_and_crops_the_centre(height, width, size):
-    image = RNG.integers(0, 256, (height, width, 3), np.uint8)
-    short = {28: 32, 56: 64}[size]  # size * 256 / 224
-    resized = resize_reference(image, *(int(side * short / min(height, width)) for side in (height, width)))
-    top, left = (round((n - size) / 2) for n in resized.shape[:2])
-    found = decode.square(Image.fromarray(image), size)
-    assert found.dtype == np.uint8 and found.shape == (size, size, 3)
-    # Pillow rounds once after each axis.
-    assert np.abs(found - resized[top : top + size, left : left + size]).max() <= 1.1
-
-
 def test_pixels_are_those_of_torchvisions_rules_and_of_both_sides_resized():
     """`Resize(256)`, `CenterCrop(224)`, or `Resize((224, 224))`, written with Pillow."""
     [(side, short)] = {decode.sides(224, resize="squash")[split] for split in ("train", "test")}

@@ -1,5 +1,6 @@
 """Adapted BatchNorm statistics against NumPy on a tiny network, and limits of the pseudo-count."""
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +13,9 @@ from evaluation import adaptation
 from models.layers import Linear
 from models.norms import BatchNorm
 from runtime import meshes
+from tests.evaluation import known
 from tests.training import tiny
 from training import loop, study
-from training.states import TrainState
 
 
 class Tiny(nnx.Module):
@@ -30,14 +31,9 @@ class Tiny(nnx.Module):
         return self.second(nnx.relu(self.linear(self.first(images, train))), train), {}
 
 
-def split(model):
-    graphdef, params, statistics = nnx.split(model, nnx.Param, ...)
-    return graphdef, TrainState(jnp.zeros((), int), params, statistics, None)
-
-
 @pytest.fixture(scope="module")
 def network():
-    return split(Tiny())
+    return known.split(Tiny())
 
 
 def images(number, seed=0, shift=0.0):
@@ -45,9 +41,7 @@ def images(number, seed=0, shift=0.0):
 
 
 def reference(model, batches):
-    """Pooled moments of both layers, each batch normalised by its own: ((mean, var), (mean,
-    var)).
-    """
+    """Pooled moments of both layers, each batch normalised by its own: ((mean, var), (mean, var))."""
     seen = [], []
     for x in batches:
         seen[0].append(x.reshape(-1, 3).astype(np.float64))
@@ -58,8 +52,9 @@ def reference(model, batches):
 
 
 def statistics(graphdef, state):
-    model = nnx.merge(graphdef, state.params, state.statistics)
-    return [(layer.mean[...], layer.var[...]) for layer in (model.first, model.second)]
+    """(mean, variance) of every BatchNorm."""
+    layers = (node for _, node in nnx.iter_graph(known.merge(graphdef, state)) if isinstance(node, BatchNorm))
+    return [(np.asarray(layer.mean[...]), np.asarray(layer.var[...])) for layer in layers]
 
 
 @pytest.mark.parametrize("sizes", [(24,), (10, 10, 10), (12, 4)])
@@ -71,18 +66,14 @@ def test_full_replacement_is_the_pooled_moments(network, sizes):
     for one, other in zip(statistics(network[0], found), reference(Tiny(), batches), strict=True):
         np.testing.assert_allclose(one[0], other[0], rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(one[1], other[1], rtol=1e-4)
-    for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(network[1].params), strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(found.params, network[1].params)
 
 
 def test_one_batch_of_all_images_is_exact(network):
-    """In evaluation every layer then gives mean beta and variance gamma^2 over these very
-    images.
-    """
+    """In evaluation every layer then gives mean beta and variance gamma^2 over these very images."""
     given = images(40)
     state, _ = adaptation.adapt(*network, [given])
-    model = nnx.merge(network[0], state.params, state.statistics)
-    logits, _ = model(given, train=False)
+    logits, _ = known.merge(network[0], state)(given, train=False)
     np.testing.assert_allclose(np.asarray(logits).reshape(-1, 5).mean(0), 0, atol=1e-5)
     np.testing.assert_allclose(np.asarray(logits).reshape(-1, 5).var(0), 1, atol=1e-3)
 
@@ -95,23 +86,21 @@ def test_the_pseudo_count_weighs_the_source(network):
         for k in range(2):
             np.testing.assert_allclose(found[k], 0.75 * source[k] + 0.25 * target[k], rtol=1e-5, atol=1e-6)
     same, _ = adaptation.adapt(*network, batches, pseudo_count=float("inf"))
-    for one, other in zip(jax.tree.leaves(same), jax.tree.leaves(network[1]), strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(same, network[1])
 
 
 @pytest.mark.parametrize(
     "name", ["small_resnet", *(pytest.param(name, marks=pytest.mark.slow) for name in ("wrn_40_2", "cifar_vgg19_bn"))]
 )
 def test_every_layer_of_a_model_is_adapted(name):
-    graphdef, state = split(models.build(name, 10))
+    graphdef, state = known.split(models.build(name, 10))
     found, _ = adaptation.adapt(graphdef, state, [np.random.default_rng(0).random((4, 32, 32, 3), np.float32)])
-    layers = [split_statistics(graphdef, one) for one in (state, found)]
+    layers = [statistics(graphdef, one) for one in (state, found)]
     assert len(layers[0]) == {"small_resnet": 7, "wrn_40_2": 37, "cifar_vgg19_bn": 16}[name]
     for (mean, var), (new_mean, new_var) in zip(*layers, strict=True):
         assert np.abs(new_mean - mean).max() > 0 and np.abs(new_var - var).max() > 0
-    buffers = [nnx.merge(graphdef, one.params, one.statistics).normalize for one in (state, found)]
-    np.testing.assert_array_equal(buffers[0].mean[...], buffers[1].mean[...])
-    adapted = nnx.merge(graphdef, found.params, found.statistics)
+    before, adapted = (known.merge(graphdef, one) for one in (state, found))
+    np.testing.assert_array_equal(adapted.normalize.mean[...], before.normalize.mean[...])
     logits = jax.eval_shape(lambda images: adapted(images, train=False)[0], np.zeros((2, 32, 32, 3), np.float32))
     assert logits.shape == (2, 10)
 
@@ -126,18 +115,11 @@ def test_training_images_give_back_the_statistics_of_training(tmp_path):
     graphdef, state = loop.train(one, split, 10, tmp_path, mesh=meshes.data_mesh(32))
     batches = np.asarray(split.images).reshape(5, 32, 32, 32, 3)
     found, _ = adaptation.adapt(graphdef, state, batches)
-    plain = split_statistics(graphdef, state)
-    fresh = split_statistics(graphdef, found)
-    for (mean, var), (new_mean, new_var) in zip(plain, fresh, strict=True):
+    plain = statistics(graphdef, state)
+    for (mean, var), (new_mean, new_var) in zip(plain, statistics(graphdef, found), strict=True):
         assert np.abs((new_mean - mean) / np.sqrt(var)).mean() < 0.05
         assert np.abs(np.log(new_var / var)).mean() < 0.1
     assert any(np.abs(mean).max() > 0.2 for mean, _ in plain[1:])  # they are not those of a fresh network
-
-
-def split_statistics(graphdef, state):
-    model = nnx.merge(graphdef, state.params, state.statistics)
-    layers = [node for _, node in nnx.iter_graph(model) if isinstance(node, BatchNorm)]
-    return [(np.asarray(layer.mean[...]), np.asarray(layer.var[...])) for layer in layers]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from scipy.special import log_softmax, logsumexp
 
 import data
@@ -22,34 +21,20 @@ from evaluation.shown import Shown, ShownNatural
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
+from tests.evaluation import known
 from tests.training import tiny
 from tools import check
-from training import states, study
+from training import study
 
 NUMBER, CLASSES = 23, 6
 GENERATOR = np.random.default_rng(4)
 
 
-class Table(nnx.Module):
-    """Logits that its table has for the first pixel of an image."""
-
-    def __init__(self, seed):
-        logits = 3 * np.random.default_rng(seed).normal(size=(NUMBER, CLASSES))
-        self.table = nnx.Param(jnp.asarray(logits, jnp.float32))
-
-    def __call__(self, images, train):
-        return self.table[...][images[:, 0, 0, 0].astype(jnp.int32)], {}
-
-
-def network(seed):
-    graphdef, params, statistics = nnx.split(Table(seed), nnx.Param, ...)
-    return graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
-
-
 @pytest.fixture(scope="module")
 def three():
     """({key: network}, their logits [3, N, C], the images, which the last batch does not fill)."""
-    models = {("standard", seed): network(seed) for seed in range(3)}
+    drawn = [3 * np.random.default_rng(seed).normal(size=(NUMBER, CLASSES)) for seed in range(3)]
+    models = {("standard", seed): known.split(known.Table(table)) for seed, table in enumerate(drawn)}
     logits = np.stack([state.params["table"][...] for _, state in models.values()]).astype(np.float64)
     images = np.zeros((NUMBER, 4, 4, 3), np.uint8)
     images[:, 0, 0, 0] = np.arange(NUMBER)
@@ -82,9 +67,8 @@ def test_networks_ensembles_and_temperatures_are_asked_at_once(three, monkeypatc
         answered = found["standard", seed]
         compare(answered.confidence[PLAIN], answered.correct, log_softmax(logits[seed], 1), labels)
         assert answered.confidence.keys() == ({PLAIN, SCALED} if seed == 1 else {PLAIN})
-    compare(
-        found["standard", 1].confidence[SCALED], found["standard", 1].correct, log_softmax(logits[1] / 2.5, 1), labels
-    )
+    scaled = found["standard", 1]
+    compare(scaled.confidence[SCALED], scaled.correct, log_softmax(logits[1] / 2.5, 1), labels)
     mean = logsumexp(log_softmax(logits, 2), axis=0) - np.log(3)
     compare(found[key].confidence[PLAIN], found[key].correct, mean, labels)
     compare(found[key].confidence[SCALED], found[key].correct, log_softmax(mean / 0.5, 1), labels)
@@ -195,9 +179,7 @@ def test_answers_of_before_are_read_and_evaluated_again_where_temperatures_are_a
     del made_from["temperatures"]
     artifacts.write(path, archive, made_from)
     assert run(folder) == before and not answers.read_answered(path)[0]["standard", 0].confidence
-    with pytest.raises(
-        ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of standard"
-    ):
+    with pytest.raises(ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of stand"):
         answers.read(folder).confidence("clean", 0)
     assert run(folder, temperature=40) == before
     assert answers.read_answered(path)[0]["standard", 0].confidence.keys() == {PLAIN, SCALED}

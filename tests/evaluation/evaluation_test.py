@@ -1,18 +1,20 @@
-"""Evaluation: the same images for every model, no image lost, finished work kept."""
+"""Evaluation: the same images for every model, no image lost, finished work kept; enhanced images; exits of a network."""
 
 import dataclasses
 import zlib
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import corruptions
 import data
+import models
 from analysis.answers import read as read_answers
 from analysis.errors import joint
+from corruptions import enhance as enhancements
 from corruptions.scoring.conditions import Condition, list_conditions
 from data.corrupted import open_corrupted
 from evaluation import commands, correctness
@@ -20,11 +22,10 @@ from evaluation.evaluate import evaluate_models, warn_of_tables
 from evaluation.results import count_answers
 from evaluation.shown import Shown, ShownStored, file_name
 from runtime import meshes
-from runtime.files import DamagedFileError
 from runtime.log import log
 from runtime.settings import WorkdirError
+from tests.evaluation import known
 from tests.training import tiny
-from training import states, study
 
 
 @pytest.fixture(scope="module")
@@ -45,38 +46,36 @@ def shown(mesh, test_split):
 
 @pytest.fixture(scope="module")
 def model():
-    config = tiny.config()
-    config = study.model_config(config, "standard", 0)
-    graphdef, params, statistics = states.build_model(config, 10, 32)
-    return graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    return known.split(models.build("small_resnet", 10))
 
 
-def test_conditions_of_benchmarks_and_severities():
-    assert list_conditions(["noc/border"], "random") == [
-        Condition("clean", "0"),
-        Condition("noc/border", "random"),
-    ]
-    levels = list_conditions(["imagenet_c/fog"], "levels")
-    assert [c.value for c in levels[1:]] == [1, 2, 3, 4, 5]
-    fractions = list_conditions(["noc/border"], "0,1")
-    assert [c.value for c in fractions[1:]] == [0.0, 1.0]
-    assert [c.value for c in list_conditions(["imagenet_c/fog"], "1,3")[1:]] == [1, 3]
+@pytest.mark.parametrize(
+    "name, severity, values",
+    [
+        ("noc/border", "random", [None]),
+        ("noc/border", "0,1", [0.0, 1.0]),
+        ("imagenet_c/fog", "levels", [1, 2, 3, 4, 5]),
+        ("imagenet_c/fog", "1,3", [1, 3]),
+    ],
+)
+def test_conditions_begin_with_clean_images_and_have_the_severities_asked_for(name, severity, values):
+    clean, *others = list_conditions([name], severity)
+    assert clean == Condition("clean", "0")
+    assert [(c.corruption, c.value, c.levels) for c in others] == [(name, value, None) for value in values]
+
+
+def test_benchmarks_bring_their_corruptions_and_their_own_levels():
     names = {c.corruption for c in list_conditions(["imagenet_noc", "noc/hue"], "random")}
     assert names == {"clean", *corruptions.names("imagenet_noc")}
-
-
-def test_benchmarks_bring_their_own_levels():
-    names = ["cifar10_c_bar", "imagenet_c_bar", "cbar/lines"]
-    found = list_conditions(names, "levels")
+    found = list_conditions(["cifar10_c_bar", "imagenet_c_bar", "cbar/lines"], "levels")
     assert len(set(found)) == len(found)  # corruptions of two benchmarks are evaluated once
-
-    def levels(name):
-        return [c.value for c in found if c.corruption == name]
-
-    assert levels("cbar/circular_motion_blur") == [1, 2, 3, 4, 5]
-    assert levels("cbar/plasma_noise") == [3, 6, 8, 9, 10]
-    assert sorted(levels("cbar/brownish_noise")) == [1, 2, 3, 4, 5, 7, 9, 10]  # 1, 4, 7, 9, 10 and 1 to 5
-    assert sorted(levels("cbar/lines")) == list(range(1, 11))
+    for name, levels in (
+        ("circular_motion_blur", [1, 2, 3, 4, 5]),
+        ("plasma_noise", [3, 6, 8, 9, 10]),
+        ("brownish_noise", [1, 2, 3, 4, 5, 7, 9, 10]),  # 1, 4, 7, 9, 10 and 1 to 5
+        ("lines", list(range(1, 11))),
+    ):
+        assert sorted(c.value for c in found if c.corruption == f"cbar/{name}") == levels
     assert len(list_conditions(["cbar_candidates"], "levels")) == 1 + 30 * 10
     assert len(list_conditions(["cifar10_c_bar"], "levels")) == 1 + 10 * 5
 
@@ -137,15 +136,18 @@ def test_levels_made_for_another_image_size_are_warned_of(caplog, monkeypatch):
     assert "cifar10_c_bar was selected from the ranges 'cifar'; images of 224x200" in record.getMessage()
 
 
-def test_two_selections_of_random_severities_are_refused():
-    with pytest.raises(ValueError, match="one selection of the random severities of cbar/"):
-        list_conditions(["cifar10_c_bar", "imagenet_c_bar"], "random")
-
-
-@pytest.mark.parametrize("severities, message", [("all", "found 'all'"), ("6", "1..5"), ("1.5", "whole severity")])
-def test_bad_severities_are_named(severities, message):
+@pytest.mark.parametrize(
+    "names, severities, message",
+    [
+        (["imagenet_c/fog"], "all", "found 'all'"),
+        (["imagenet_c/fog"], "6", "1..5"),
+        (["imagenet_c/fog"], "1.5", "whole severity"),
+        (["cifar10_c_bar", "imagenet_c_bar"], "random", "one selection of the random severities of cbar/"),
+    ],
+)
+def test_bad_severities_are_named(names, severities, message):
     with pytest.raises(ValueError, match=message):
-        list_conditions(["imagenet_c/fog"], severities)
+        list_conditions(names, severities)
 
 
 def test_no_image_is_lost_whatever_the_batch_size(mesh, model, test_split):
@@ -164,6 +166,9 @@ def test_the_corrupted_test_set_depends_on_seed_and_condition_alone(shown, test_
     assert (np.asarray(once) != np.asarray(dataclasses.replace(border, seed=1).images())).any()
     part = data.Split(test_split.images[40:], test_split.labels[40:], test_split.index[40:])
     np.testing.assert_array_equal(border.showing(part).images(), once[40:])
+    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"noc/hue"))
+    direct = corruptions.corrupt(key, test_split.images, "noc/hue", 0.5, index=jnp.asarray(test_split.index))
+    np.testing.assert_array_equal(shown.under(Condition("noc/hue", "0.5")).images(), direct)
 
 
 def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_path, monkeypatch):
@@ -183,39 +188,9 @@ def test_answers_are_kept_and_only_missing_ones_are_computed(model, shown, tmp_p
     assert rows[-1][:4] == ("noc/border", 0, "noc/border", "random")
 
 
-def test_one_program_serves_every_condition(model, shown, monkeypatch):
-    """Clean images, levels and random severities have one shape: the network is compiled once."""
-    chex.clear_trace_counter()
-    counted = chex.assert_max_traces(correctness.network_logits.__wrapped__, n=1)
-    monkeypatch.setattr(correctness, "network_logits", jax.jit(counted, static_argnames=("graphdef", "enhance")))
-    conditions = list_conditions(["imagenet_c/brightness"], "1,3") + list_conditions(["noc/border"], "random")[1:]
-    assert len(conditions) == 4
-    for condition in conditions:
-        assert correctness.of_models({"": model}, shown.under(condition))[""].shape == (70,)
-    with pytest.raises(AssertionError, match="traced > 1 times"):
-        correctness.of_models({"": model}, dataclasses.replace(shown, batch_size=7))
-
-
 def test_images_and_labels_of_other_lengths_are_refused(mesh, model, test_split):
     with pytest.raises(AssertionError, match="equal_shape_prefix"):
         correctness.of_model(model, test_split.images, jnp.asarray(test_split.labels)[:30], 20, mesh)
-
-
-def test_damaged_answers_are_refused_by_name(model, shown, tmp_path):
-    models, conditions = {("standard", 0): model}, list_conditions([], "random")
-    evaluate_models(models, shown, conditions, tmp_path)
-    path = tmp_path / "answers" / "clean-0.npz"
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(DamagedFileError, match=r"clean-0\.npz.*remove it to evaluate this condition again"):
-        evaluate_models(models, shown, conditions, tmp_path)
-
-
-def test_eight_devices_see_the_same_corrupted_images(shown, test_split):
-    """Through shard_map on whatever devices there are; the process tests run it on eight."""
-    images = shown.under(Condition("noc/hue", "0.5")).images()
-    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"noc/hue"))
-    direct = corruptions.corrupt(key, test_split.images, "noc/hue", 0.5, index=jnp.asarray(test_split.index))
-    np.testing.assert_array_equal(images, direct)
 
 
 def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_split, tmp_path):
@@ -234,3 +209,103 @@ def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_
     np.save(source / "transverse_chromatic_abberation.npy", np.concatenate([clean // k for k in range(2, 7)]))
     with pytest.raises(WorkdirError, match=r"other images under 5 of 5(.|\n)*-1\.npz: source\.content: stored "):
         evaluate_models({}, ShownStored(open_corrupted(source), mesh, batch_size=32), stored.conditions, workdir)
+
+
+# Enhanced images.
+
+
+def test_an_enhanced_evaluation_is_one_of_a_model_with_a_name_of_its_own(tmp_path):
+    def settings(**changed):
+        config = tiny.config()
+        config.eval.update({"corruptions": ()} | changed)
+        return config
+
+    folder = tiny.untrained_workdir(tmp_path / "work", settings())
+    plain = commands.run(settings(), folder)
+    both = commands.run(settings(enhance="clahe"), folder)
+    assert {count.model for count in both} == {"standard", "standard+enhance=clahe"}
+    assert [count for count in both if count.model == "standard"] == plain
+    assert commands.run(settings(enhance="clahe"), folder) == both  # read back
+    assert commands.run(settings(), folder) == both
+
+
+class Brightness(nnx.Module):
+    """A network that answers with the mean brightness in steps of 1/200, and doubts a little."""
+
+    def __init__(self):
+        self.sharpness = nnx.Param(jnp.asarray(300.0))
+
+    def __call__(self, images, train):
+        place = (images.astype(jnp.float32) / 255).mean((1, 2, 3))[:, None] * 200
+        return -self.sharpness[...] / 100 * jnp.abs(place - jnp.arange(200.0)[None, :]), {}
+
+
+@pytest.mark.parametrize("name", ["clahe", "ten_crop"])
+def test_images_are_enhanced_or_answers_averaged(name):
+    images = np.random.default_rng(0).integers(0, 200, (6, 32, 32, 3)).astype(np.uint8)
+    images[:, :9, :9] = 255
+    model = Brightness()
+    classify = enhancements.averaged(lambda images: model(images, train=False)[0], name)
+    scores = classify(jnp.asarray(images) if name == "ten_crop" else enhancements.enhance(images, name))
+    split = data.Split(jnp.asarray(images), scores.argmax(-1).astype(jnp.int32), np.arange(6))
+    shown, models = Shown(split, meshes.data_mesh(2), 2), {"": known.split(model)}
+    with meshes.counting_compiles() as compiled:
+        assert correctness.of_models(models, shown, name)[""].all()
+        assert not correctness.of_models(models, shown)[""].all()
+    assert compiled["network_logits"] <= (2 if name == "ten_crop" else 1)  # enhanced images are images
+
+
+# Networks with several exits.
+
+
+class Known(nnx.Module):
+    """Exit k is right about images whose first pixel is below 10 k, and as sure as `logit` says."""
+
+    def __init__(self, several):
+        self.logit, self.several = nnx.Param(jnp.float32(2)), several
+
+    def __call__(self, images, train, key=None):
+        level = images[:, 0, 0, 0].astype(jnp.float32)
+        sure = [jnp.where(level < 10 * k, self.logit[...], 0.0) for k in (1, 2, 3)]
+        exits = [jnp.stack([value, jnp.ones_like(value)], -1) for value in sure]
+        return exits[-1], {"exits": jnp.stack(exits)} if self.several else {}
+
+
+def levels(number=7):
+    images = np.zeros((number, 16, 16, 3), np.uint8)
+    images[:, 0, 0, 0] = np.arange(number) * 5
+    split = data.Split(images, np.zeros(number, np.int32), np.arange(number, dtype=np.int32))
+    return Shown(split.to_device(), meshes.data_mesh(), 4)  # two batches, the last one filled up
+
+
+def test_every_exit_is_asked_about_every_image_once():
+    found = correctness.of_exits(known.split(Known(True)), levels())
+    level = np.arange(7)[:, None] * 5
+    right = level < np.array([[10, 20, 30]])
+    np.testing.assert_array_equal(found.correct, right)
+    expected = np.exp(np.where(right, 2, 1)) / (np.exp(np.where(right, 2.0, 0.0)) + np.e)
+    np.testing.assert_allclose(found.confidence, expected, rtol=1e-5)
+
+
+def test_a_network_with_one_exit_and_one_that_diverged_are_refused():
+    with pytest.raises(ValueError, match="several exits, such as msdnet, found one exit"):
+        correctness.of_exits(known.split(Known(False)), levels())
+    model = known.split(Known(True))
+    model[1].params["logit"][...] = jnp.float32(np.nan)  # which is above any threshold of confidence
+    with pytest.raises(ValueError, match="finite outputs for images under clean, found NaN"):
+        correctness.of_exits(model, levels())
+
+
+def test_answers_are_kept_for_the_same_network_and_images(tmp_path, monkeypatch):
+    model, path, asked = known.split(Known(True)), tmp_path / "exits" / "clean-0.npz", []
+    monkeypatch.setattr(
+        correctness,
+        "of_exits",
+        lambda *given: asked.append(given) or correctness.ExitAnswers(np.eye(3), np.ones((3, 3))),
+    )
+    for images in (levels(), levels(), levels(6), levels(6)):
+        found = correctness.kept_exits(path, model, "of 2", images)
+        assert found.correct.tolist() == np.eye(3).tolist() and found.confidence.shape == (3, 3)
+    assert len(asked) == 2
+    correctness.kept_exits(path, model, "of 3", levels(6))
+    assert len(asked) == 3

@@ -2,21 +2,19 @@
 
 import hashlib
 import json
-import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 from safetensors.numpy import save_file
 
-import eval as evaluation_script
 import train
 from configs import imagenet
 from data import decode
+from eval import run as evaluate
 from evaluation import trained_models
 from runtime import meshes
 from runtime.workdirs import WorkdirError
-from tests import compiling, processes
 from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
 from tools import calibrate, weights
@@ -33,9 +31,7 @@ def forward(network, images):
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A folder with `tree`, images of three classes, and `squeezenet.safetensors`, weights in
-    torchvision's names.
-    """
+    """A folder with `tree`, images of three classes, and `squeezenet.safetensors`, weights in torchvision's names."""
     root = tmp_path_factory.mktemp("imported")
     rng = np.random.default_rng(0)
     for label in range(CLASSES):
@@ -49,9 +45,7 @@ def root(tmp_path_factory):
 
 
 def network(root, seed=0):
-    """Random weights, the biases of the logits such that every class is the answer to some
-    image.
-    """
+    """Random weights, the biases of the logits such that every class is the answer to some image."""
     found = torch_reference.Network(seed)
     images = np.stack(list(images_of(root)))
     torch_reference.squeezenet(found, images / 255, 6, 64, 3, FIRES_1_1)
@@ -81,40 +75,23 @@ def asked(root, **changes):
     return config
 
 
-@pytest.fixture(scope="module")
-def workdir(root):
-    """Made by eval.py, as its own process."""
-    config = asked(root)
-    flags = [
-        f"--config.model.checkpoint={config.model.checkpoint}",
-        "--config.model.class_stride=2",
-        "--config.dataset.name=image_folder",
-        f"--config.dataset.data_dir={root / 'tree'}",
-        f"--config.dataset.image_size={SIDE}",
-        "--config.eval.corruptions=('imagenet_c/contrast',)",
-        "--config.eval.severity=1,5",
-        "--config.eval.batch_size=16",
-    ]
-    command = [sys.executable, "eval.py", "--config=configs/imagenet.py:squeezenet1_1", f"--workdir={root / 'work'}"]
-    environment = compiling.environment() | {"JAXC_CACHE_DIR": str(root / "cache")}
-    done = processes.run(command + flags, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "standard, seed 0" in done.stdout
-    return root / "work"
-
-
 @pytest.fixture(autouse=True)
 def cache(root, monkeypatch):
     monkeypatch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
 
 
+@pytest.fixture(scope="module")
+def workdir(root):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
+        evaluate(asked(root), root / "work")
+    return root / "work"
+
+
 def test_eval_counts_what_the_independent_network_answers(root, workdir):
     counts = read_counts(workdir / "counts.csv")
-    assert [(c.corruption, c.severity) for c in counts] == [
-        ("clean", 0),
-        ("imagenet_c/contrast", 1),
-        ("imagenet_c/contrast", 5),
-    ]
+    contrast = "imagenet_c/contrast"
+    assert [(c.corruption, c.severity) for c in counts] == [("clean", 0), (contrast, 1), (contrast, 5)]
     images, labels = np.stack(list(images_of(root))), np.repeat(np.arange(CLASSES), PER_CLASS)
     logits = forward(network(root), images)
     margin = np.diff(np.sort(logits, 1))[:, -1]
@@ -137,9 +114,9 @@ def test_the_weights_are_on_record(root, workdir):
 def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoint(root, workdir, monkeypatch):
     before = (workdir / "final.json").stat().st_mtime_ns
     monkeypatch.setattr("models.torchvision.load", lambda *_, **__: pytest.fail("imported again"))
-    first = evaluation_script.run(asked(root), workdir)
+    first = evaluate(asked(root), workdir)
     more = asked(root, **{"model.checkpoint": "", "eval.corruptions": ("noc/border",), "eval.severity": "1"})
-    second = evaluation_script.run(more, workdir)
+    second = evaluate(more, workdir)
     assert len(first) == 3 and len(second) == 4 and (workdir / "final.json").stat().st_mtime_ns == before
 
 
@@ -165,40 +142,31 @@ def test_a_probe_starts_from_a_file_of_weights_and_a_new_last_layer(root):
         trained_models.read_start(root / "squeezenet.safetensors", settings, dataset, mesh)
 
 
-def test_a_probe_needs_something_to_start_from(root, tmp_path):
-    with pytest.raises(ValueError, match=r"config\.train\.init_from: expected a workdir or a file of weights with"):
-        train.train_and_evaluate(asked(root, **{"train.frozen": "backbone", "model.checkpoint": ""}), tmp_path / "w")
-    assert not (tmp_path / "w").exists()
+def test_what_does_not_fit_is_refused_and_leaves_no_workdir(root, tmp_path):
+    backbone, fit = {"train.frozen": "backbone", "model.checkpoint": ""}, train.train_and_evaluate
+    for place, (run, changes, error, message) in enumerate((
+        (evaluate, {"model.checkpoint": "no.pth"}, FileNotFoundError, r"config\.model\.checkpoint, found no file"),
+        (evaluate, {"model.name": "resnet18"}, ValueError, "weights of resnet18"),
+        (fit, {}, ValueError, r"config\.train\.init_from"),
+        (fit, backbone, ValueError, r"config\.train\.init_from: expected a workdir or a file of weights with"),
+        (evaluate, {"model.class_stride": 1}, ValueError, r"of 6 classes, .* found 3; --config\.model\.class_stride"),
+    )):  # fmt: skip
+        with pytest.raises(error, match=message):
+            run(asked(root, **changes), tmp_path / str(place))
+    assert not {path.name for path in tmp_path.iterdir()} & {"0", "1", "3"}  # the other two open theirs first
 
 
-def test_calibration_takes_the_workdir(root, workdir):
-    config = asked(root, **{"calibrate.corruptions": ("imagenet_c/contrast",), "calibrate.images": 0})
-    with pytest.raises(ValueError, match=r"expected a standard model better than chance"):  # the weights are random
-        calibrate.run(config, workdir)
-
-
-def test_other_weights_or_another_stride_are_refused(root, workdir):
-    other = root / "other.safetensors"
-    save_file(network(root, 1).arrays, other)
-    with pytest.raises(WorkdirError, match=r"imported\.sha256: stored '[0-9a-f]{64}', asked"):
-        evaluation_script.run(asked(root, **{"model.checkpoint": str(other)}), workdir)
-    with pytest.raises(WorkdirError, match=r"imported\.class_stride: stored 2, asked 3"):
-        evaluation_script.run(asked(root, **{"model.class_stride": 3}), workdir)
-
-
-def test_what_does_not_fit_leaves_no_workdir(root, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"config\.model\.checkpoint, found no file"):
-        evaluation_script.run(asked(root, **{"model.checkpoint": str(tmp_path / "no.pth")}), tmp_path / "w")
-    with pytest.raises(ValueError, match="weights of resnet18"):
-        evaluation_script.run(asked(root, **{"model.name": "resnet18"}), tmp_path / "w")
-    assert not (tmp_path / "w").exists()
-    with pytest.raises(ValueError, match=r"dataset of 6 classes, .* found 3; --config\.model\.class_stride"):
-        evaluation_script.run(asked(root, **{"model.class_stride": 1}), tmp_path / "w")
-
-
-def test_training_says_how_to_start_from_weights(root, tmp_path):
-    with pytest.raises(ValueError, match=r"config\.train\.init_from"):
-        train.train_and_evaluate(asked(root), tmp_path / "w")
+def test_a_workdir_takes_no_other_weights_and_random_ones_cannot_be_calibrated(root, workdir):
+    save_file(network(root, 1).arrays, root / "other.safetensors")
+    other = {"model.checkpoint": str(root / "other.safetensors")}
+    contrast = {"calibrate.corruptions": ("imagenet_c/contrast",), "calibrate.images": 0}
+    for run, changes, error, message in (
+        (evaluate, other, WorkdirError, r"imported\.sha256: stored '[0-9a-f]{64}', asked"),
+        (evaluate, {"model.class_stride": 3}, WorkdirError, r"imported\.class_stride: stored 2, asked 3"),
+        (calibrate.run, contrast, ValueError, "expected a standard model better than chance"),
+    ):
+        with pytest.raises(error, match=message):
+            run(asked(root, **changes), workdir)
 
 
 def test_the_config_of_imagenet_100_keeps_every_tenth_logit():

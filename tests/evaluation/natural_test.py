@@ -1,44 +1,34 @@
-"""Models on natural test sets: which logits count, which clean images they are compared with,
-counts.csv.
-"""
+"""Models on natural test sets and on LAION-C's 16 classes: which logits and which clean images count, and the tables."""
 
 import dataclasses
 import functools
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from ml_collections import ConfigDict
 
 import data
 import eval as evaluation_script
+from corruptions.laion_c import SUPERCLASSES
+from corruptions.scoring.conditions import CLEAN_IMAGES
 from data import Dataset, Split
 from data.natural import sets
+from evaluation import correctness, superclasses
 from evaluation.evaluate import Evaluation, networks
 from evaluation.natural import open_evaluations
 from evaluation.shown import Shown
 from projects.natural_shift.sources import read_workdirs
 from runtime import meshes
+from runtime.settings import SettingsError
 from tests.analysis.made_up import read_counts
-from tests.data.natural.pictures import tree
+from tests.data.natural_test import tree
+from tests.evaluation import known
 from tests.training import tiny
 from tools.check import verify_workdir
-from training import states
 
 SIDE = 4
 WORDNET = list(sets.imagenet().groups)
 OBJECTS = sets.objectnet()
-
-
-class Shades(nnx.Module):
-    """Logits that are noise, other noise for every shade of grey."""
-
-    def __init__(self, number):
-        self.table = nnx.Param(jnp.asarray(np.random.default_rng(number).normal(size=(256, number)), jnp.float32))
-
-    def __call__(self, images, train):
-        return self.table[...][images[:, 0, 0, 0].astype(jnp.int32)], {}
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +45,13 @@ def cache(tmp_path, monkeypatch):
 
 
 def situation(names, place=False):
-    """Makes (models, dataset, shown) for a network of some classes, two clean images per class."""
+    """(models, dataset, shown): logits that are noise, other noise for every grey, and two clean images per class."""
     labels = np.repeat(np.arange(len(names)), 2).astype(np.int32)
     shades = np.random.default_rng(1).integers(0, 256, len(labels), np.uint8)
     images = np.ascontiguousarray(np.broadcast_to(shades[:, None, None, None], (len(labels), SIDE, SIDE, 3)))
     split = Split(images, labels, np.arange(len(labels), dtype=np.int32))
     dataset = Dataset("imagenet", tuple(names), split, split, {})
-    graphdef, params, statistics = nnx.split(Shades(len(names)), nnx.Param, ...)
-    model = graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    model = known.split(known.Table(np.random.default_rng(len(names)).normal(size=(256, len(names)))))
     shown = Shown(split.to_device() if place else split, meshes.data_mesh(), 64)
     return {("standard", 0): model}, dataset, shown
 
@@ -153,3 +142,75 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     assert evaluation_script.run(config, workdir) == counts  # and no row is lost
     assert not caplog.records
     assert not verify_workdir(workdir).problems
+
+
+# LAION-C.
+
+MEMBERS = list(SUPERCLASSES.values())
+LABELS = np.full(1000, -1)
+for _number, _members in enumerate(MEMBERS):
+    LABELS[list(_members)] = _number
+
+
+def expected_answers(logits, reduce):
+    """The 16-way answer of each row of logits over 1,000 classes in WordNet order, by the definition."""
+    probabilities = np.exp(logits.astype(np.float64))
+    probabilities /= probabilities.sum(1, keepdims=True)
+    return np.stack([getattr(probabilities[:, list(m)], reduce)(1) for m in MEMBERS], 1).argmax(1)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["in WordNet's order", "in another order"])
+@pytest.mark.parametrize("place", [False, True], ids=["streamed", "on the device"])
+def test_answers_are_those_of_the_definition(turned, place):
+    names = WORDNET[::-1] if turned else WORDNET
+    models, dataset, shown = situation(names, place)
+    order = np.argsort([WORDNET.index(name) for name in names])  # logits of the model
+    logits = np.asarray(models["standard", 0][1].params["table"][...])[:, order]
+    labels = LABELS[[WORDNET.index(names[label]) for label in np.asarray(shown.split.labels)]]
+    shades = np.asarray(shown.split.images)[:, 0, 0, 0]
+    answers = {}
+    for reduce in ("mean", "sum"):
+        own = superclasses.shown_of(shown, dataset, reduce).under(CLEAN_IMAGES)
+        (found,) = correctness.of_models(models, own).values()
+        answers[reduce] = expected_answers(logits[shades], reduce)
+        np.testing.assert_array_equal(found, (answers[reduce] == labels)[labels >= 0])
+        assert len(own) == len(found) == 570 and own.record.shown["superclasses"] == reduce
+    assert (answers["mean"] != answers["sum"]).mean() > 0.3  # a mean puts the 109 dogs at a disadvantage
+
+
+def test_eval_writes_tables_of_their_own(tmp_path, monkeypatch):
+    """An image of each of the 16, one of which any network gets right that answers one alone, and 14 of other classes."""
+    whole = data.load("shapes", train_limit=20, test_limit=30)
+    labels = np.array([members[0] for members in MEMBERS] + [5] * 14, np.int32)
+    test = Split(whole.test.images, labels, whole.test.index)
+    imagenet = dataclasses.replace(whole, name="imagenet", class_names=tuple(WORDNET), test=test)
+    monkeypatch.setattr(data, "load", lambda *args, **kwargs: imagenet)
+    config = tiny.config()
+    config.eval.update({"corruptions": ("laion_c/glitched",), "severity": "3", "superclasses": "mean"})
+    workdir = tiny.untrained_workdir(tmp_path / "work", config, classes=1000)
+    counts = evaluation_script.run(config, workdir)
+    assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 16), ("laion_c/glitched", 3, 16)]
+    assert read_counts(workdir / "superclasses/mean/counts.csv") == counts
+    config.eval.superclasses = "sum"
+    assert [c.total for c in evaluation_script.run(config, workdir)] == [16, 16]
+    assert not verify_workdir(workdir).problems and not (workdir / "counts.csv").exists()
+
+
+def test_a_model_of_other_classes_is_refused_in_one_line():
+    for names, lacks in ((WORDNET[::10], "255 members"), (sets.CIFAR10, "285 members")):
+        with pytest.raises(ValueError, match=f"ImageNet's 1,000 classes .* lacks {lacks} of LAION-C's") as caught:
+            superclasses.of_classes(names, "sum")
+        assert "\n" not in str(caught.value)
+    _, dataset, shown = situation(WORDNET)
+    none = dataclasses.replace(shown, split=Split(shown.split.images[:2], np.int32([5, 5]), shown.split.index[:2]))
+    with pytest.raises(ValueError, match="images of LAION-C's 16 classes, found none among 2"):
+        superclasses.shown_of(none, dataset, "mean")
+
+
+@pytest.mark.parametrize("setting, value", [("stored", "CIFAR-10-C"), ("natural", "imagenet_r"), ("temperature", 100)])
+def test_settings_that_do_not_go_with_them_are_named(setting, value):
+    config = tiny.config()
+    config.eval.update({setting: value, "superclasses": "mean"})
+    message = f"config.eval.{setting}: expected none with config.eval.superclasses='mean'"
+    with pytest.raises(SettingsError, match=message):
+        superclasses.check(config.eval)

@@ -1,6 +1,4 @@
-"""Strength of corruptions: PSNR and SSIM against NumPy, their means and errors, and whose draws are
-measured.
-"""
+"""Strength of corruptions: PSNR and SSIM against NumPy, their means and errors, and whose draws are measured."""
 
 import math
 import zlib
@@ -21,9 +19,7 @@ def reference_psnr(a, b):
 
 
 def reference_ssim(a, b):
-    """The formula of Wang et al. (2004) in float64, each channel by itself, where the window
-    fits.
-    """
+    """The formula of Wang et al. (2004) in float64, each channel by itself, where the window fits."""
     window = np.exp(-0.5 * (np.arange(-5, 6) / 1.5) ** 2)
     window /= window.sum()
 
@@ -75,8 +71,7 @@ def test_gaussian_noise_has_the_psnr_of_its_deviation():
     grey = np.full((8, 32, 32, 3), 128, np.uint8)
     for severity, deviation in ((1, 0.04), (3, 0.08), (5, 0.10)):  # of the table for CIFAR; nothing is clipped
         found = strength.strength(grey, "imagenet_c/gaussian_noise", severity)
-        # Truncation to 8 bits adds a bias of half a level and the variance of a uniform
-        # distribution.
+        # Truncation to 8 bits adds a bias of half a level and the variance of a uniform distribution.
         error = deviation**2 + (1 / 4 + 1 / 12) / 255**2
         assert found.psnr == pytest.approx(-10 * math.log10(error), abs=5 * found.psnr_se + 0.01)
         assert found.images == 8 and found.unchanged == 0
@@ -100,13 +95,10 @@ def test_a_benchmark_is_measured_in_the_ranges_its_levels_belong_to():
 
 def test_conditions_and_the_columns_they_are_shown_in():
     assert strength.conditions("imagenet_c")[:6:5] == (("imagenet_c/gaussian_noise", 1), ("imagenet_c/shot_noise", 1))
-    assert ("cbar/sparkles", 8) in strength.conditions("cifar10_c_bar") and len(
-        strength.conditions("noc_candidates")
-    ) == 115
-    columns = {
-        name: ",".join(strength.severity_names(name)) for name in ("imagenet_noc", "cifar10_c_bar", "imagenet_c")
-    }
-    assert columns == {"imagenet_noc": "0,0.25,0.5,0.75,1", "cifar10_c_bar": "1,2,3,4,5", "imagenet_c": "1,2,3,4,5"}
+    assert ("cbar/sparkles", 8) in strength.conditions("cifar10_c_bar")
+    assert len(strength.conditions("noc_candidates")) == 115
+    columns = {"imagenet_noc": "0,0.25,0.5,0.75,1", "cifar10_c_bar": "1,2,3,4,5", "imagenet_c": "1,2,3,4,5"}
+    assert {name: ",".join(strength.severity_names(name)) for name in columns} == columns
     with pytest.raises(ValueError, match="unknown benchmark"):
         strength.conditions("imagenet_d")
 

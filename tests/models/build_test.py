@@ -1,4 +1,4 @@
-"""`models.build`: names, published sizes, shapes, dtypes, initial values, errors."""
+"""`models.build`: names, published sizes and multiply-adds, shapes, dtypes, initial values, errors."""
 
 import functools
 
@@ -9,7 +9,8 @@ import pytest
 from flax import nnx
 
 import models
-from models import multigrid
+from models import costs, multigrid
+from models.densenet import DENSENETS
 from tests.models import tiny
 
 # Parameters of networks whose names and shapes torchvision_test.py does not compare: CIFAR ResNets and WRNs as widely
@@ -49,22 +50,22 @@ def shapes_of(name, num_classes=10, image_size=32, **options):
     return jax.eval_shape(lambda s, x: nnx.merge(graphdef, s)(x, train=False), state, images)
 
 
+def parameters(name, classes):
+    """Counts the parameters of a network."""
+    return sum(leaf.size for leaf in jax.tree.leaves(nnx.state(abstract(name, classes), nnx.Param)))
+
+
 @pytest.mark.parametrize(
     "name, classes", [pytest.param(*key, marks=[pytest.mark.slow] if key[0] in ALIKE else []) for key in PUBLISHED]
 )
 def test_number_of_parameters_is_the_published_one(name, classes):
-    parameters = nnx.state(abstract(name, classes), nnx.Param)
-    assert sum(leaf.size for leaf in jax.tree.leaves(parameters)) == PUBLISHED[name, classes]
+    assert parameters(name, classes) == PUBLISHED[name, classes]
 
 
 def test_cifar_stems_differ_from_the_published_networks_by_the_first_kernel_alone():
     """7 x 7 against 3 x 3 weights for each colour and channel; bottlenecks have no other layer of that shape."""
-    for name, channels in (("resnet50", 64), ("resnext50", 64), ("densenet121", 64)):
-        sizes = [
-            sum(leaf.size for leaf in jax.tree.leaves(nnx.state(abstract(n, 1000), nnx.Param)))
-            for n in (name, "cifar_" + name)
-        ]
-        assert sizes[0] - sizes[1] == 3 * channels * (49 - 9)
+    for name in ("resnet50", "resnext50", "densenet121"):
+        assert parameters(name, 1000) - parameters(f"cifar_{name}", 1000) == 3 * 64 * (49 - 9)
 
 
 SHAPES = [  # name, side of the images, (side, channels) of each stage, features before the last layer
@@ -130,22 +131,19 @@ def test_smallest_and_odd_sizes_work(name):
             shapes_of(name, image_size=smallest - 1)
 
 
-@pytest.mark.parametrize("name", ["small_resnet", "wrn_16_4", "resnet18", "cifar_vgg19_bn", "squeezenet1_1"])
-def test_bfloat16_keeps_parameters_statistics_and_logits_float32(name):
+@pytest.mark.parametrize(
+    "name, size, feature",
+    [(name, 64, "stage1") for name in ("small_resnet", "wrn_16_4", "resnet18", "cifar_vgg19_bn", "squeezenet1_1")]
+    + [("small_vit", 32, "tokens")],
+)
+def test_bfloat16_keeps_parameters_statistics_and_logits_float32(name, size, feature):
     model = abstract(name, 10, dtype="bfloat16")
     assert {leaf.dtype for leaf in jax.tree.leaves(nnx.state(model))} == {jnp.dtype("float32")}
-    logits, features = shapes_of(name, image_size=64, dtype="bfloat16")
+    logits, features = shapes_of(name, image_size=size, dtype="bfloat16")
     assert logits.dtype == features["penultimate"].dtype == jnp.float32
-    assert features["stage1"].dtype == jnp.bfloat16
-    _, features = shapes_of(name, image_size=64, dtype="")
-    assert features["stage1"].dtype == (jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
-
-
-def test_bfloat16_of_a_vision_transformer_keeps_parameters_and_logits_float32():
-    assert {leaf.dtype for leaf in jax.tree.leaves(nnx.state(abstract("small_vit", 10)))} == {jnp.dtype("float32")}
-    logits, features = shapes_of("small_vit", dtype="bfloat16")
-    assert logits.dtype == features["penultimate"].dtype == jnp.float32
-    assert features["tokens"].dtype == jnp.bfloat16 and features["tokens"].shape == (2, 65, 96)
+    assert features[feature].dtype == jnp.bfloat16
+    _, features = shapes_of(name, image_size=size, dtype="")
+    assert features[feature].dtype == (jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
 
 
 def test_bfloat16_gives_nearly_the_same_logits():
@@ -201,7 +199,7 @@ def test_one_image_is_no_batch():
 
 
 def test_a_vision_transformer_takes_the_images_that_it_was_built_for():
-    assert shapes_of("cifar_vit_tiny")[0].shape == (2, 10)
+    assert shapes_of("cifar_vit_tiny")[0].shape == (2, 10) and shapes_of("small_vit")[1]["tokens"].shape == (2, 65, 96)
     assert abstract("deit_tiny").pos_embed.shape == (1, 197, 192)
     with pytest.raises(ValueError, match=r"expected images of 32 x 32 pixels, .* found 40 x 40"):
         shapes_of("cifar_vit_tiny", image_size=40)
@@ -250,3 +248,59 @@ def test_grids_of_a_multigrid_network_are_pooled_then_merged_twice(monkeypatch):
 def test_a_converted_condensenet_reads_by_as_many_indices_as_its_inputs():
     flat = nnx.to_flat_state(nnx.state(abstract("condensenet74_8_converted", 1000)))
     assert sum(variable.size for path, variable in flat if path[-1] == "index") == 22_504
+
+
+# 10^9 multiply-adds at 224 pixels, four digits: counted from the papers' definitions.
+MULTIPLY_ADDS = {
+    "condensenet74_8_converted": 0.262,
+    "multigrid34": 5.760,
+    "resnet50": 4.089,
+    "resnext50": 4.230,
+    "resnext101_32x4d": 7.970,
+    "resnext101_64x4d": 15.46,
+    "densenet121": 2.834,
+    "densenet161": 7.728,
+    "densenet264_k48": 12.85,
+    "condensenet74_4_converted": 0.517,
+}
+EXITS = {  # 10^6, up to each exit
+    "msdnet": (612.0, 1430.8, 2276.4, 2959.9, 3246.2),
+    "msdnet_step4": (337.2, 681.7, 1003.7, 1249.6, 1355.6),
+}
+
+
+def saved_by_transitions(name):
+    """DenseNets' transitions take the mean before the convolution, which leaves a quarter of it."""
+    growth, sizes = DENSENETS[name]
+    channels, side, saved = 2 * growth, 56, 0
+    for layers in sizes[:-1]:
+        channels += layers * growth
+        saved += 3 / 4 * side**2 * channels * (channels // 2)
+        channels, side = channels // 2, side // 2
+    return saved
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MULTIPLY_ADDS)
+def test_multiply_adds_are_the_published_ones(name):
+    counted = costs.multiply_adds(name) + (saved_by_transitions(name) if name.startswith("densenet") else 0)
+    assert float(f"{counted / 1e9:.4g}") == pytest.approx(MULTIPLY_ADDS[name], abs=6e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXITS)
+def test_multiply_adds_up_to_each_exit_are_the_published_ones(name):
+    assert [round(cost / 1e6, 1) for cost in costs.at_exits(name)] == list(EXITS[name])
+
+
+def test_products_are_those_of_the_layers():
+    """Counts for a network with one linear layer at its end; its stem sees 2x2 pixels as 12 channels."""
+    found = costs.products("small_resnet", 32, 7)
+    assert [product.linear for product in found] == [False] * (len(found) - 1) + [True]
+    assert found[0].multiply_adds == 16 * 16 * 9 * 12 * 24 and found[-1].multiply_adds == 96 * 7
+
+
+def test_attention_counts_every_pair_of_tokens():
+    """197 tokens of 192 channels in 12 blocks, three heads of 64: four linear layers, scores and sums of values."""
+    linear, pairs = 192 * (576 + 192 + 2 * 768), 2 * 197**2 * 192
+    assert costs.multiply_adds("deit_tiny") == 12 * (197 * linear + pairs) + 196 * 768 * 192 + 192 * 1000

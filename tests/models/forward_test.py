@@ -20,10 +20,7 @@ from models.vit import ViT
 from tests.models import tiny
 from tests.models.reference import OfGroups, Reference
 
-NETWORKS = {
-    "small_resnet": lambda r, x: r.small_resnet(x),
-    "wrn_16_4": lambda r, x: r.wide_resnet(x, 2),
-}
+NETWORKS = {"small_resnet": lambda r, x: r.small_resnet(x), "wrn_16_4": lambda r, x: r.wide_resnet(x, 2)}
 TINY = {
     "wide_resnet": lambda r, x: r.resnet(x, tiny.SIZES, bottleneck=True, imagenet=False),
     "resnext": lambda r, x: r.resnet(x, tiny.SIZES, bottleneck=True, imagenet=True, groups=32),

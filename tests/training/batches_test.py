@@ -10,6 +10,7 @@ from PIL import Image
 
 import corruptions
 from corruptions import augment, registry
+from corruptions import enhance as enhancements
 from data.dataset import Split
 from runtime import meshes
 from tests.training import tiny
@@ -129,6 +130,15 @@ def test_the_scheme_works_on_every_image_after_mirror_and_crop(split):
     assert found.dtype == np.float32
     np.testing.assert_allclose(found.reshape(-1, 32, 32, 3), expected, atol=1e-5)
     assert (np.abs(found - plain / 255.0).max((2, 3, 4)) > 0.02).mean() > 0.8
+
+
+def test_training_shows_enhanced_images(split):
+    plain, found = (tiny.block(split, **train)[2] for train in ({}, {"enhance": "clahe"}))
+    assert found.shape == plain.shape and found.dtype == np.uint8
+    np.testing.assert_array_equal(
+        found.reshape(-1, 32, 32, 3), enhancements.enhance(plain.reshape(-1, 32, 32, 3), "clahe")
+    )
+    assert (found != plain).mean() > 0.5
 
 
 def test_patch_gaussian_comes_before_the_crop(split):

@@ -107,12 +107,7 @@ def finished(config, dataset, mesh, tmp_path_factory):
     return workdir
 
 
-def lose(step):
-    shutil.rmtree(step)
-
-
-def flip_a_bit_of_the_largest(step):
-    flip_a_bit(largest_file(step / "state"))
+lose = shutil.rmtree
 
 
 def take_the_one_before(step):
@@ -131,7 +126,7 @@ def take_anothers(step):
     ("damage", "reason"),
     [
         (lose, "found [5]"),
-        (flip_a_bit_of_the_largest, "is damaged"),
+        (lambda step: flip_a_bit(largest_file(step / "state")), "is damaged"),
         (take_the_one_before, "holds the state of step 5"),
         (take_anothers, "with the digest"),
     ],
@@ -147,21 +142,12 @@ def test_no_earlier_state_is_taken_for_the_finished_model(config, mesh, finished
     assert sorted(p.relative_to(workdir) for p in workdir.rglob("*")) == before  # reading deletes nothing
 
 
-def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, finished, tmp_path):
-    workdir = shutil.copytree(finished, tmp_path / "work")
-    lose(workdir / "checkpoints" / "10")
-    train(config, dataset, workdir, mesh)
-    assert (workdir / "final.json").read_text() == (finished / "final.json").read_text()
-    assert int(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1].step) == 10
-
-
-@pytest.mark.parametrize("damage", [take_the_one_before, take_anothers])
-def test_training_takes_no_other_state_for_the_last(config, dataset, mesh, finished, tmp_path, damage):
-    """As overlap.py reads its stored models: through training, which finds them finished."""
+@pytest.mark.parametrize("damage", [lose, take_the_one_before, take_anothers])
+def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, finished, tmp_path, damage):
+    """Takes no other state for the last; as overlap.py reads its stored models: through training, which finds them."""
     workdir = shutil.copytree(finished, tmp_path / "work")
     damage(workdir / "checkpoints" / "10")
-    state = train(config, dataset, workdir, mesh)[1]
-    expected = workdirs.read_final(finished)
+    state, expected = train(config, dataset, workdir, mesh)[1], workdirs.read_final(finished)
     assert {"step": int(state.step), "digest": digest(state), "num_classes": 10} == expected
     assert workdirs.read_final(workdir) == expected
     assert digest(loop.read_back(config, 32, 10, workdir, mesh=mesh)[1]) == expected["digest"]
@@ -198,15 +184,14 @@ def test_state_of_another_seed_is_refused(config, dataset, mesh, finished, of_an
     assert (begun / "checkpoints" / "10").is_dir()
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["[]", "{}", '{"step": "4", "digest": "0"}', '{"step": 4}', "{", '{"step": 4, "digest": "0", "num_classes": "10"}'],
-)
-def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path, content):
+def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path):
     workdir = shutil.copytree(finished, tmp_path / "work")
-    (workdir / "final.json").write_text(content)
-    with pytest.raises(DamagedFileError, match=r"final\.json: expected"):
-        loop.read_back(config, 32, 10, workdir, mesh=mesh)
+    whole = {"step": 4, "digest": "0", "num_classes": 10}
+    damaged = ([], {}, whole | {"step": "4"}, {"step": 4}, whole | {"num_classes": "10"})
+    for content in ("{", *map(json.dumps, damaged)):
+        (workdir / "final.json").write_text(content)
+        with pytest.raises(DamagedFileError, match=r"final\.json: expected"):
+            loop.read_back(config, 32, 10, workdir, mesh=mesh)
 
 
 def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypatch):

@@ -40,9 +40,7 @@ def environment(tmp_path_factory):
 
 def finish(workdir, environment, *more):
     """Output of the run that begins or continues in `workdir`, and what it ended with."""
-    process = tiny.start(workdir, LONGER, *more, **environment)
-    output, _ = process.communicate(timeout=250)
-    assert process.returncode == 0, output
+    output = tiny.end(tiny.start(workdir, LONGER, *more, **environment))
     return output, json.loads((workdir / "final.json").read_text())
 
 
@@ -63,8 +61,7 @@ def stopped(tmp_path_factory, environment, expected):
     """(workdir, output) of a run whose disk was full after the first checkpoint."""
     workdir = tmp_path_factory.mktemp("stopped") / "run"
     process = tiny.start(workdir, LONGER, **environment)
-    while process.poll() is None and not (workdir / "checkpoints" / "5").exists():
-        time.sleep(0.005)
+    tiny.wait_for(process, (workdir / "checkpoints" / "5").exists)
     assert process.poll() is None
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     output, _ = process.communicate(timeout=250)
@@ -196,8 +193,7 @@ def end(process):
 
 def kill_in_the_middle(process, workdir, step):
     """SIGKILL once some model has a checkpoint at `step`."""
-    while process.poll() is None and not list(workdir.glob(f"models/*/seed0/checkpoints/{step}")):
-        time.sleep(0.02)
+    tiny.wait_for(process, lambda: list(workdir.glob(f"models/*/seed0/checkpoints/{step}")))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert process.returncode == -signal.SIGKILL

@@ -44,8 +44,9 @@ def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tm
     with meshes.counting_compiles() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()
         models = study.Trainings(config, ("standard", *names), seeds, tmp_path, dataset, split, mesh).train()
-        evaluate_models(models, Shown.of(config, test, mesh), list_conditions(names, "random"), tmp_path)
-    assert len(models) == 6
+        conditions = list_conditions(names, "random") + list_conditions(["imagenet_c/brightness"], "1,3")[1:]
+        found = evaluate_models(models, Shown.of(config, test, mesh), conditions, tmp_path)
+    assert len(models) == 6 and len(found) == 5
     assert {name: compiled[name] for name in steps.PROGRAMS} == {"train_models_block": 1, "network_logits": 1}
 
 
@@ -85,15 +86,8 @@ EPOCHS = "--config.train.epochs=60"
 def whole(tmp_path_factory):
     """Workdir of a run that nothing disturbed."""
     workdir = tmp_path_factory.mktemp("undisturbed") / "whole"
-    end(tiny.start(workdir, EPOCHS, "--config.train.checkpoint_epochs=60"))
+    tiny.end(tiny.start(workdir, EPOCHS, "--config.train.checkpoint_epochs=60"))
     return workdir
-
-
-def end(process):
-    """Waits for a run; gives what it printed."""
-    output, _ = process.communicate(timeout=250)
-    assert process.returncode == 0, output
-    return output
 
 
 def final(workdir):
@@ -104,12 +98,11 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     rng = random.Random(0)
     often = (EPOCHS, "--config.train.checkpoint_epochs=10")
     process = tiny.start(tmp_path / "killed", *often)
-    while process.poll() is None and tiny.checkpoints_begun(tmp_path / "killed") < 10:
-        time.sleep(0.01)
+    tiny.wait_for(process, lambda: tiny.checkpoints_begun(tmp_path / "killed") >= 10)
     time.sleep(rng.uniform(0, 0.3))  # kill -9 at a random moment once the checkpoint of an epoch was begun
     process.send_signal(signal.SIGKILL)
     process.wait()
-    end(tiny.start(tmp_path / "killed", *often))
+    tiny.end(tiny.start(tmp_path / "killed", *often))
     assert final(tmp_path / "killed") == final(whole)
 
     assert lines(tmp_path / "killed") == lines(whole)
@@ -120,22 +113,20 @@ def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_p
     """Preemption: status 143, a message, and a checkpoint where it was, long before the next one due."""
     rare = (EPOCHS, "--config.train.checkpoint_epochs=60")
     process = tiny.start(tmp_path / "run", *rare)
-    while process.poll() is None and not (tmp_path / "run" / "metrics.jsonl").exists():
-        time.sleep(0.01)
+    tiny.wait_for(process, (tmp_path / "run" / "metrics.jsonl").exists)
     time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=250)
     assert process.returncode == 143 and "the same command continues" in output, output
     assert not (tmp_path / "run" / "final.json").exists() and tiny.checkpoints_begun(tmp_path / "run") > 0
-    assert "Resuming" in end(tiny.start(tmp_path / "run", *rare))
+    assert "Resuming" in tiny.end(tiny.start(tmp_path / "run", *rare))
     assert final(tmp_path / "run") == final(whole)
 
 
 @pytest.mark.slow
 def test_control_c_keeps_the_checkpoints(tmp_path):
     process = tiny.start(tmp_path / "run", "--config.train.epochs=2000")
-    while process.poll() is None and tiny.checkpoints_begun(tmp_path / "run") < 2:
-        time.sleep(0.05)
+    tiny.wait_for(process, lambda: tiny.checkpoints_begun(tmp_path / "run") >= 2)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=100)
     assert process.returncode == 130 and "Traceback" not in output, output
@@ -148,7 +139,7 @@ def test_eight_devices_train_like_one(tmp_path):
     """With a scheme and a corruption, which are split over the devices too."""
     flags = (os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8").strip()
     for name, environment in {"one": {}, "eight": {"XLA_FLAGS": flags}}.items():
-        end(tiny.start(tmp_path / name, "--config.train.scheme=augmix", "--config.train.crop=2", **environment))
+        tiny.end(tiny.start(tmp_path / name, "--config.train.scheme=augmix", "--config.train.crop=2", **environment))
     assert json.loads((tmp_path / "eight" / "provenance.json").read_text())["device"].startswith("8 x")
     one, eight = (np.array([loss for _, loss, _ in lines(tmp_path / name)]) for name in ("one", "eight"))
     np.testing.assert_allclose(eight[:3], one[:3], rtol=1e-4)  # later, other orders of summation have grown

@@ -164,19 +164,15 @@ def test_free_memory_of_devices(mesh):
 
 @pytest.mark.slow
 def test_a_killed_stream_continues_to_the_parameters_of_a_resident_run(tmp_path):
-    whole = tiny.start(tmp_path / "whole", "--config.dataset.placement=device")
-    output, _ = whole.communicate(timeout=250)
-    assert whole.returncode == 0, output
+    tiny.end(tiny.start(tmp_path / "whole", "--config.dataset.placement=device"))
     process = tiny.start(tmp_path / "killed", "--config.dataset.placement=stream")
-    while process.poll() is None and not list((tmp_path / "killed").glob("checkpoints/*5")):
-        time.sleep(0.01)
+    tiny.wait_for(process, lambda: list((tmp_path / "killed").glob("checkpoints/*5")))
     time.sleep(random.Random(1).uniform(0, 0.2))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (tmp_path / "killed" / "final.json").exists()
-    last = tiny.start(tmp_path / "killed", "--config.dataset.placement=stream")
-    output, _ = last.communicate(timeout=250)
-    assert last.returncode == 0 and "are streamed from the host" in output, output
+    output = tiny.end(tiny.start(tmp_path / "killed", "--config.dataset.placement=stream"))
+    assert "are streamed from the host" in output
     for name in ("final.json", "clean.json"):
         assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
 

@@ -14,6 +14,8 @@ import train
 from corruptions.augment import stored
 from runtime import meshes, workdirs
 from tests import processes
+from tests.analysis.made_up import read_counts
+from tests.reference.photographs import photographs
 from tests.training import tiny
 from training import augmentation, batches, steps, study
 from training.batches import Plan
@@ -106,13 +108,6 @@ def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
     assert [len(part) for part in seen] == [8, 8, 4] and len(found) == 20
 
 
-def test_a_study_takes_its_schemes_from_their_own_setting(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"
-    ):
-        study.Trainings(tiny.config(scheme="augmix"), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
-
-
 def finetuned():
     found = tiny.config(init_from="standard")
     found.study.finetune = {
@@ -190,9 +185,16 @@ def test_another_standard_recipe_makes_other_finetuned_models():
     assert configs[0]["start"] != configs[1]["start"]
 
 
-def test_a_study_starts_from_its_own_standard_model_only(dataset, mesh, tmp_path):
-    with pytest.raises(ValueError, match="init_from '' or 'standard' in a study"):
-        study.Trainings(tiny.config(init_from="runs/other"), ("standard",), (0,), tmp_path, dataset, None, mesh)
+@pytest.mark.parametrize(
+    "train, message",
+    [
+        ({"init_from": "runs/other"}, "init_from '' or 'standard' in a study, found 'runs/other'"),
+        ({"scheme": "augmix"}, "expected config.train.scheme '' in a study, found 'augmix'; tools.scheme_study"),
+    ],
+)
+def test_settings_that_a_study_has_of_its_own_are_refused(tmp_path, train, message):
+    with pytest.raises(ValueError, match=message):
+        study.Trainings(tiny.config(**train), ("standard",), (0,), tmp_path, None, None, meshes.data_mesh())
 
 
 def test_a_model_to_start_from_that_is_not_there_is_refused_before_anything_is_written(tmp_path):
@@ -275,14 +277,32 @@ def test_a_run_records_both_and_refuses_other_images(root, tmp_path):
         train.train_and_evaluate(settings(root, name=""), tmp_path / "run")
 
 
-def test_other_classes_are_refused(root, tmp_path):
+def test_a_second_dataset_that_is_missing_or_has_other_classes_is_refused(root, tmp_path):
     other = folder(tmp_path, "styled", 100, ("left", "top"))
-    with pytest.raises(ValueError, match=r"expected the class names of image_folder .* different in right, top"):
-        study.load_data(settings(root, data_dir=str(other)), meshes.data_mesh(16), mixed=True)
+    missing = r"config\.train\.mix_in: expected a folder of images .*gone"
+    for name, place, error, message in (
+        ("image_folder", other, ValueError, r"expected the class names of image_folder .* different in right, top"),
+        ("image_folder", tmp_path / "gone", FileNotFoundError, missing),
+        ("imagenet", tmp_path / "gone", FileNotFoundError, missing),
+    ):
+        with pytest.raises(error, match=message):
+            study.load_data(settings(root, name=name, data_dir=str(place)), meshes.data_mesh(16), mixed=True)
 
 
-@pytest.mark.parametrize("name", ["image_folder", "imagenet"])
-def test_a_missing_folder_is_refused_by_the_setting_that_names_it(root, tmp_path, name):
-    asked = settings(root, name=name, data_dir=str(tmp_path / "gone"))
-    with pytest.raises(FileNotFoundError, match=r"config\.train\.mix_in: expected a folder of images .*gone"):
-        study.load_data(asked, meshes.data_mesh(16), mixed=True)
+NEWEST = "('laion_c/mosaic','optics/coma','camera/dark','robodepth/fog')"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_study_of_the_newest_corruptions(tmp_path):
+    """Four small networks and a standard one are trained, evaluated and compared, with a bank from a folder."""
+    (tmp_path / "bank").mkdir()
+    for number, tile in enumerate(photographs(12, 32, 32)):
+        Image.fromarray(np.asarray(tile)).save(tmp_path / "bank" / f"{number}.png")
+    given = [f"--workdir={tmp_path / 'study'}", f"--config.bank={tmp_path / 'bank'}"]
+    smaller = ["--config.train.epochs=1", "--config.train.milestones=()", "--config.dataset.train_limit=500"]
+    command = ["overlap.py", "--config=configs/overlap_imagenet100.py:smoke", f"--config.study.corruptions={NEWEST}"]
+    done = processes.run([sys.executable, *command, *given, *smaller], timeout=1500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    shown = {count.corruption for count in read_counts(tmp_path / "study" / "counts.csv")}
+    assert shown == {"clean", "laion_c/mosaic", "optics/coma", "camera/dark", "robodepth/fog"}

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 
 import jax
 import numpy as np
@@ -72,6 +73,19 @@ def start(workdir, *arguments, **environment):
     """The process, whose streams are one; environment variables that are None are removed."""
     own = without_none(os.environ | environment)
     return processes.Process([*COMMAND, *arguments, f"--workdir={workdir}"], env=own, together=True)
+
+
+def end(process):
+    """Waits for a run that must succeed; returns all that it printed."""
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 0, output
+    return output
+
+
+def wait_for(process, condition):
+    """Waits until a condition holds, while the process runs."""
+    while process.poll() is None and not condition():
+        time.sleep(0.01)
 
 
 def without_none(environment):

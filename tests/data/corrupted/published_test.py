@@ -1,19 +1,44 @@
-"""Published datasets: arrays as CIFAR-10-C, folders as ImageNet-C, and the released C-bar."""
+"""Published datasets: arrays as CIFAR-10-C, folders as ImageNet-C, the released C-bar, and those of tfds."""
 
 import io
+import json
 import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 from PIL import Image
 
 import corruptions
 from corruptions.cbar import SELECTED, severities
 from data.corrupted import open_corrupted
 from data.corrupted.dataset import published_order, published_severities, qualified
-from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
+from tests.data import records
+
+NUMBER = 7
+LABELS = np.array([3, 1, 0, 1, 2, 3, 0])
+
+
+def pixels(name, severity, shape=(NUMBER, 32, 32, 3)):
+    """Noise that tells conditions apart."""
+    return np.random.default_rng([severity, *name.encode()]).integers(0, 256, shape, np.uint8)
+
+
+def whole(dataset, corruption, severity, batch_size=3):
+    images, labels = zip(*dataset.batches(corruption, severity, batch_size))
+    return np.concatenate(images), np.concatenate(labels)
+
+
+def assert_read(dataset, expected, labels, size=4):
+    """Every condition comes in batches of `size` and the rest, and holds the images `expected(name, severity)`."""
+    for name, severity in dataset.conditions():
+        batches = list(dataset.batches(name, severity, size))
+        assert [len(images) for images, _ in batches] == [size] * (NUMBER // size) + [NUMBER % size]
+        images, found = map(np.concatenate, zip(*batches))
+        assert images.dtype == np.uint8 and found.dtype == np.int32
+        assert np.array_equal(images, expected(name.split("/")[-1], severity)) and np.array_equal(found, labels)
 
 
 @pytest.fixture
@@ -32,12 +57,7 @@ def test_arrays_as_published(arrays):
     names = ["imagenet_c/gaussian_noise", "imagenet_c/fog", "imagenet_c/spatter", "cbar/blue_noise_sample"]
     assert dataset.conditions() == tuple((name, s) for name in names for s in range(1, 6))
     assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (32, 32, 3), None)
-    for name, severity in dataset.conditions():
-        batches = list(dataset.batches(name, severity, 3))
-        assert [len(images) for images, _ in batches] == [3, 3, 1]
-        images, labels = map(np.concatenate, zip(*batches))
-        assert images.dtype == np.uint8 and labels.dtype == np.int32
-        assert np.array_equal(images, pixels(name.split("/")[-1], severity)) and np.array_equal(labels, LABELS)
+    assert_read(dataset, pixels, LABELS, 3)
     assert np.array_equal(whole(dataset, "fog", "2")[0], pixels("fog", 2))
 
 
@@ -74,29 +94,17 @@ def zeros(name, number, others=""):
     ("damage", "error", "message"),
     [
         (lambda f: (f / "labels.npy").unlink(), FileNotFoundError, r"expected the file .*labels\.npy"),
-        (
-            lambda f: os.truncate(f / "fog.npy", 5000),
-            ValueError,
-            r"fog\.npy: expected an \.npy.*\(5000 bytes;.*copy it",
-        ),
+        (lambda f: os.truncate(f / "fog.npy", 5000), ValueError, r"fog\.npy: expected an \.npy.*\(5000 bytes;.*copy"),
         (lambda f: (f / "fog.npy").write_bytes(b""), ValueError, r"fog\.npy: expected an \.npy file.*\(0 bytes;"),
         (lambda f: (f / "fog.npy").write_text("<html>not found"), ValueError, r"fog\.npy: expected an \.npy file"),
         (lambda f: np.save(f / "fog.npy", np.zeros((35, 32, 32, 3))), ValueError, r"fog\.npy: expected uint8.*float64"),
-        (
-            zeros("fog", 30),
-            ValueError,
-            r"fog\.npy: expected the shape \[35, 32.* of gaussian_noise\.npy, found \[30, 32",
-        ),
+        (zeros("fog", 30), ValueError, r"fog\.npy: expected the shape \[35, 3.* of gaussian_noise\.npy, found \[30, 3"),
         (zeros("gaussian_noise", 12, "*"), ValueError, r"_noise\.npy: expected a multiple of 5 images.*found 12"),
         (lambda f: np.save(f / "labels.npy", LABELS), ValueError, r"labels\.npy: expected whole labels \[35\]"),
         (lambda f: np.save(f / "labels.npy", np.arange(35)), ValueError, r"same 7 labels for every severity"),
         (lambda f: [path.unlink() for path in f.glob("[!l]*.npy")], FileNotFoundError, "found no corruption in it"),
         (lambda f: [path.unlink() for path in f.glob("*.npy")], FileNotFoundError, "found neither"),
-        (
-            lambda f: f.rename(f.parent / "elsewhere"),
-            FileNotFoundError,
-            "expected a folder, or one of .* found no .*CIFAR",
-        ),
+        (lambda f: f.rename(f.parent / "gone"), FileNotFoundError, "expected a folder, or one of .* found no .*CIFAR"),
     ],
 )
 def test_damaged_arrays_are_named(arrays, damage, error, message):
@@ -133,9 +141,8 @@ def test_the_content_of_a_condition_is_its_own(arrays, tmp_path):
     make_folders(tmp_path, [("blur/fog", 1), ("blur/fog", 2), ("snow", 1)])
     for dataset in (open_corrupted(arrays), open_corrupted(tmp_path)):
         before = {condition: dataset.content(*condition) for condition in dataset.conditions()}
-        assert len(set(before.values())) == len(
-            {name if dataset.path == arrays else c for c in before for name in c[:1]}
-        )
+        files = {condition[0] if dataset.path == arrays else condition for condition in before}
+        assert len(set(before.values())) == len(files)
     path = next((tmp_path / "snow").rglob("*.JPEG"))
     stat, content = path.stat(), bytearray(path.read_bytes())
     content[-20] ^= 1
@@ -163,13 +170,7 @@ def test_folders_as_published(tmp_path, prefix):
     names = ("imagenet_c/snow", "imagenet_c/frost", "cbar/perlin_noise")
     assert dataset.conditions() == tuple((name, s) for name in names for s in (1, 3))
     assert (dataset.number, dataset.image_shape, dataset.class_names) == (NUMBER, (24, 40, 3), CLASSES)
-    for name, severity in dataset.conditions():
-        batches = list(dataset.batches(name, severity, 4))
-        assert [len(images) for images, _ in batches] == [4, 3]
-        images, labels = map(np.concatenate, zip(*batches))
-        assert images.dtype == np.uint8 and labels.dtype == np.int32
-        assert np.array_equal(images, decoded(name.split("/")[-1], severity))
-        assert np.array_equal(labels, np.sort(LABELS))
+    assert_read(dataset, decoded, np.sort(LABELS))
     for batch_size in (1, 2, 7, 100):
         images, labels = whole(dataset, "snow", 3, batch_size)
         assert np.array_equal(images, decoded("snow", 3)) and np.array_equal(labels, np.sort(LABELS))
@@ -247,3 +248,45 @@ def test_released_imagenet_c_bar_with_strengths_as_the_authors_program_prints_th
         for k in range(1, 6):
             ((images, labels),) = dataset.batches(corruptions.get(name).qualified_name, k, 8)
             assert np.abs(images.astype(int) - (10 * number + k)).max() <= 1 and labels.tolist() == [0, 1]
+
+
+@pytest.fixture(scope="module")
+def tfds_root(tmp_path_factory):
+    """cifar10_corrupted with three of its 95 configurations, written by tfds itself without TensorFlow."""
+    root, configs = tmp_path_factory.mktemp("tfds"), ("elastic_5", "fog_2", "fog_1")
+
+    def splits(config):
+        name, _, severity = config.rpartition("_")
+        pairs = zip(pixels(name, int(severity)), LABELS)
+        return {"test": [{"image": image, "label": int(label)} for image, label in pairs]}
+
+    label = tfds.features.ClassLabel(num_classes=4)
+    for config in configs:
+        records.write(root, "cifar10_corrupted", splits, configs=configs, config=config, label=label)
+    return root
+
+
+def test_tfds(tfds_root, monkeypatch):
+    dataset = open_corrupted("cifar10_corrupted", data_dir=tfds_root, threads=2)
+    # tfds calls it elastic; published order puts it after fog.
+    assert dataset.conditions() == (("imagenet_c/fog", 1), ("imagenet_c/fog", 2), ("imagenet_c/elastic_transform", 5))
+    assert (dataset.number, dataset.image_shape) == (NUMBER, (32, 32, 3)) and len(dataset.class_names) == 4
+    assert_read(dataset, lambda name, severity: pixels(name.partition("_")[0], severity), LABELS)
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tfds_root))
+    single = open_corrupted("cifar10_corrupted/fog_2")
+    assert single.conditions() == (("imagenet_c/fog", 2),)
+    assert np.array_equal(whole(single, "fog", 2)[0], pixels("fog", 2))
+    assert "tensorflow" not in sys.modules
+
+
+def test_tfds_that_is_not_there(tfds_root, tmp_path):
+    folder = tmp_path / "cifar10_corrupted/fog_1/1.0.0"
+    folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps({"name": "cifar10_corrupted"}))
+    for name, root, message in (
+        ("cifar10_corrupted/snow_1", tfds_root, r"no prepared cifar10_corrupted/snow_1 .*\n.*tfds build cifar10_cor"),
+        ("imagenet2012_corrupted", tmp_path, "no prepared imagenet2012_corrupted/<corruption>_<severity>"),
+        ("cifar10_corrupted", tmp_path, "stored as tfrecord, expected array_record"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            open_corrupted(name, data_dir=root)

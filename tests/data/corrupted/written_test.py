@@ -10,7 +10,7 @@ from PIL import Image
 
 from corruptions.write import from_arrays, manifests, shards, write_dataset, writer
 from data.corrupted import dataset, open_corrupted
-from tests.data.corrupted.pictures import LABELS, NUMBER, pixels, whole
+from tests.data.corrupted.published_test import LABELS, NUMBER, pixels, whole
 
 
 @pytest.mark.parametrize("layout", ["npy", "folders", "parquet", "webdataset"])
@@ -21,15 +21,14 @@ def test_written_datasets_are_read_back(tmp_path, layout, monkeypatch):
     images = pixels("clean", 0)
     source = from_arrays(images, LABELS, class_names=["zebra", "ant", "cat", "bee"])  # not in sorted order
     severities = {"noc/border": [0, 0.5], "noc/contrast": [1, "random"]}
-    path = write_dataset(
-        tmp_path, source, corruptions=list(severities), severities=severities, layout=layout, jpeg_quality=None
-    )
+    given = {"corruptions": list(severities), "severities": severities}
+    path = write_dataset(tmp_path, source, layout=layout, jpeg_quality=None, **given)
     dataset = open_corrupted(tmp_path)
     assert dataset.conditions() == tuple((name, s) for name, some in severities.items() for s in some)
     assert dataset.number == NUMBER and dataset.class_names == ("zebra", "ant", "cat", "bee")
     assert dataset.provenance["manifest"] == json.loads(path.read_text())
     again = tmp_path / "again"
-    write_dataset(again, source, corruptions=list(severities), severities=severities)
+    write_dataset(again, source, **given)
     order = np.argsort(LABELS, kind="stable") if layout == "folders" else np.arange(NUMBER)
     for name in ("border", "contrast"):
         both = np.load(again / f"{name}.npy").reshape(2, NUMBER, 32, 32, 3)

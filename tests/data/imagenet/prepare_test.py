@@ -1,4 +1,4 @@
-"""Preparation of ImageNet: what is stored, what is left out, what is refused."""
+"""Preparation of ImageNet, from a folder or from tfds: what is stored, what is left out, what is refused."""
 
 import json
 import os
@@ -6,12 +6,14 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow_datasets as tfds
 from PIL import Image
 
 import data
 import data.prepare
 from data.imagenet import prepare
 from runtime.settings import WorkdirError
+from tests.data import records
 from tests.data.imagenet import trees
 from tests.data.imagenet.trees import SMALL
 
@@ -54,37 +56,39 @@ def test_too_many_damaged_images_stop_it(tree, tmp_path):
         data.load("imagenet100", data_dir=tmp_path, image_size=16)
 
 
-def test_larger_training_images(tree, tmp_path):
-    prepare.prepare("imagenet100", tree, tmp_path, train_size=20, **SMALL)
-    loaded = data.load("imagenet100", data_dir=tmp_path, image_size=16, train_size=20)
-    assert loaded.train.images.shape[1:] == (20, 20, 3) and loaded.image_shape == (16, 16, 3)
-    files = trees.paths(tree, "train")
-    for position in (0, 50, 197):
-        expected = trees.reference(files[loaded.train.index[position]], 20, 20)
-        np.testing.assert_array_equal(loaded.train.images[position], expected)
-    from_tree = data.load("imagenet100", data_dir=tree, image_size=16, train_size=20)
-    np.testing.assert_array_equal(from_tree.train.images, loaded.train.images[:])
-    with pytest.raises(FileNotFoundError, match=r"size 16, found 16-train20.*\n.*--image_size=16$"):
-        data.load("imagenet100", data_dir=tmp_path, image_size=16)
+def squashed(path):
+    """The whole image at 16 pixels, by Pillow."""
+    return np.asarray(Image.open(path).convert("RGB").resize((16, 16), Image.Resampling.BILINEAR))
 
 
-def test_squashed_images_are_a_store_of_their_own(tree, tmp_path):
-    out = prepare.prepare("imagenet100", tree, tmp_path, resize="squash", **SMALL)
-    assert out.name == "16-squash"
-    options = {"data_dir": tmp_path, "image_size": 16, "resize": "squash"}
-    loaded = data.load("imagenet100", **options)
-    for split, folder in ((loaded.train, "train"), (loaded.test, "val")):
+@pytest.mark.parametrize(
+    "options, name, expected, found",
+    [
+        ({"train_size": 20}, "16-train20", lambda path: trees.reference(path, 20, 20), r"\..*\n.*--image_size=16$"),
+        (
+            *(
+                {"resize": "squash"},
+                "16-squash",
+                squashed,
+            ),  # asked for in the other way it is refused, with both remedies
+            r"\. (.|\n)*--image_size=16\nor read .*--config.dataset.resize=squash",
+        ),
+    ],
+)
+def test_larger_and_squashed_images_are_stores_of_their_own(tree, tmp_path, options, name, expected, found):
+    assert prepare.prepare("imagenet100", tree, tmp_path, **options, **SMALL).name == name
+    loaded, from_tree = (data.load("imagenet100", data_dir=at, image_size=16, **options) for at in (tmp_path, tree))
+    of_test = squashed if "resize" in options else lambda path: trees.reference(path, 16, 18)
+    for split, folder, shown in ((loaded.train, "train", expected), (loaded.test, "val", of_test)):
         files = trees.paths(tree, folder)
         for image, index in list(zip(split.images[:], split.index))[::7]:
-            whole = Image.open(files[index]).convert("RGB").resize((16, 16), Image.Resampling.BILINEAR)
-            np.testing.assert_array_equal(image, np.asarray(whole), str(files[index]))
-    assert loaded.provenance["made_from"]["preprocess"] == "both sides 16, bilinear (Pillow)"
-    from_tree = data.load("imagenet100", **options | {"data_dir": tree})
+            np.testing.assert_array_equal(image, shown(files[index]), str(files[index]))
+    assert loaded.image_shape == (16, 16, 3)
     np.testing.assert_array_equal(from_tree.train.images, loaded.train.images[:])
-    assert from_tree.provenance["preprocess"] == loaded.provenance["made_from"]["preprocess"]
-    # Asked for in the other way it is refused, with both remedies.
-    other = r"size 16, found 16-squash\. (.|\n)*--image_size=16\nor read .*--config.dataset.resize=squash"
-    with pytest.raises(FileNotFoundError, match=other):
+    preprocess = loaded.provenance["made_from"]["preprocess"]
+    assert from_tree.provenance["preprocess"] == preprocess
+    assert preprocess == "both sides 16, bilinear (Pillow)" or "resize" not in options
+    with pytest.raises(FileNotFoundError, match=rf"size 16, found {name}{found}"):
         data.load("imagenet100", data_dir=tmp_path, image_size=16)
 
 
@@ -128,9 +132,8 @@ def test_wrong_numbers_of_classes(tree, tmp_path, capsys):
 
 
 def test_every_tenth_class_of_a_whole_imagenet(tmp_path):
-    names = [f"n{i:08d}" for i in range(1000)]
     for split in ("train", "val"):
-        for name in names:
+        for name in NAMES:
             (tmp_path / "tree" / split / name).mkdir(parents=True)
             if name.endswith(("0", "5")):
                 image, form = trees.photograph(np.random.default_rng(int(name[1:])), 4)
@@ -141,7 +144,7 @@ def test_every_tenth_class_of_a_whole_imagenet(tmp_path):
         loaded,
         data.load("imagenet100", data_dir=tmp_path / "tree", image_size=16),
     ):  # the store, and the tree
-        assert found.class_names == tuple(names[::10]) and found.test.labels.tolist() == list(range(100))
+        assert found.class_names == tuple(NAMES[::10]) and found.test.labels.tolist() == list(range(100))
     prepare.prepare("imagenet", tmp_path / "tree", tmp_path / "out", **SMALL | {"shard_images": 64})
     assert len(data.load("imagenet", data_dir=tmp_path / "out", image_size=16).train) == 200
 
@@ -161,3 +164,62 @@ def test_real_photographs(shared, tmp_path):
     for number, path in enumerate(sorted(folder.glob("*/*.png"))[:20]):
         np.testing.assert_array_equal(loaded.test.images[number], trees.reference(path, 224, 256))
     assert (out / "damaged.txt").read_text() == ""
+
+
+# A tiny imagenet2012 that tfds itself writes.
+
+NAMES = [f"n{i:08d}" for i in range(1000)]
+LABELS = {"train": [10, 990, 15, 0, 11, 30, 20, 20, 9, 500, 500, 999], "validation": [0, 7, 70]}
+
+
+def picture(split, number):
+    return trees.photograph(np.random.default_rng([len(split), number]), number)[0].convert("RGB")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    rows = {
+        split: [{"image": np.asarray(picture(split, number)), "label": label} for number, label in enumerate(labels)]
+        for split, labels in LABELS.items()
+    }
+    root = tmp_path_factory.mktemp("tfds")
+    return records.write(root, "imagenet2012", rows, version="5.1.0", label=tfds.features.ClassLabel(names=NAMES))
+
+
+@pytest.mark.parametrize(("name", "stride"), [("imagenet100", 10), ("imagenet", 1)])
+def test_wanted_records_are_stored(source, tmp_path, name, stride):
+    # imagenet100 reads ten times as many records for a shard: 12 records of shards of 1 image are two shards.
+    given = [source, source / "imagenet2012" / "5.1.0"][stride == 1]
+    out = prepare.prepare(name, given, tmp_path, image_size=16, workers=1, shard_images=1)
+    assert len(list((out / "shards").glob("train-*.npy"))) == (2 if stride == 10 else 12)
+    loaded = data.load(name, data_dir=tmp_path, image_size=16)
+    assert loaded.class_names == tuple(NAMES[::stride])
+    for split, theirs in ((loaded.train, "train"), (loaded.test, "validation")):
+        kept = [number for number, label in enumerate(LABELS[theirs]) if label % stride == 0]
+        assert split.labels.tolist() == [LABELS[theirs][number] // stride for number in kept]
+        assert split.index.tolist() == list(range(len(kept)))
+        for image, number in zip(split.images[:], kept):
+            np.testing.assert_array_equal(image, trees.reference(picture(theirs, number), 16, 18))
+
+
+def test_other_file_formats_are_named(source, tmp_path, capsys):
+    folder = shutil.copytree(source / "imagenet2012" / "5.1.0", tmp_path / "imagenet2012" / "5.1.0")
+    info = json.loads((folder / "dataset_info.json").read_text())
+    (folder / "dataset_info.json").write_text(json.dumps(info | {"fileFormat": "tfrecord"}))
+    assert data.prepare.main(["--dataset=imagenet", f"--source={tmp_path}", f"--data_dir={tmp_path}"]) == 1
+    assert "stored as tfrecord, expected array_record" in capsys.readouterr().err
+
+
+def test_truncated_records_are_named(source, tmp_path, monkeypatch):
+    opened, seen = Image.open, []
+
+    def sometimes(file, *arguments):
+        seen.append(file)
+        if len(seen) == 4:
+            file.truncate(len(file.getvalue()) // 2)
+        return opened(file, *arguments)
+
+    monkeypatch.setattr(Image, "open", sometimes)
+    out = prepare.prepare("imagenet", source, tmp_path, image_size=16, workers=1, max_damaged=0.1)
+    assert (out / "damaged.txt").read_text().startswith("train record 3 (")
+    assert data.load("imagenet", data_dir=tmp_path, image_size=16).train.index.tolist() == [0, 1, 2, *range(4, 12)]

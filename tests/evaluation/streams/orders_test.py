@@ -1,12 +1,15 @@
-"""Streams: every image under every condition, in the order of the protocol; what a Dirichlet draw promises."""
+"""Streams: every image under every condition, in the order of the protocol; Dirichlet draws; walks between corruptions."""
+
+import itertools
 
 import numpy as np
 import pytest
 
 import corruptions
-from evaluation.streams import orders
+from evaluation.streams import orders, walks
 
 LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 40))
+RARE = np.repeat(np.arange(2), [199, 1])
 
 
 def histogram_entropy(labels, batch=50):
@@ -26,12 +29,14 @@ def test_every_image_is_shown_once_under_every_condition(kind, seed):
     assert (stream.image != other.image).any()
 
 
-def test_continual_is_the_standard_order_at_severity_5():
+def test_continual_is_the_standard_order_at_severity_5_and_the_ten_orders_are_permutations():
     stream = orders.continual(LABELS)
     assert [segment.parts for segment in stream.segments] == [((name, 5),) for name in orders.STANDARD]
     assert orders.STANDARD[0] == "imagenet_c/gaussian_noise" and orders.STANDARD[14] == "imagenet_c/jpeg_compression"
     np.testing.assert_array_equal(stream.image[:400], np.arange(400))
     assert list(stream.shifts) == list(range(0, 6000, 400)) and stream.segments[3].label == "imagenet_c/defocus_blur-5"
+    assert len(set(orders.ORDERS)) == 10 and all(sorted(order) == list(range(15)) for order in orders.ORDERS)
+    assert tuple(orders.STANDARD) == corruptions.names("imagenet_c")
 
 
 def test_gradual_has_131_segments():
@@ -53,20 +58,13 @@ def test_a_block_of_label_shift_has_a_frequent_class_and_draws_with_replacement(
     blocks = LABELS[stream.image[:1000]].reshape(10, 100)
     counts = np.array([np.bincount(block, minlength=10) for block in blocks])
     expected = ratio / (ratio + 9)
-    assert abs(counts.max(1).mean() / 100 - expected) < 0.08 + 0.1 * (
-        ratio == 1
-    )  # the largest of ten equal ones is larger
+    larger = 0.1 * (ratio == 1)  # the largest of ten equal ones
+    assert abs(counts.max(1).mean() / 100 - expected) < 0.08 + larger
     if ratio > 1:
         assert sorted(counts.argmax(1)) == list(range(10)) and (np.diff(counts.argmax(1)) != 1).any()
         others = (100 - counts.max(1)).sum()
         assert abs(others - 1000 * (1 - expected)) <= 4 * (1000 * expected * (1 - expected)) ** 0.5
     assert 150 < len(np.unique(stream.image)) < 400  # 400 (1 - e^-2.5) = 367 of equal draws
-
-
-def test_the_ten_orders_are_permutations_and_differ():
-    assert len(set(orders.ORDERS)) == 10
-    assert all(sorted(order) == list(range(15)) for order in orders.ORDERS)
-    assert tuple(orders.STANDARD) == corruptions.names("imagenet_c")
 
 
 def test_mixed_changes_condition_from_image_to_image():
@@ -82,19 +80,65 @@ def test_sorted_streams_show_a_class_at_a_time():
     assert (np.diff(LABELS[orders.mixed_correlated(LABELS, delta=0).image]) >= 0).all()
 
 
-@pytest.mark.parametrize("delta", [0.01, 0.1, 100.0])
-def test_dirichlet_is_a_permutation_whose_chunks_hold_at_least_ten(delta):
-    found = orders.dirichlet(LABELS, delta, np.random.default_rng(1))
-    np.testing.assert_array_equal(np.sort(found), np.arange(400))
-
-
-def test_a_small_delta_correlates():
+def test_dirichlet_is_a_permutation_and_a_small_delta_correlates():
     """Within a chunk classes are contiguous for any delta: what differs is how many a chunk has."""
-    entropies = [
-        histogram_entropy(LABELS[orders.dirichlet(LABELS, delta, np.random.default_rng(1))])
-        for delta in (0.01, 0.3, 100)
-    ]
-    assert entropies[0] < entropies[1] - 0.2 < entropies[2] - 0.4
+    entropies = []
+    for delta in (0.01, 0.1, 0.3, 100):
+        found = orders.dirichlet(LABELS, delta, np.random.default_rng(1))
+        np.testing.assert_array_equal(np.sort(found), np.arange(400))
+        entropies.append(histogram_entropy(LABELS[found]))
+    assert entropies[0] < entropies[2] - 0.2 < entropies[3] - 0.4
+
+
+# Walks between two corruptions.
+
+ROW, COLUMN = np.meshgrid(np.arange(21), np.arange(21), indexing="ij")
+PLANE = 100 - 10 * (ROW + COLUMN) / 4
+HILL = 80 * np.exp(-((ROW / 10) ** 2) - (COLUMN / 8) ** 2)
+
+
+@pytest.mark.parametrize(
+    "accuracy, target, start, end, number, mean",
+    [
+        (PLANE, 60, 15, 16, 32, 60),
+        (PLANE, 40, 20, 20, 41, 40.609756),
+        (PLANE, 20, 20, 20, 41, 25.609756),
+        (HILL, 40, 9, 7, 17, 39.922501),
+        (HILL, 20, 12, 10, 23, 19.989608),
+        (HILL, 0, 20, 20, 41, 0.306244),
+    ],
+)
+def test_walks_on_made_up_accuracies(accuracy, target, start, end, number, mean):
+    path = walks.path(accuracy, target)
+    assert path[0] == (start, 0) and path[-1] == (0, end) and len(path) == number == start + end + 1
+    np.testing.assert_allclose(np.mean([accuracy[node] for node in path]), mean, atol=1e-6)
+    steps = {(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(path)}
+    assert steps <= {(-1, 0), (0, 1)}
+    if accuracy is PLANE and target == 60:
+        assert "".join("u" if b[1] > a[1] else "d" for a, b in itertools.pairwise(path)) == "uudd" * 7 + "uud"
+
+
+def test_the_second_corruption_becomes_the_first():
+    size = len(walks.GRID)
+    assert walks.GRID == (0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5)
+    asked = []
+
+    def measure(first, second):
+        asked.append((first, second))
+        return PLANE[:size, :size]
+
+    found = walks.walks(["a/x", "a/y", "a/z"], 5, 90, measure, 3)
+    assert [(walk.first, walk.second) for walk in found] == asked
+    assert all(walk.first != walk.second for walk in found)
+    assert all(b.first == a.second for a, b in itertools.pairwise(found))
+    stream = walks.stream(found, 40, 7, 0)
+    nodes = sum(len(walk.path) for walk in found)
+    assert len(stream) == 7 * nodes and len(stream.segments) == nodes
+    assert all(len(set(stream.image[stream.segment == k])) == 7 for k in range(nodes))
+    first = stream.segments[0].parts
+    assert len(first) == 1 and first[0] == (found[0].first, walks.GRID[found[0].path[0][0]])
+    last = stream.segments[len(found[0].path) - 1].parts
+    assert last == ((found[0].second, walks.GRID[found[0].path[-1][1]]),)
 
 
 @pytest.mark.parametrize("delta", [1e-8, 0.1, 100.0])
@@ -138,10 +182,11 @@ def test_slots_are_filled_by_shares_alone():
         (lambda: orders.correlated(LABELS, delta=-1.0), "expected delta of at least 0, found -1"),
         (lambda: orders.slots(LABELS, 0, np.random.default_rng(0)), "expected delta above 0 for slots, found 0"),
         (lambda: orders.label_shift(LABELS, ratio=0.5), "expected a ratio of at least 1, found 0.5"),
-        (
-            lambda: orders.dirichlet(np.repeat(np.arange(2), [199, 1]), 1e-8, np.random.default_rng(0)),
-            "take a larger delta or more images",
-        ),
+        (lambda: orders.dirichlet(RARE, 1e-8, np.random.default_rng(0)), "take a larger delta or more images"),
+        (lambda: walks.path(np.zeros((3, 4)), 0), r"expected finite accuracies \[n, n\]"),
+        (lambda: walks.path(np.full((3, 3), np.nan), 0), "expected finite accuracies"),
+        (lambda: walks.walks(["a/x"], 1, 0, None, 0), "expected two corruptions or more"),
+        (lambda: walks.stream([], 40, 41, 0), "expected 1 to 40 images at a node, the test images at hand, found 41"),
     ],
 )
 def test_bad_input_is_named(call, message):

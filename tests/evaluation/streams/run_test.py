@@ -39,13 +39,6 @@ def test_pixels_are_those_that_eval_shows(split):
         np.testing.assert_array_equal(found[rows], expected)
 
 
-def test_a_stream_of_more_images_than_there_are_is_refused(split):
-    with pytest.raises(
-        ValueError, match="expected a stream of the 30 test images at hand, found one that shows image 39"
-    ):
-        shown.check(orders.continual(np.zeros(40, int)), split)
-
-
 def shown_to(method, batches, plan, together=2):
     """Predictions of `method` on a stream of arrays, given in pieces of its own length."""
     graphdef, weights = tiny.split(NETWORK, np.float32)
@@ -61,7 +54,7 @@ def shown_to(method, batches, plan, together=2):
 
 def by_hand(batches, adapts=None, resets=None):
     """TENT by `reference`: classes, with the batches it adapts to and before which it starts anew."""
-    number, found, theta = len(batches), [], NETWORK[1]
+    found, theta = [], NETWORK[1]
     optimizer = reference.Sgd(RATE, False)
     for k, x in enumerate(batches):
         if resets is not None and resets[k]:
@@ -70,7 +63,6 @@ def by_hand(batches, adapts=None, resets=None):
         found.append(one.logits.argmax(-1))
         if adapts is None or adapts[k]:
             theta = optimizer(theta, one.back(reference.d_entropy(one.logits) / len(x)))
-    assert number == len(found)
     return np.concatenate(found)
 
 
@@ -122,13 +114,16 @@ def test_resets_restore_parameters_and_optimiser(reset, resets):
 
 
 @pytest.mark.parametrize(
-    "cost, eta, every", [(1.04, 1, 1), (1.06, 1, 2), (2.0, 1, 2), (2.1, 0.5, 2), (2.1, 0, 1), (9, 0.25, 3)]
+    "cost, eta, every",
+    [(1.04, 1, 1), (1.06, 1, 2), (2.0, 1, 2), (2.1, 0.5, 2), (2.1, 0, 1), (9, 0.25, 3), (7.0, 1, 7)],
 )
 def test_a_stream_that_does_not_wait_is_adapted_to_now_and_then(cost, eta, every):
     assert run.skipping(cost, eta) == every
     plan = run.plan(56, np.zeros(1), 8, every=every)
+    adapts = [k % every == 0 for k in range(7)]
+    assert plan.adapts.tolist() == adapts
     if every > 1:
-        expected = by_hand(BATCHES, adapts=[k % every == 0 for k in range(7)])
+        expected = by_hand(BATCHES, adapts=adapts)
         np.testing.assert_array_equal(shown_to(TENT, BATCHES, plan), expected)
 
 
@@ -145,14 +140,8 @@ def test_a_window_answers_the_newest_image_and_adapts_once_to_every_window():
     np.testing.assert_array_equal(found, expected)
     assert len(set(expected)) > 1
     plain = shown_to(BatchStatistics(), [window], run.plan(4, np.zeros(1), 4), together=1)
-    assert (
-        shown_to(Windowed(BatchStatistics(), 4), list(images[-4:, None]), run.plan(4, np.zeros(1), 1))[-1] == plain[-1]
-    )
-
-
-def test_a_cost_of_all_batches_adapts_to_the_first_alone():
-    plan = run.plan(56, np.zeros(1), 8, every=run.skipping(7.0, 1))
-    assert plan.adapts.tolist() == [True] + [False] * 6
+    windowed = shown_to(Windowed(BatchStatistics(), 4), list(images[-4:, None]), run.plan(4, np.zeros(1), 1))
+    assert windowed[-1] == plain[-1]
 
 
 def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_path):
@@ -169,19 +158,17 @@ def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_p
 @pytest.mark.parametrize(
     "call, message",
     [
-        (
-            lambda: run.plan(10, np.zeros(1), 5, "sometimes"),
-            "expected the reset policy never, shift, batch or a number",
-        ),
-        (lambda: run.plan(10, np.zeros(1), 5, "0"), "found '0'"),
-        (lambda: run.plan(10, np.zeros(1), 0), "expected a batch and a period of at least 1, found 0"),
-        (lambda: methods.make("tent", 8, 32, 4, window=4), "expected batches of one image with a window, found 8"),
-        (lambda: run.skipping(2, 1.5), r"expected eta in \[0, 1\], found 1.5"),
+        (lambda _: run.plan(10, np.zeros(1), 5, "often"), "expected the reset policy never, shift, batch or a number"),
+        (lambda _: run.plan(10, np.zeros(1), 5, "0"), "found '0'"),
+        (lambda _: run.plan(10, np.zeros(1), 0), "expected a batch and a period of at least 1, found 0"),
+        (lambda _: methods.make("tent", 8, 32, 4, window=4), "expected batches of one image with a window, found 8"),
+        (lambda _: run.skipping(2, 1.5), r"expected eta in \[0, 1\], found 1.5"),
+        (lambda split: shown.check(orders.continual(np.zeros(40)), split), "of the 30 test images .* shows image 39"),
     ],
 )
-def test_bad_input_is_named(call, message):
+def test_bad_input_is_named(split, call, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        call(split)
 
 
 def test_numbers_of_a_stream():

@@ -44,6 +44,18 @@ def batches(number=5, size=7, side=3, seed=1):
     ]
 
 
+def compare(method, network, given, expected, source=None, tolerance=1e-9, moved=0.0):
+    """Compares the logits of every batch with the expected ones, and asks that the method's updates move the last batch's
+    by more than `moved`; returns (logits, state).
+    """
+    logits, state = run(method, network, given, source=source)
+    for found, one in zip(logits, expected, strict=True):
+        np.testing.assert_allclose(found, one, rtol=tolerance, atol=tolerance)
+    if moved:
+        assert np.abs(logits[-1] - reference.Pass(network, given[-1], keep=0.0).logits).max() > moved
+    return logits, state
+
+
 def run(method, network, given, seed=0, source=None):
     """Logits of every batch, one step each, and the last state; in float64."""
     with jax.enable_x64(True):

@@ -1,14 +1,16 @@
-"""Answers are bound to the model and to what their own condition shows; tables follow from them."""
+"""Workdirs read back: answers are bound to their model and to the images of their condition, models to their folder."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
 
+import data
 import eval as evaluation
 from analysis import answers
 from configs import default
-from evaluation import correctness
+from evaluation import correctness, trained_models
 from evaluation import evaluate as engine
 from evaluation.commands import evaluate
 from runtime import artifacts
@@ -128,7 +130,9 @@ def test_answers_of_other_models_stay_beside(trained, tmp_path, monkeypatch):
     folder = shutil.copytree(trained, tmp_path / "work")
     path = folder / "answers" / "noc.border-random.npz"
     found, record = answers.read_file(path)
-    assert record.shown["images"].keys() == {"images", "labels", "index"} and record.number == 70
+    expected = data.load("shapes", train_limit=160, test_limit=70).provenance["test"]["sha256"]
+    assert record.shown["images"] == expected and expected.keys() == {"images", "labels", "index"}
+    assert record.number == 70
     assert record.models == {("standard", 0): answers.trained_digest(folder, "standard", 0)}
     answers.write(folder / "answers", {("other", 0): ~found["standard", 0]}, record._replace(models={}))
     after = run(folder, ("noc/border",))
@@ -154,3 +158,67 @@ def test_ranges_given_later_refuse_only_what_they_change(trained, tmp_path):
         run(folder, ("noc/hue", "noc/border"), options=options)
     assert BORDER in run(folder, ())
     assert artifacts.read(folder / "answers" / "clean-0.npz").made_from["shown"].keys() == {"images"}
+
+
+# Settings that came after the first workdirs were made.
+LATER = {
+    "dataset": ("train_size", "placement"),
+    "train": (
+        *("flip_alternates", "random_resized_crop", "transforms", "mix_in"),
+        *("label_smoothing", "batch_norm", "scheme", "jsd_weight"),
+    ),
+}
+
+
+@pytest.fixture
+def workdir(tmp_path):
+    config = tiny.config()
+    config.dataset.placement = "device"
+    return tiny.untrained_workdir(tmp_path / "run", config)
+
+
+def test_where_images_lie_is_said_by_the_command(workdir):
+    config = tiny.config(epochs=7)
+    config.dataset.update({"placement": "stream", "data_dir": "elsewhere"})
+    with trained_models.open_workdir(workdir, config) as own:
+        assert own.dataset.placement == "stream" and own.dataset.data_dir == "elsewhere"
+        assert own.train.epochs == 2
+
+
+def test_workdirs_of_earlier_settings_are_evaluated(workdir):
+    stored = json.loads((workdir / "config.json").read_text())
+    for part, keys in LATER.items():
+        for key in keys:
+            del stored[part][key]
+    config = tiny.config()
+    config.eval.update({"corruptions": ("imagenet_c/contrast",), "severity": "5"})
+    expected = evaluation.run(config, workdir)
+    for path in (workdir / "answers").iterdir():
+        path.unlink()
+    (workdir / "config.json").write_text(json.dumps(stored))
+    (workdir / "provenance.json").unlink()  # the digest shows an edit
+    tiny.finish(workdir, tiny.config())
+    assert evaluation.run(config, workdir) == expected
+
+
+def test_only_folders_named_as_their_model_are_read(tmp_path, monkeypatch, caplog):
+    """A backup does not replace a model, whether the model exists or was moved away."""
+    monkeypatch.setattr(trained_models.log, "propagate", True)
+    own = tiny.untrained_workdir(tmp_path / "models" / "standard" / "seed0", tiny.config())
+    for name in ("standard/seed0_old", "before/seed0"):
+        shutil.copytree(own, tmp_path / "models" / name)
+    assert trained_models.list_models(tmp_path) == {("standard", 0): own}
+    assert f"{tmp_path}: left out models/before/seed0, models/standard/seed0_old, whose names" in caplog.text
+    shutil.rmtree(own)
+    with pytest.raises(FileNotFoundError, match=r"expected models in folders models/NAME/seedN .*, found only models/"):
+        trained_models.list_models(tmp_path)
+
+
+def test_a_config_that_is_something_else_is_named(workdir):
+    """Swaps it with the provenance beside it, which contains its digest."""
+    provenance = (workdir / "provenance.json").read_text()
+    shutil.copy(workdir / "config.json", workdir / "provenance.json")
+    (workdir / "config.json").write_text(provenance)
+    for read in (lambda: evaluation.run(tiny.config(), workdir), lambda: trained_models.list_models(workdir)):
+        with pytest.raises(DamagedFileError, match=r"config\.json: expected the settings of a model, found none of"):
+            read()

@@ -9,11 +9,25 @@ from PIL import Image
 
 from data.natural import open_natural, sets
 from tests.data import records
-from tests.data.natural.pictures import picture, tree
 
-WORDNET = (
-    importlib.resources.files("tensorflow_datasets.datasets.imagenet2012").joinpath("labels.txt").read_text().split()
-)
+IMAGENET = importlib.resources.files("tensorflow_datasets.datasets.imagenet2012")
+WORDNET = IMAGENET.joinpath("labels.txt").read_text().split()
+
+
+def picture(path, shade, side=8, border=None):
+    """A grey picture of one shade, with a border of 2 pixels in another colour."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.full((side, side, 3), shade, np.uint8)
+    if border is not None:
+        pixels[:2], pixels[-2:], pixels[:, :2], pixels[:, -2:] = [border] * 4
+    Image.fromarray(pixels).save(path)
+
+
+def tree(root, folders, **options):
+    """One picture a folder, its shade the folder's number modulo 250."""
+    for number, name in enumerate(folders):
+        picture(root / name / "one.png", number % 250, **options)
+    return root
 
 
 @pytest.fixture
@@ -103,12 +117,12 @@ def test_folders_by_number_are_read_as_numbers(read, tmp_path):
     np.testing.assert_array_equal(found.images[:, 4, 4, 0], found.labels % 250)
 
 
-def test_objectnets_border_is_cut_off_and_other_objects_are_left_out(read, tmp_path):
+def test_objectnets_border_is_cut_off_and_other_objects_are_left_out(tmp_path):
     known = sets.objectnet()
     root = tmp_path / "objectnet-1.0" / "images"
     tree(root, [*known.folders, "air_freshener"], side=20, border=(255, 0, 0))
     (tmp_path / "objectnet-1.0" / "mappings").mkdir()
-    found = read("objectnet", 14).split  # 16 pixels inside, the shorter side of 14
+    found = open_natural("objectnet", tmp_path, 16, resize="squash", cache_dir=tmp_path / "cache").split
     assert len(found.labels) == 113 and set(found.labels.tolist()) == set(range(113))
     of_chair = found.images[found.labels == known.folders["chair"]][0]
     assert (of_chair == list(known.folders).index("chair")).all()
