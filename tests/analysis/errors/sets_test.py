@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.errors import joint, sets
+from analysis.errors import joint, scores, sets
 from analysis.errors.reference import Conditions, of_corruption
 from analysis.errors.sets import set_means
 from analysis.frames import Count
@@ -176,3 +176,30 @@ def test_names_are_shown_as_they_are_in_the_text_of_set_means():
     values = pd.DataFrame({"my/<b>|": [30.0, 20.0]}, index=["standard", "a|<i>"])
     text = sets.set_means_text(set_means(values, {"set <u>": ["my/<b>|"]}), {"set <u>": ["my/<b>|"]}, {})
     assert not any(tag in text for tag in ("<b>", "<i>", "<u>")) and text.startswith("set &lt;u>: my/&lt;b>\\|\n")
+
+
+def test_a_relative_ce_by_too_small_a_loss_is_undefined_and_not_absent():
+    """A corruption whose reference hardly loses keeps its cell; one without reference is a dash."""
+    line = {"model": "a", "benchmark": "b", "severities": "levels", "measure": "relative_CE"}
+    line |= {"se": 1.0, "std": np.nan, "seeds": 1, "mismatch": "none", "frost": "none"}
+    cells = [("noc/hue", 120.0, "r"), ("noc/rain", np.nan, "r"), ("noc/fog", np.nan, "none")]
+    rows = [line | {"corruption": name, "mean": value, "reference": by} for name, value, by in cells]
+    clean = line | {"benchmark": "clean", "corruption": "clean", "measure": "mean_error", "reference": "none"}
+    table = pd.DataFrame([*rows, clean | {"mean": 20.0}])[list(sets.COLUMNS)]
+    assert sets.undefined(table).tolist() == [False, True, False, False]
+    chosen = sets.select(table, [], ["relative_CE"], [])
+    ((title, text),) = sets.texts(chosen)
+    assert "relative CE in percent by r" in title and text["rain"].tolist() == ["undefined"] and "fog" not in text
+    with pytest.raises(ValueError, match="expected scores of models of any name on a benchmark"):
+        sets.select(table[1:], [], ["relative_CE"], [])
+
+
+@pytest.mark.parametrize("rise, defined", [(0.0099, False), (0.0101, True)])
+def test_the_smallest_loss_that_relative_ce_divides_by(rise, defined):
+    cell, clean = ("a", 0, "noc/hue", 1), ("a", 0, "clean", 0)
+    packed = {one: np.packbits(np.arange(8) < right) for one, right in ((cell, 3), (clean, 6))}
+    counts = [Count(*cell, 3, 8), Count(*clean, 6, 8)]
+    errors = scores.ImageErrors(counts, packed)
+    reference = types.SimpleNamespace(clean=0.3)
+    found = scores._scaled(errors, [cell], clean, np.array([0.3 + rise]), reference)[2]
+    assert (found.value == pytest.approx(100 * 3 / 8 / rise)) if defined else np.isnan(found.value)
