@@ -97,13 +97,7 @@ def corrupt(
     if gradient is not None:
         corruption = corruption.with_gradient(gradient)
     if where is not None or value_range is not None:
-        same: dict[str, Any] = {
-            "index": index,
-            "validate": validate,
-            "axis": axis,
-            "fresh_noise": fresh_noise,
-            **options,
-        }
+        same: dict[str, Any] = dict(index=index, validate=validate, axis=axis, fresh_noise=fresh_noise, **options)
         if where is not None:
             corrupted = corrupt(key, images, corruption, severity, value_range=value_range, **same)
             return views.inside(where, images, corrupted)
@@ -169,12 +163,9 @@ def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int], rows: in
 
 
 def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
-    """Folds the identity of one image into a key: `fold_in(key, position)`, and then the upper word where it is not
-    zero.
+    """Folds the identity of one image into a key: `fold_in(key, position)`, then the upper word where it is not zero.
 
-    Args:
-      key: a typed key.
-      position: an integer of at most 32 bits, or uint32 [2], see `keys.image_index`.
+    The position is an integer of at most 32 bits, or uint32 [2], see `keys.image_index`.
     """
     if position.ndim == 0:
         return jax.random.fold_in(key, position)
@@ -215,13 +206,9 @@ def levels_and_index(
     validate: bool,
     options: Mapping[str, Any],
 ) -> tuple[Array | None, Array]:
-    """Checks the severity and the index of a batch of `number` images, see `corrupt`.
+    """Checks the severity and the index of a batch of `number` images as `corrupt` takes them.
 
-    Returns:
-      Severities, float32 [N], or None where they are to be drawn; identities from `keys.image_index`.
-
-    Raises:
-      ValueError, TypeError: they are not as `corrupt` takes them.
+    Returns the severities, float32 [N], or None where they are to be drawn, and identities of `keys.image_index`.
     """
     if index is not None:
         index = keys.image_index(index, number, validate)

@@ -27,14 +27,13 @@ _drawing: contextvars.ContextVar[Any] = contextvars.ContextVar("drawing", defaul
 
 def key(given: Any) -> None:
     """Requires a PRNG key, typed or legacy words."""
+    kind = type(given).__name__
     if isinstance(given, jax.Array | np.ndarray):
-        if jnp.issubdtype(given.dtype, jax.dtypes.prng_key) and given.ndim == 0:
-            return
-        if given.dtype == np.uint32 and given.ndim == 1:
+        typed, kind = jnp.issubdtype(given.dtype, jax.dtypes.prng_key), f"an array of shape {given.shape}"
+        if given.ndim == (0 if typed else 1) and (typed or given.dtype == np.uint32):
             return
     if isinstance(given, int | np.integer):
         raise TypeError(f"expected a key as the first argument, found the number {given}: jax.random.key({given})")
-    kind = f"an array of shape {given.shape}" if isinstance(given, jax.Array | np.ndarray) else type(given).__name__
     raise TypeError(
         f"expected a key as the first argument, found {kind}: corrupt(jax.random.key(0), images, name, severity) for "
         "a batch, corrupt_image(image, name, severity) for one image without a key"
@@ -247,11 +246,7 @@ def _dtype(severity: Any) -> np.dtype:
 
 
 def level_range(bounds: Any, count: int) -> tuple[float, float] | None:
-    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None.
-
-    Raises:
-      ValueError: no such range.
-    """
+    """Returns a range of levels, 1 <= mild <= severe <= count, as floats; None for None, ValueError for another."""
     if bounds is None:
         return None
     try:
@@ -264,11 +259,7 @@ def level_range(bounds: Any, count: int) -> tuple[float, float] | None:
 
 
 def selected(levels: Any, count: int) -> tuple[int, ...] | None:
-    """Returns the levels to draw from, whole numbers in 1..count, as a tuple; None for None.
-
-    Raises:
-      ValueError: no such levels.
-    """
+    """Returns the levels to draw from, whole numbers in 1..count, as a tuple; None for None, ValueError for others."""
     if levels is None:
         return None
     if not isinstance(levels, tuple | list) or not levels or any(v not in range(1, count + 1) for v in levels):
@@ -277,17 +268,12 @@ def selected(levels: Any, count: int) -> tuple[int, ...] | None:
 
 
 def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
-    """Reads the row of `table` at `severity`, linear between rows.
+    """Reads the row of a table at a severity, linear between rows, exactly where it is whole: float32 [...].
 
     Args:
-      table: array-like [L, ...], the rows of severities 1..L.
+      table: array-like [L, ...], the rows of severities 1..L; ValueError in the sampler of a corruption with another
+        number of levels.
       severity: scalar in [1, L], possibly traced; out-of-range traced values are clipped.
-
-    Returns:
-      float32 array [...]: exactly the row when severity is whole.
-
-    Raises:
-      ValueError: in the sampler of a corruption with another number of levels.
     """
     rows = jnp.asarray(table if isinstance(table, jax.Array) else np.asarray(table, np.float32))
     drawing = _drawing.get()
@@ -314,11 +300,9 @@ class Tables:
     sides: Mapping[str, int]
 
     def name_for(self, shape: Sequence[int], table: str | None = None) -> str:
-        """Picks a table for images of a shape (H, W, ...): `table` if it is not None, else the one whose side is nearest
-        in ratio to min(H, W). The borders between tables are the geometric means of neighbouring sides.
-
-        Raises:
-          ValueError: no such `table`.
+        """Picks a table for images of a shape (H, W, ...): `table` if it is not None (ValueError for an unknown one),
+        else the one whose side is nearest in ratio to min(H, W). The borders between tables are the geometric means
+        of neighbouring sides.
         """
         if table is not None:
             if table not in self.sides:

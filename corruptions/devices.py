@@ -73,11 +73,9 @@ def dispatched(
       call: `(key, images, *rows)` to an array [N, ...]; also takes the same rows of each array.
       program: identifies the compiled program, apart from its arrays; its first call runs alone.
       key: a typed key, or None where the function draws nothing.
-      images: [N, ...].
-      *rows: [N, ...] each; a None is passed on as it is.
+      images, *rows: [N, ...] each; a row of None is passed on as it is.
 
-    Returns:
-      An array [N, ...]; if the images are split over devices, it is split alike.
+    Returns an array [N, ...]; if the images are split over devices, it is split alike.
     """
     if any_traced((key, images, rows)):
         return call(key, jnp.asarray(images), *rows)
@@ -155,19 +153,11 @@ def cpu_piece(shape: Sequence[int]) -> int:
 
 
 def together(key: jax.Array, images: Array | None, *rows: Any) -> tuple[Any, ...]:
-    """Brings the arrays of a call, none of them traced, to the devices that compute it.
+    """Brings the arrays of a call, none of them traced, to the devices that compute it: (key, images, *rows).
 
-    Split images stay on their devices. Otherwise the call runs on the device that the key was put on
+    Split images [N, ...] stay on their devices. Otherwise the call runs on the device that the key was put on
     (`jax.device_put`); else on the device that the images were put on, except the host's memory where an accelerator is
-    the default device; else on the default device.
-
-    Args:
-      key: a typed key.
-      images: [N, ...].
-      *rows: [N] or [N, ...], small; a None is passed on as it is.
-
-    Returns:
-      (key, images, *rows); an array on other devices was fetched from there.
+    the default device; else on the default device. The rows, [N] or [N, ...], are small; a None is passed on as it is.
     """
     if not any(_is_put(x) for x in (key, images, *rows)):
         return key, images, *rows
@@ -263,11 +253,6 @@ def stage_on_cpu(x: jax.Array) -> jax.Array:
     return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
 
 
-def stage_on_tpu(*arrays: jax.Array) -> tuple[jax.Array, ...]:
-    """Computes all arrays before their readers on a TPU, and changes nothing elsewhere."""
-    return jax.lax.platform_dependent(*arrays, tpu=lambda *x: jax.lax.optimization_barrier(x), default=lambda *x: x)
-
-
 def varying_zeros(shape: Sequence[int], like: jax.Array) -> jax.Array:
     """Makes float32 zeros that differ between devices if `like` does, for the start of a loop.
 
@@ -321,11 +306,8 @@ def bound_programs(most: int | None = None) -> bool:
     first, because JAX cannot name the oldest; if that is not enough, it drops the programs of the whole process
     (`jax.clear_caches`). Arrays and running programs stay.
 
-    Args:
-      most: the number of maps not to exceed; by default `most_maps()`.
-
-    Returns:
-      Whether programs were dropped; False where maps cannot be counted.
+    `most` is the number of maps not to exceed, by default `most_maps()`. Returns whether programs were dropped; False
+    where maps cannot be counted.
     """
     global _counted_at
     if _compiles - _counted_at < (_EVERY if most is None else 1):
@@ -356,13 +338,10 @@ def jax_started() -> bool:
 
 
 def refuse_forked() -> None:
-    """Refuses to compute in a child that was forked after JAX had started: JAX's threads are missing there, and the
+    """Raises RuntimeError in a child that was forked after JAX had started: JAX's threads are missing there, and the
     first computation would hang.
 
     Children that were spawned, that call exec, or whose parent never computed with JAX may go on.
-
-    Raises:
-      RuntimeError: this is such a child.
     """
     if _forked:
         raise RuntimeError(

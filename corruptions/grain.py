@@ -157,7 +157,7 @@ def _changed(element: Any, path: str, change: Callable[[Any], Any]) -> dict[str,
     first, slash, rest = path.partition("/")
     if slash and isinstance(element, Mapping) and first in element and path not in element:
         return {**element, first: _changed(element[first], rest, change)}
-    changed = change(_field(element, path))
+    changed = change(_field(element, path))  # before the element is unpacked: it may be no dictionary
     return {**element, path: changed}
 
 

@@ -20,12 +20,7 @@ _WORD = 2**32
 def seed_key(seed: int) -> jax.Array:
     """Makes the typed key of a seed: `jax.random.key(seed)` below 2^32, with the upper word folded in above.
 
-    Args:
-      seed: an integer from 0 to 2^64 - 1.
-
-    Raises:
-      TypeError: not an integer.
-      ValueError: negative, or more than 64 bits.
+    Raises TypeError for no integer, ValueError for one outside of 0 .. 2^64 - 1.
     """
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer):
         raise TypeError(f"expected an integer seed, found {seed!r}")
@@ -88,9 +83,7 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
 def integers(index: Any) -> jax.Array | np.ndarray:
     """Makes an array of an index: itself, or uint64 of a list, a range or any other sequence of integers.
 
-    Raises:
-      TypeError: no sequence, or not integers.
-      ValueError: negative, or more than 64 bits.
+    Raises TypeError for no sequence, or other values, ValueError for negative numbers or more than 64 bits.
     """
     if isinstance(index, jax.Array | np.ndarray):
         return index
@@ -98,8 +91,7 @@ def integers(index: Any) -> jax.Array | np.ndarray:
         values = list(index)
     except TypeError:
         raise TypeError(f"expected an index of integers, one for each image, found {index!r}") from None
-    wrong = [v for v in values if isinstance(v, bool | np.bool_) or not isinstance(v, int | np.integer)]
-    if wrong:
+    if wrong := [v for v in values if isinstance(v, bool | np.bool_) or not isinstance(v, int | np.integer)]:
         raise TypeError(f"expected an index of integers, found {wrong[0]!r} in it")
     if values and max(values) >= _WORD**2:
         raise ValueError(f"expected an index of at most 64 bits, found {max(values)}")
@@ -110,7 +102,6 @@ def integers(index: Any) -> jax.Array | np.ndarray:
 
 def _refuse_negative(index):
     """Refuses negative integers in a JAX array with known values: -1 would be the image 2^32 - 1."""
-    if index.dtype.kind != "i" or isinstance(index, jax.core.Tracer) or not index.is_fully_addressable:
-        return
-    if index.size and (least := np.asarray(index).min()) < 0:
+    known = index.dtype.kind == "i" and index.size and not devices.is_traced(index) and index.is_fully_addressable
+    if known and (least := np.asarray(index).min()) < 0:
         raise ValueError(f"expected an index without negative integers, found {least}")

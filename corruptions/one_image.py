@@ -93,11 +93,7 @@ def corrupt_image(
 
 
 def as_array(image: Any) -> np.ndarray:
-    """Makes an array of an image; checks type, shape and dtype as `corrupt_image` takes them.
-
-    Raises:
-      ValueError, TypeError: they are wrong; the message names the expected and the found value.
-    """
+    """Makes an array of an image; refuses types, shapes and dtypes that `corrupt_image` does not take, as it does."""
     if devices.is_traced(image):
         raise TypeError("expected an image with values, found a traced one; inside a jit use corruptions.corrupt")
     if isinstance(image, list | tuple):
@@ -133,8 +129,7 @@ def as_array(image: Any) -> np.ndarray:
 def as_seen(image: np.ndarray) -> np.ndarray:
     """Converts an image of `as_array` to the pixels that corruptions see, uint8 or float32 [H, W, 3].
 
-    Raises:
-      ValueError: it is too small, or its values are outside [0, 1].
+    Raises ValueError if it is too small, or its values are outside [0, 1].
     """
     pixels = contract.seen(_with_channels(image))
     pixels = pixels if image.dtype == np.uint8 else pixels.astype(np.float32)
@@ -338,12 +333,8 @@ def _padded(
     static = contract.static_options({**options, "table": name} if name else options)
 
     program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
-    quick = (
-        padding.quick
-        and side <= _QUICK_SIDE
-        and devices.platform(key) == "cpu"
-        and _compiles_with(tuple(_QUICK.items()))
-    )
+    platform = devices.platform(key)
+    quick = padding.quick and side <= _QUICK_SIDE and platform == "cpu" and _compiles_with(tuple(_QUICK.items()))
     program_of = _quick_to_compile if quick else _quick_to_run
     height, width = pixels.shape[:2]
 
@@ -363,8 +354,7 @@ def _padded(
 def _compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
     """Tells whether the CPU's compiler knows the options, which other versions may lack."""
     try:
-        cpu = jax.local_devices(backend="cpu")[0]
-        with jax.default_device(cpu):
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
             jax.jit(jnp.negative, compiler_options=dict(options)).lower(0.0).compile()
     except Exception:  # noqa: BLE001 - backends disagree on the type
         return False

@@ -7,7 +7,7 @@ in an applier. For other images both return the sides of the shape.
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import jax
@@ -43,31 +43,23 @@ class Padding:
 
     def tables_of(self, shape: Sequence[int], table: str | None, side: int) -> dict[str, np.ndarray]:
         """Makes the tables of an image of `shape`, padded for a square of `side`."""
-        found = {} if self.tables is None else self.tables(shape, table)
 
         def filled(array: Any) -> np.ndarray:
-            array = np.asarray(array)
-            first = array.ndim - self.axes
-            return np.pad(array, [(0, side - n if axis >= first else 0) for axis, n in enumerate(array.shape)])
+            whole = np.ndim(array) - self.axes  # axes that are not padded
+            return np.pad(array, [(0, 0)] * whole + [(0, side - n) for n in np.shape(array)[whole:]])
 
-        return {name: filled(array) for name, array in found.items()}
+        return {name: filled(array) for name, array in (self.tables(shape, table) if self.tables else {}).items()}
 
 
 def side_of(shape: tuple[int, ...], reach: int = 0) -> int:
-    """Picks the side of the square that an image is padded to, from only its size.
+    """Picks the side of the square that an image (H, W, ...) is padded to, from only its size.
 
-    Args:
-      shape: (H, W, ...).
-      reach: pixels of padding that are needed beyond a side, unless it is as long as the square's.
+    `reach` pixels of padding are needed beyond a side, unless it is as long as the square's. Sides are powers of two;
+    from 512 on two more between, where work costs more than compilation.
     """
-    return next(s for s in _ladder() if all(n == s or n + reach <= s for n in shape[:2]))
-
-
-def _ladder() -> Iterator[int]:
-    """Powers of two; from 512 on two more between, where work costs more than compilation."""
-    yield from (32, 64, 128, 256)
-    for power in itertools.count(9):
-        yield from (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1))
+    large = (side for power in itertools.count(9) for side in (2**power, 5 * 2 ** (power - 2), 3 * 2 ** (power - 1)))
+    sides = itertools.chain((32, 64, 128, 256), large)
+    return next(s for s in sides if all(n == s or n + reach <= s for n in shape[:2]))
 
 
 class Shape(tuple):

@@ -146,11 +146,7 @@ class Corruption:
         return {option: list(value) if isinstance(value, tuple) else value for option, value in used.items()}
 
     def check_request(self, channels: int, options: Iterable[str]) -> None:
-        """Refuses a number of channels or options that it does not take.
-
-        Raises:
-          ValueError: more than four channels, which it mixes; or an unknown option.
-        """
+        """Refuses, by a ValueError, more than four channels where it mixes them, or an unknown option."""
         if channels > 4 and not self.per_channel:
             raise ValueError(
                 f"expected 1 to 4 channels for {self.qualified_name}, which {self.mixes}; found {channels}"
@@ -158,14 +154,10 @@ class Corruption:
         contract.options(self.qualified_name, self.options, options)
 
     def with_gradient(self, gradient: str | None) -> "Corruption":
-        """Returns the record that makes the same images and has the derivative `gradient`.
+        """Returns the record that makes the same images and has the derivative `gradient`, None or `straight_through`.
 
-        Args:
-          gradient: None, the derivative of the computation, zero where it rounds; or `straight_through`, the derivative
-            of the same formula without rounding, by the image alone.
-
-        Raises:
-          ValueError: another word.
+        None is the derivative of the computation, zero where it rounds; `straight_through` the derivative of the same
+        formula without rounding, by the image alone.
         """
         if gradient is None:
             return self

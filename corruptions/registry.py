@@ -157,10 +157,8 @@ def _with_options(member: str, benchmark: str, options: Mapping[str, Any], repla
 
 
 def without_name(call: str, given: Mapping[str, Any]) -> NoReturn:
-    """Refuses a call without the name of a corruption; for the keywords of `imagecorruptions` with the call that works.
-
-    Raises:
-      TypeError: always.
+    """Refuses, by a TypeError, a call without the name of a corruption; for the keywords of `imagecorruptions` with the
+    call that works.
     """
     for keyword in ("corruption_name", "corruption_number"):
         if (found := given.get(keyword)) is not None:
@@ -219,8 +217,7 @@ def severities(name: str | Corruption, benchmark: str | None = None) -> tuple[in
 def selected_levels(name: str | Corruption, benchmark: str) -> tuple[int, ...] | None:
     """Lists the levels of a member that a benchmark selects as severities 1, 2, ...; None for all.
 
-    Raises:
-      ValueError: an unknown name or benchmark, or a corruption that is no member of it.
+    Raises ValueError for an unknown name or benchmark, or a corruption that is no member of it.
     """
     corruption, members = get(name), _members(benchmark)
     if corruption.qualified_name not in members:

@@ -18,12 +18,9 @@ def in_unit_range(
 ) -> jax.Array:
     """Corrupts floats in (low, high) as the images (x - low) / (high - low) in [0, 1], and maps the result back.
 
-    Values within .001 level of a level k / 255 become that level: float32 in (-1, 1) holds levels to 1e-5 only, which a
-    corruption that cuts to 8 bits would take for the level below.
-
-    Raises:
-      ValueError: no range, or images that leave it.
-      TypeError: no floats.
+    Values within .001 level of a level k / 255 become that level: float32 in (-1, 1) holds levels to 1e-5 only, which
+    a corruption that cuts to 8 bits would take for the level below. Raises ValueError for no range, or images that
+    leave it; TypeError for other than floats.
     """
     low, high = bounds(images, value_range, validate)
     if validate == "checkify":
@@ -59,8 +56,7 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
 def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:
     """Takes corrupted pixels where a mask is True, the others as they were.
 
-    Raises:
-      ValueError: a mask that is not bool, or has another shape than the images without channels.
+    Raises ValueError for a mask that is not bool, or has another shape than the images without channels.
     """
     shape, dtype = np.shape(where), getattr(where, "dtype", type(where).__name__)
     if dtype != np.dtype(bool) or shape != tuple(images.shape[:-1]):
@@ -72,9 +68,8 @@ def parts(key: jax.Array, images: Any, axis: Any, fresh_noise: bool) -> list[tup
     """Splits samples [N, (T,) (M,) H, W, C] by the argument `axis` of `corrupt` into batches [N (T), H, W, C] of images
     and their keys: one batch, or one for each of M cameras.
 
-    Raises:
-      ValueError: another axis, `fresh_noise` without time, or images of another rank or without cameras.
-      TypeError: no array.
+    Raises ValueError for another axis, `fresh_noise` without time, or images of another rank or without cameras, and
+    TypeError for no array.
     """
     time, cameras = _axes(axis, fresh_noise)
     if cameras:
@@ -105,17 +100,14 @@ def joined(
     levels: Any,
     index: Any,
 ) -> jax.Array:
-    """Corrupts the batches of `parts` and joins the results in the shape of the samples.
+    """Corrupts the batches of `parts` and joins the results in the `shape` of the samples.
 
     Args:
       run: `(key, images, levels, index)` to the corrupted images.
       draw: `(key, index)` to the severities that images draw.
-      key, axis, fresh_noise: as of `corrupt`.
-      shape: shape of the samples.
+      key, axis, fresh_noise: as of `corrupt`; ValueError for fresh noise of a corruption made of others, or for an
+        index of more than 31 bits.
       levels, index: of the samples; levels is None where they are drawn.
-
-    Raises:
-      ValueError: fresh noise for a corruption made of others, or for an index of more than 31 bits.
     """
     time, cameras = _axes(axis, fresh_noise)
     if fresh_noise and corruption.family in ("choice", "composition"):

@@ -87,10 +87,7 @@ def sample_one(
 ) -> dict[str, jax.Array]:
     """Draws one operation alone, with the strength it has in AugMix: its level ~ U[0.1, severity) and its sign.
 
-    Options: `severity` and `whole`, as in AugMix.
-
-    Returns:
-      {"operation": int32 [], "strength": float32 []}.
+    Options as in AugMix: `severity` and `whole`. Returns {"operation": int32 [], "strength": float32 []}.
     """
     check_severity(severity)
     u = random.uniform(key, (3,))
@@ -109,7 +106,9 @@ def _choose(uniform, choices):
 
 
 def _strength(code, for_level, for_sign, shape, severity, whole):
-    return strength(code, level(for_level, severity), jnp.where(for_sign < 0.5, -1.0, 1.0), shape, whole)
+    """Computes the strength of operations at drawn levels, U[0.1, severity), and signs; see `strength`."""
+    level = LEAST_LEVEL + (severity - LEAST_LEVEL) * for_level
+    return strength(code, level, jnp.where(for_sign < 0.5, -1.0, 1.0), shape, whole)
 
 
 def check_severity(severity: float) -> None:
@@ -118,26 +117,13 @@ def check_severity(severity: float) -> None:
         raise ValueError(f"expected a severity above {LEAST_LEVEL} and up to {GREATEST_SEVERITY:g}, found {severity!r}")
 
 
-def level(uniform: jax.Array, severity: float) -> jax.Array:
-    """Turns a number ~ U[0, 1) into a level ~ U[0.1, severity)."""
-    return LEAST_LEVEL + (severity - LEAST_LEVEL) * uniform
-
-
 def strength(code: jax.Array, level: jax.Array, sign: jax.Array, shape: tuple[int, ...], whole: bool) -> jax.Array:
-    """Computes the strength of an operation at a level (Mintun et al., 2021; Hendrycks et al., 2020).
+    """Computes the strength of operations at a level (Mintun et al., 2021; Hendrycks et al., 2020).
 
     With l the level: rotate +-3 l degrees, shear +-0.03 l, translate +-l / 30 of the image's width or height (pixels),
     posterize 4 - floor(0.4 l) bits, solarize threshold 256 - floor(25.6 l); autocontrast and equalize have none (0).
-
-    Args:
-      code: int32, `operations.CODES`, any shape.
-      level: float32, of the same shape.
-      sign: float32 -1 or 1, likewise; used by the geometric operations.
-      shape: (H, W, 3) of the images.
-      whole: whether degrees and pixels are truncated to whole numbers, as for ImageNet.
-
-    Returns:
-      float32, of the same shape.
+    `code` (of `operations.CODES`), `level` and `sign`, -1 or 1, have any one shape, as the result has. `whole`
+    truncates degrees and pixels to whole numbers, as for ImageNet.
     """
     height, width = shape[:2]
     cut = jnp.trunc if whole else lambda x: x

@@ -52,16 +52,12 @@ _LEVELS = 256
 
 
 def chain(words: jax.Array, codes: jax.Array, strengths: jax.Array, *, names: Sequence[str] = OPERATIONS) -> jax.Array:
-    """Applies operations one after the other.
+    """Applies operations one after the other: uint32 [H, W] to the same, see `pack`.
 
     Args:
-      words: uint32 [H, W], see `pack`.
       codes: int32 [D], `CODES[name]` or `IDENTITY` each.
       strengths: float32 [D], in the units of the operations.
       names: static, the operations that may occur: kinds that none of them needs are not compiled.
-
-    Returns:
-      uint32 [H, W].
     """
     kinds = sorted({_STAYS} | {_KINDS[name] for name in names})
     branches = [_BRANCHES[kind] for kind in kinds]
@@ -87,16 +83,6 @@ def _table(words, code, strength, displacement):
     counts = histogram(words)
     tables = equalize_table(counts), autocontrast_table(counts)
     return look_up(words, jnp.where(code == CODES["equalize"], *tables))
-
-
-def _affine(words, code, strength, displacement):
-    del code, strength
-    return resample(words, displacement)
-
-
-def _enhance(words, code, strength, displacement):
-    del displacement
-    return enhance(words, code - CODES["color"], strength)
 
 
 def nearest(image: jax.Array) -> jax.Array:
@@ -198,10 +184,8 @@ def _shortfalls():
     """Finds where int(i * scale + offset) is one too small: scale 255 / (hi - lo), offset -lo * scale.
 
     In float64 it is for 12 094 of the triples (lo, hi, i), at one i or more of every fifth (lo, hi), mostly at hi
-    itself.
-
-    Returns:
-      (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for every i).
+    itself. Returns (uint16 [65536], index of a row for 256 lo + hi; uint32 [rows, 8], 256 bits each, one for every
+    i).
     """
     levels = np.arange(_LEVELS)
     index = np.zeros((_LEVELS, _LEVELS), np.uint16)
@@ -241,13 +225,8 @@ def displacement_of(kind: jax.Array, strength: jax.Array, shape: tuple[int, ...]
     translate_y dy = d; rotate by d degrees, counter-clockwise, about the centre of the image, with b = -d degrees dx =
     (cos b - 1) U + sin b V, dy = -sin b U + (cos b - 1) V.
 
-    Args:
-      kind: int32, one of `KINDS`, any shape.
-      strength: float32 of the same shape; a slope, pixels or degrees.
-      shape: (H, W).
-
-    Returns:
-      `Displacement` of that shape.
+    `kind`, int32 of `KINDS`, and `strength`, a slope, pixels or degrees, have one shape, as the result has; `shape` is
+    (H, W) of the image.
     """
     rotates = kind == ROTATE
     angle = jnp.where(rotates, -strength * (math.pi / 180), 0.0)
@@ -277,12 +256,7 @@ def resample(words: jax.Array, by: Displacement) -> jax.Array:
     outermost pixel is repeated. Pillow interpolates in float64: in float32 a value that should lie within some 1e-4 of
     a whole level may come out on its other side, one level off.
 
-    Args:
-      words: uint32 [H, W].
-      by: `Displacement` of scalars; none at all leaves the image exactly.
-
-    Returns:
-      uint32 [H, W].
+    `by` none at all leaves the words, uint32 [H, W], exactly.
     """
     # dm_pix.affine_transform takes 6 to 8 times as long and has another rule for the border, black or not by up to 255
     # levels.
@@ -322,17 +296,13 @@ def _taps(shift, position, size):
 
 
 def enhance(words: jax.Array, kind: jax.Array, factor: jax.Array) -> jax.Array:
-    """Blends an image with its poorer version.
+    """Blends an image, uint32 [H, W], with its poorer version.
 
-    Args:
-      words: uint32 [H, W].
-      kind: int32 scalar: 0 color, 1 contrast, 2 brightness, 3 sharpness.
-      factor: float32 scalar; 1 changes nothing, 0 gives the poorer version.
-
-    Returns:
-      uint32 [H, W].
+    `kind` is an int32 scalar: 0 color, 1 contrast, 2 brightness, 3 sharpness. A `factor` of 1 changes nothing, 0 gives
+    the poorer version.
     """
-    poorer = split(jax.lax.switch(kind, [_grey, _mean, jnp.zeros_like, _smooth], words))
+    poorer = [lambda words: join([_luma(words)] * 3), _mean, jnp.zeros_like, _smooth]
+    poorer = split(jax.lax.switch(kind, poorer, words))
     return join([_blend(a, b, factor) for a, b in zip(poorer, split(words), strict=True)])
 
 
@@ -347,11 +317,6 @@ def _luma(words):
     """BT.601 luma, rounded, in 16-bit fixed point."""
     red, green, blue = split(words)
     return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
-
-
-def _grey(words):
-    luma = _luma(words)
-    return join([luma] * 3)
 
 
 def _mean(words):
@@ -372,4 +337,10 @@ def _smooth(words):
     return join(smoothed)
 
 
-_BRANCHES = {_STAYS: lambda words, *_: words, _POINT: _point, _TABLE: _table, _AFFINE: _affine, _ENHANCE: _enhance}
+_BRANCHES = {
+    _STAYS: lambda words, *_: words,
+    _POINT: _point,
+    _TABLE: _table,
+    _AFFINE: lambda words, code, strength, displacement: resample(words, displacement),
+    _ENHANCE: lambda words, code, strength, displacement: enhance(words, code - CODES["color"], strength),
+}

@@ -28,9 +28,8 @@ def sample(
     Options: `table`, `cifar` (fixed width) or `imagenet` (drawn width); `width` in pixels, by default 25 of 32 or 250
     of 224, in proportion to min(H, W); `sigma`, the bound of the noise's standard deviation, images being in [0, 1].
 
-    Returns:
-      {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32 [2]}. The noise
-      belongs to the transform and is made from the seed at every application.
+    Returns {"row": int32, "column": int32, "width": float32, in pixels; "sigma": float32; "seed": uint32 [2]}. The
+    noise belongs to the transform and is made from the seed at every application.
     """
     del choices
     if table not in _SIDES:

@@ -236,17 +236,10 @@ def _parse(name):
 
 
 def coinciding(scheme_name: str, corruption_names: Iterable[str]) -> list[tuple[str, str]]:
-    """Lists the pairs (operation of the scheme, corruption) that are the same transform.
+    """Lists the pairs (operation of the scheme, qualified name of a corruption) that are the same transform.
 
-    Args:
-      scheme_name: see the module.
-      corruption_names: names of corruptions, any spelling that `corruptions.get` knows.
-
-    Returns:
-      List of (operation, qualified name), in the order of the scheme's operations and then of the corruptions.
-
-    Raises:
-      ValueError: an unknown scheme or corruption.
+    They come in the order of the scheme's operations and then of the corruptions, which may have any spelling that
+    `corruptions.get` knows. Raises ValueError for an unknown scheme or corruption.
     """
     qualified = [registry.get(name).qualified_name for name in corruption_names]
     operations = get(scheme_name).operations

@@ -63,8 +63,8 @@ class Stored(NamedTuple):
 def write(path: str | os.PathLike, stored: Stored) -> None:
     """Writes a file so that `path` holds the old content or the new one.
 
-    Raises:
-      ValueError: a label of other characters than letters, digits and `_.+=-`, or params without one common first axis.
+    Raises ValueError for a label with other characters than letters, digits and `_.+=-`, or params without one common
+    first axis.
     """
     _check(stored)
     about = {"source": stored.source, "shape": list(stored.shape), "label": stored.label, "origin": stored.origin}
@@ -75,12 +75,7 @@ def write(path: str | os.PathLike, stored: Stored) -> None:
 
 
 def read(path: str | os.PathLike) -> Stored:
-    """Reads a file into a `Stored`.
-
-    Raises:
-      FileNotFoundError: no such file.
-      ValueError: not a file of stored transforms.
-    """
+    """Reads a file into a `Stored`; raises FileNotFoundError, or ValueError where it holds no stored transforms."""
     path = pathlib.Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"expected a file of stored transforms as the scheme stored={path}, found no such file")
@@ -116,23 +111,15 @@ def choices(stored: Stored) -> dict[str, Any]:
 def sample(
     key: jax.Array, shape: tuple[int, ...], choices: Mapping[str, Any], *, made_for: tuple[int, ...] | None = None
 ) -> dict[str, jax.Array]:
-    """Draws one of the K stored transforms, all equally likely.
+    """Draws one of the K stored transforms, all equally likely; returns the params of the source's transforms.
 
-    Options: `made_for`, the shape of the images that they were drawn for (fixed by the file).
-
-    Returns:
-      The params of the source's transforms.
-
-    Raises:
-      ValueError: images of another shape.
+    Options: `made_for`, the shape of the images that they were drawn for (fixed by the file); others raise ValueError.
     """
     if made_for is not None and tuple(shape) != tuple(made_for):
         raise ValueError(
             f"expected images of {tuple(made_for)}, which the transforms were drawn for, found {tuple(shape)}"
         )
     number = choices["number"]
-    # The product may round up to K.
-    which = jnp.minimum(
-        jnp.floor(random.uniform(key, ()) * jnp.asarray(number, jnp.float32)).astype(jnp.int32), number - 1
-    )
+    place = jnp.floor(random.uniform(key, ()) * jnp.asarray(number, jnp.float32)).astype(jnp.int32)
+    which = jnp.minimum(place, number - 1)  # the product may round up to K
     return jax.tree.map(lambda array: jnp.asarray(array)[which], choices["params"])

@@ -20,14 +20,14 @@ def _rounded(levels):
     return jnp.floor(levels + 0.5)
 
 
-def _resampled(image, rows, columns, whole):
-    """Turns channel c into rows[c] @ x_c @ columns[c]^T, made whole levels by `whole`.
-
-    Args:
-      image: float32 [H, W, 3] in [0, 1].
-      rows: float32 [3, H, H].
-      columns: float32 [3, W, W].
+def _resampled(image, values, positions, whole):
+    """Resamples channel c of an image [H, W, 3] at `positions(size, values[c, axis])`, [size], along both axes; `whole`
+    makes its grey levels whole.
     """
+    rows, columns = (
+        jax.vmap(lambda value, size=size: spline.sampling_matrix(size, positions(size, value)))(values[:, axis])
+        for axis, size in enumerate(image.shape[:2])
+    )
     highest = jax.lax.Precision.HIGHEST
     channels = jnp.moveaxis(color.to_levels(image), -1, 0)
     channels = jnp.matmul(jnp.matmul(rows, channels, precision=highest), columns.mT, precision=highest)
@@ -42,12 +42,7 @@ def _sample_chromatic(key: Key, shape: Shape, severity: Severity, *, table: str 
 
 
 def _displaced(image, params, whole=lambda levels: levels):
-    def matrices(size, shifts):
-        positions = jnp.arange(size, dtype=jnp.float32)[None, :] - shifts[:, None]
-        return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
-
-    shifts = params["shifts"]
-    return _resampled(image, matrices(image.shape[0], shifts[:, 0]), matrices(image.shape[1], shifts[:, 1]), whole)
+    return _resampled(image, params["shifts"], lambda size, shift: jnp.arange(size, dtype=jnp.float32) - shift, whole)
 
 
 @candidate(
@@ -66,28 +61,21 @@ def chromatic_aberration(image: Image, params: Params) -> Image:
     return _displaced(image, params, _rounded)
 
 
-def _enlarged(size, strengths):
-    """Computes sides round(size f) for f = 1, 1 + 0.025 s, 1 + 0.05 s: float64 [strengths, 3]."""
-    return np.round(size * (1 + np.outer(strengths, (0, 0.025, 0.05))))
-
-
 def _sample_transverse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s."""
+    """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s, to whole sides."""
     scan = severities.scan("transverse_chromatic_aberration", severities.table_for(shape, table))
-    sizes = [jnp.round(level_tables.lookup(_enlarged(size, scan), severity)) for size in shape[:2]]
+    factors = 1 + np.outer(scan, (0, 0.025, 0.05))
+    sizes = [jnp.round(level_tables.lookup(np.round(size * factors), severity)) for size in shape[:2]]
     order = jnp.argsort(random.bits(key, (3,)))
     return {"sizes": jnp.stack(sizes, axis=-1)[order]}
 
 
 def _scaled(image, params, whole=lambda levels: levels):
-    def matrices(size, enlarged):
+    def positions(size, enlarged):
         start = jnp.floor((enlarged - size) / 2)
-        step = (size - 1) / (enlarged - 1)
-        positions = (start[:, None] + jnp.arange(size, dtype=jnp.float32)[None, :]) * step[:, None]
-        return jax.vmap(lambda x: spline.sampling_matrix(size, x))(positions)
+        return (start + jnp.arange(size, dtype=jnp.float32)) * ((size - 1) / (enlarged - 1))
 
-    sizes = params["sizes"]
-    return _resampled(image, matrices(image.shape[0], sizes[:, 0]), matrices(image.shape[1], sizes[:, 1]), whole)
+    return _resampled(image, params["sizes"], positions, whole)
 
 
 @candidate(

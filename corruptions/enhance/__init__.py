@@ -150,8 +150,7 @@ def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[
       classify: logits [N, C] of images [N, H, W, 3], pure.
       name: `ten_crop`; with an enhancement of images, or with "", `classify` is returned unchanged.
 
-    Returns:
-      The function of images; for ten crops it returns probabilities, float32 [N, C].
+    The function of images that is returned gives probabilities, float32 [N, C].
     """
     if name != TEN_CROP:
         return classify
@@ -166,15 +165,8 @@ def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[
 
 
 def ten_crops(image: jax.Array, height: int, width: int) -> jax.Array:
-    """Cuts the ten crops, in the order of fb.resnet.torch: centre, upper left, upper right, lower left, lower right,
-    then the same of the mirror image.
-
-    Args:
-      image: [H, W, C].
-      height, width: of a crop, at most H and W.
-
-    Returns:
-      [10, height, width, C].
+    """Cuts the ten crops of an image [H, W, C], [10, height, width, C], in the order of fb.resnet.torch: centre, upper
+    left, upper right, lower left, lower right, then the same of the mirror image.
     """
     down, right = image.shape[0] - height, image.shape[1] - width
     corners = (((down + 1) // 2, (right + 1) // 2), (0, 0), (0, right), (down, 0), (down, right))
@@ -184,11 +176,7 @@ def ten_crops(image: jax.Array, height: int, width: int) -> jax.Array:
 
 
 def enlarged(image: jax.Array) -> jax.Array:
-    """Enlarges an image by 256 / 224, bilinearly, to whole pixels; uint8 images stay uint8.
-
-    Args:
-      image: uint8, or float32 in [0, 1], [H, W, C].
-    """
+    """Enlarges an image [H, W, C] by 256 / 224, bilinearly, to whole pixels; uint8 images stay uint8."""
     height, width = (round(side * _CROP_RATIO) for side in image.shape[:2])
     larger = jax.image.resize(to_float(image), (height, width, image.shape[2]), "bilinear")
     return from_float(larger, image.dtype, "nearest")

@@ -32,18 +32,11 @@ _KNEE = 0.008856  # below it f is a straight line
 
 
 def clahe(channel: jax.Array, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
-    """Equalises a channel.
+    """Equalises a channel, uint8 [H, W].
 
     Where a side is no multiple of the grid, both sides are extended at their end by reflection without the last pixel;
-    a side that is a multiple grows by a whole grid.
-
-    Args:
-      channel: uint8 [H, W].
-      clip: limit of a bin, relative to a flat histogram; no limit where it is 0 or less.
-      grid: tiles down and across.
-
-    Returns:
-      uint8 [H, W].
+    a side that is a multiple grows by a whole grid. `clip` limits a bin, relative to a flat histogram; 0 or less is no
+    limit. `grid` are the tiles down and across.
     """
     height, width = channel.shape
     rows, columns = grid
@@ -63,15 +56,7 @@ def clahe(channel: jax.Array, clip: float = CLIP, grid: tuple[int, int] = GRID) 
 
 
 def clipped(counts: jax.Array, limit: int) -> jax.Array:
-    """Clips histograms at a limit and returns the excess to their bins, once.
-
-    Args:
-      counts: int32 [T, 256].
-      limit: largest count of a bin, before the excess is returned.
-
-    Returns:
-      int32 [T, 256], with the same sums.
-    """
+    """Clips histograms, int32 [T, 256], at a limit and returns the excess to their bins, once, beyond the limit too."""
     excess = jnp.maximum(counts - limit, 0).sum(axis=1, keepdims=True)
     whole, rest = excess // _LEVELS, excess % _LEVELS
     step = _LEVELS // jnp.maximum(rest, 1)
@@ -81,46 +66,26 @@ def clipped(counts: jax.Array, limit: int) -> jax.Array:
 
 
 def of_lightness(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
-    """Equalises the lightness L of CIELAB; all three channels have 8 bits.
-
-    Args:
-      image: uint8 [H, W, 3].
-      clip, grid: see `clahe`.
-    """
+    """Equalises the lightness L of CIELAB of an image, uint8 [H, W, 3]; all three channels have 8 bits."""
     lightness, a, b = lab_from_rgb(image)
     return rgb_from_lab(clahe(lightness, clip, grid), a, b)
 
 
 def of_value(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
-    """Equalises the HSV value, the largest channel; hue and saturation stay.
-
-    Args:
-      image: uint8 [H, W, 3].
-      clip, grid: see `clahe`.
-    """
+    """Equalises the HSV value, the largest channel, of an image, uint8 [H, W, 3]; hue and saturation stay."""
     value, _ = value_and_chroma(image)
     return jnp.round(with_value(image, clahe(value[..., 0], clip, grid).astype(jnp.float32))).astype(jnp.uint8)
 
 
 def of_channels(image: jax.Array, *, clip: float = CLIP, grid: tuple[int, int] = GRID) -> jax.Array:
-    """Equalises each channel by itself, which changes colours.
-
-    Args:
-      image: uint8 [H, W, 3].
-      clip, grid: see `clahe`.
-    """
+    """Equalises each channel of an image, uint8 [H, W, 3], by itself, which changes colours."""
     return jax.vmap(functools.partial(clahe, clip=clip, grid=grid), in_axes=-1, out_axes=-1)(image)
 
 
 def with_value(image: jax.Array, value: jax.Array) -> jax.Array:
-    """Gives an image another HSV value. Black, which has saturation 0, becomes grey.
+    """Gives an image, uint8 [H, W, 3], another HSV value, float32 [H, W], in any unit, which the result has.
 
-    Args:
-      image: uint8 [H, W, 3].
-      value: float32 [H, W], the new value, in any unit.
-
-    Returns:
-      float32 [H, W, 3] in the unit of `value`.
+    Black, which has saturation 0, becomes grey.
     """
     before, _ = value_and_chroma(image)
     share = image.astype(jnp.float32) / jnp.maximum(before, 1).astype(jnp.float32)
@@ -156,15 +121,7 @@ def cut(channel: jax.Array, rows: int, columns: int) -> jax.Array:
 
 
 def histograms(tiles: jax.Array, bins: int) -> jax.Array:
-    """Counts the values of each tile.
-
-    Args:
-      tiles: int [T, A], values in 0..bins-1.
-      bins: number of bins.
-
-    Returns:
-      int32 [T, bins].
-    """
+    """Counts the values 0..bins-1 of each tile, int [T, A]: int32 [T, bins]."""
     number = tiles.shape[0]
     place = tiles + bins * jnp.arange(number)[:, None]
     counts = jnp.zeros(number * bins, jnp.int32).at[place.reshape(-1)].add(1, mode="promise_in_bounds")
@@ -175,17 +132,9 @@ def blend(tables: jax.Array, values: jax.Array, down: Neighbours, right: Neighbo
     """Interpolates between the tables of the four tiles around each pixel.
 
     ((1 - x) upper_left + x upper_right) (1 - y) + ((1 - x) lower_left + x lower_right) y, each product and each sum
-    rounded to float32 on its own, as C code without contraction does.
-
-    Args:
-      tables: int32 [rows, columns, bins], values of at most `bits` bits.
-      values: int32 [H, W], bins.
-      down: rows of tiles around each of the H rows of pixels.
-      right: columns of tiles around each of the W columns of pixels.
-      bits: 8 or 16.
-
-    Returns:
-      float32 [H, W].
+    rounded to float32 on its own, as C code without contraction does. `tables` are int32 [rows, columns, bins],
+    values of at most `bits` bits, 8 or 16; `values` int32 [H, W], bins; `down` and `right` the rows of tiles around
+    each of the H rows of pixels, and the columns around each of the W columns.
     """
     corners = [tables[down.pairs[:, i]][:, right.pairs[:, j]].astype(jnp.uint32) for i in (0, 1) for j in (0, 1)]
     across = jnp.asarray(right.pair)[None, :] + len(right.pairs) * jnp.asarray(down.pair)[:, None]

@@ -24,15 +24,10 @@ def equalize(image: jax.Array, *, clip: float = CLIP, tiles: int = TILES) -> jax
 
 
 def equalize_value(value: jax.Array, clip: float = CLIP, number: int = TILES) -> jax.Array:
-    """Equalises one channel, before it is stretched to the whole range.
+    """Equalises one channel, uint8 [H, W], before it is stretched to the whole range: int32 [H, W] in 0..16383.
 
-    Args:
-      value: uint8 [H, W].
-      clip: limit of a bin, a share of a tile's pixels; all of them where it is 0.
-      number: least number of tiles along a side.
-
-    Returns:
-      int32 [H, W] in 0..16383.
+    `clip` limits a bin, as a share of a tile's pixels; all of them where it is 0. There are at least `number` tiles
+    along a side.
     """
     sides = [max(size // number, 1) for size in value.shape]
     levels = jnp.round(_stretched(257 * value.astype(jnp.float32), float(_HIGHEST))).astype(jnp.int32)
@@ -51,14 +46,10 @@ def equalize_value(value: jax.Array, clip: float = CLIP, number: int = TILES) ->
 
 
 def clipped(counts: jax.Array, limit: int) -> jax.Array:
-    """Clips histograms at a limit and returns the excess to their bins, no bin beyond the limit.
+    """Clips histograms, int32 [T, bins], and returns the excess to their bins, no bin beyond the limit.
 
     Every bin gets an equal part as far as the limit allows. The remainder goes one by one to bins below the limit: in
     turn from bin 0, 1, 2 .., with steps as long as the remainder allows.
-
-    Args:
-      counts: int32 [T, bins].
-      limit: largest count of a bin.
     """
     return jax.vmap(lambda histogram: _clipped(histogram, limit))(counts)
 

@@ -34,16 +34,11 @@ _QUARTILE = 0.6744897501960817  # third quartile of the standard normal distribu
 def denoise_levels(
     image: jax.Array, *, h: float = STRENGTH, patch: int = PATCH, distance: int = DISTANCE, sigma: float = 0.0
 ) -> jax.Array:
-    """Denoises an image of 8 bits.
+    """Denoises an image of 8 bits, uint8 [H, W, 3].
 
-    Clean photographs have an estimate of some .01 and are smoothed a little too, as in the draft on structural
-    robustness.
-
-    Args:
-      image: uint8 [H, W, 3].
-      h: strength, a multiple of the noise.
-      patch, distance: see `denoise`.
-      sigma: the known standard deviation of the noise, images being in [0, 1]; 0 takes the estimate for the strength.
+    `h` is the strength, a multiple of the noise: of `sigma`, the known standard deviation of images in [0, 1], or of
+    the estimate where that is 0. Clean photographs have an estimate of some .01 and are smoothed a little too, as in
+    the draft on structural robustness.
     """
     noisy = to_float(image)
     noise = estimate(noisy) if sigma == 0 else jnp.float32(sigma)
@@ -54,17 +49,11 @@ def denoise_levels(
 def denoise(
     image: jax.Array, h: jax.Array | float, patch: int = PATCH, distance: int = DISTANCE, sigma: float = 0.0
 ) -> jax.Array:
-    """Takes the weighted means around each pixel.
+    """Takes the weighted means around each pixel of an image, float32 [H, W, C].
 
-    Args:
-      image: float32 [H, W, C].
-      h: strength, in the unit of the image; 0 returns the image unchanged.
-      patch: side s of the patches in pixels, odd.
-      distance: d in pixels.
-      sigma: known standard deviation of the noise, in the unit of the image; 0 where it is unknown.
-
-    Returns:
-      float32 [H, W, C].
+    `h` is the strength and `sigma` the known standard deviation of the noise (0: unknown), both in the unit of the
+    image; an `h` of 0 returns the image unchanged. `patch` is the odd side s of the patches, `distance` d, both in
+    pixels.
     """
     height, width, channels = image.shape
     pad = patch // 2 + distance
@@ -114,15 +103,9 @@ def _means(padded, scale, o, d, expected):
 
 
 def estimate(image: jax.Array) -> jax.Array:
-    """Estimates the standard deviation of Gaussian noise, in the unit of the image.
+    """Estimates the standard deviation of Gaussian noise, in the unit of the image, float32 [H, W, C].
 
     A photograph without noise has some .01 in [0, 1]; a constant image has 0, up to rounding.
-
-    Args:
-      image: float32 [H, W, C].
-
-    Returns:
-      float32 scalar.
     """
     return jax.vmap(_noise_of_channel)(jnp.moveaxis(image, -1, 0)).mean()
 

@@ -34,16 +34,10 @@ _ZOOM = {"cifar": _ZOOM_SMALL, "tiny": _ZOOM_SMALL, "imagenet": _ZOOM_LARGE, "in
 def disk_kernel(radius: float, alias: float) -> np.ndarray:
     """Makes the kernel of the defocus blur: a disk smoothed by a small Gaussian, in a square array.
 
-    The array reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has sum one before smoothing with 3 (radius <=
-    8) or 5 taps. Smoothing mirrors the array about its outermost samples, so a disk that touches them (radius 8, 10,
-    12) gains mass: its sum is 1.013, 1.011, ... as in the original.
-
-    Args:
-      radius: radius of the disk, pixels.
-      alias: standard deviation of the smoothing, pixels.
-
-    Returns:
-      float64 [n, n], n = 17 or 2 radius + 1.
+    The array, float64 [n, n], n = 17 or 2 radius + 1, reaches to max(8, radius); the disk X^2 + Y^2 <= radius^2 has
+    sum one before smoothing with 3 (radius <= 8) or 5 taps of standard deviation `alias`, in pixels as the radius.
+    Smoothing mirrors the array about its outermost samples, so a disk that touches them (radius 8, 10, 12) gains
+    mass: its sum is 1.013, 1.011, ... as in the original.
     """
     reach = 8 if radius <= 8 else int(radius)
     grid = np.arange(-reach, reach + 1)
@@ -119,11 +113,8 @@ def gaussian_blur(image: Image, params: Params) -> Image:
 def zoom_offsets(size: int, rows: tuple[tuple[float, int], ...]) -> np.ndarray:
     """Tabulates source minus output position by level, zoom factor and sample: [levels, factors, size].
 
-    Levels with fewer factors repeat the identity, with weight zero.
-
-    Args:
-      size: samples along the axis.
-      rows: for each level the step between zoom factors and their number; the first factor is 1.
+    `rows` are, for each level, the step between zoom factors and their number; the first factor is 1. Levels with
+    fewer factors repeat the identity, with weight zero.
     """
     offsets = np.zeros((len(rows), max(count for _, count in rows), size))
     for level, (step, count) in enumerate(rows):

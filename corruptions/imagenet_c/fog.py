@@ -79,11 +79,7 @@ def diamond_square(uniforms: jax.Array, decay: jax.Array) -> jax.Array:
       uniforms: float32 [m^2 - 1] in [-1, 1]: per octave the centres, top and left points, each n x n by rows.
       decay: scalar, may be traced.
 
-    Returns:
-      float32 [m, m], 0 at the corner.
-
-    Raises:
-      ValueError: the number of uniforms fits no side.
+    Returns float32 [m, m], 0 at the corner; raises ValueError for a number of uniforms that fits no side.
     """
     side = math.isqrt(uniforms.shape[0] + 1)
     if uniforms.ndim != 1 or side & (side - 1) or draws_needed(side) != uniforms.shape[0]:

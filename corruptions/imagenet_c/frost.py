@@ -130,14 +130,11 @@ def _texture(key, look, shape, scale):
 
 
 class Photographs:
-    """The image files of a folder as textures, in the order of their names.
+    """The image files of a folder as textures, in the order of their names; FileNotFoundError without the folder or
+    an image file.
 
-    Attributes:
-      folder: where they were read.
-      digest: sha256 of the sha256 of each file, in that order; names do not count.
-
-    Raises:
-      FileNotFoundError: no such folder, or no image file in it.
+    `folder` is the place where they were read, `digest` the sha256 of the sha256 of each file, in that order; names
+    do not count.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str] | None = None):
@@ -164,8 +161,7 @@ class Photographs:
         0.3 (`tiny`) without smoothing. A texture smaller than the image, which the original refuses, is enlarged as in
         the package imagecorruptions: by 1.1 max(H / h, W / w), bicubic.
 
-        Returns:
-          `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, first row and first column.
+        Returns `texture`, float32 [H, W, 3], and `origin`, int32 [3]: file, first row and first column.
         """
         scaled = self._resized(TEXTURE_SCALE[table], tuple(shape[:2]))
         places = np.array([[max(t.shape[axis] - shape[axis], 1) for axis in (0, 1)] for t in scaled])
@@ -221,9 +217,8 @@ def used_photographs() -> tuple[str, ...]:
 def find(digest: str) -> Photographs:
     """Gives the photographs of a digest, or of the word "original".
 
-    Raises:
-      FileNotFoundError: "original" where the package that holds them is not installed.
-      ValueError: this process has not read them.
+    Raises FileNotFoundError for "original" where the package that holds them is not installed, and ValueError for
+    photographs that this process has not read.
     """
     if digest == ORIGINAL:
         digest = use_photographs(ORIGINAL)
@@ -237,17 +232,12 @@ def find(digest: str) -> Photographs:
 
 
 def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the two taps per output that resample an axis by `scale` <= 1 without smoothing.
+    """Computes the two taps per output that resample an axis to `size` outputs, by `scale` <= 1, without smoothing.
 
     As `cv2.resize` with INTER_LINEAR, which the original calls: output o lies at (o + 1/2) / scale - 1/2, for scale
-    1/5 at every fifth sample, so that it is plain decimation.
+    1/5 at every fifth sample, so that it is plain decimation. It is (1 - fraction) x[first] + fraction x[first + 1].
 
-    Args:
-      size: number of outputs.
-      scale: output size over input size.
-
-    Returns:
-      (first, fraction): int [size] and float64 [size]; output o is (1 - fraction) x[first] + fraction x[first + 1].
+    Returns (first, fraction): int [size] and float64 [size].
     """
     position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
     first = np.floor(position).astype(int)

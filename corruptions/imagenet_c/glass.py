@@ -34,15 +34,18 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     }
 
 
-def _smooth(image: Image, params: Params) -> Image:
-    return _scrambled(image, params, lambda levels: levels)
-
-
 _UNITS = {"sigma": "pixels", "reach": "pixels", "passes": "count"}
 _MOVES = "copies pixels from neighbours, between two blurs"
 
 
-@member("blur", _sample, _UNITS, straight_through=_smooth, moves=_MOVES, padding=padding("edge"))
+@member(
+    "blur",
+    _sample,
+    _UNITS,
+    straight_through=lambda image, params: _scrambled(image, params, lambda levels: levels),
+    moves=_MOVES,
+    padding=padding("edge"),
+)
 def glass_blur(image: Image, params: Params) -> Image:
     """Blurs, scrambles and blurs again: clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255).
 

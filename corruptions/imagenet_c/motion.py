@@ -20,17 +20,10 @@ _TABLES = {
 
 
 def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float) -> jax.Array:
-    """Computes the weights of ImageMagick's motion blur.
+    """Computes the weights of ImageMagick's motion blur: float32 [2 ceil(max_radius) + 1].
 
     k_i is proportional to exp(-i^2 / (2 sigma^2)) for i = 0, ..., 2 ceil(radius), zero beyond; the weights sum to one.
-
-    Args:
-      radius: pixels, may be traced.
-      sigma: standard deviation in taps, positive, may be traced.
-      max_radius: the largest radius there will be, which sets the number of weights.
-
-    Returns:
-      float32 [2 ceil(max_radius) + 1].
+    `radius`, in pixels and at most `max_radius`, and `sigma`, a positive standard deviation in taps, may be traced.
     """
     i = jnp.arange(2 * math.ceil(max_radius) + 1, dtype=jnp.float32)
     weights = jnp.where(i <= 2 * jnp.ceil(radius), jnp.exp(-(i**2) / (2 * sigma**2)), 0.0)
@@ -38,18 +31,11 @@ def taps(radius: jax.Array | float, sigma: jax.Array | float, max_radius: float)
 
 
 def motion_blur_levels(image: jax.Array, weights: jax.Array, angle: jax.Array | float) -> jax.Array:
-    """Blurs an 8-bit image as ImageMagick does: S(y, x) = sum_i k_i p(y + dy_i, x + dx_i).
+    """Blurs levels 0..255, [H, W, C], as ImageMagick does: S(y, x) = sum_i k_i p(y + dy_i, x + dx_i), int32.
 
     dy_i = ceil(i sin(angle) - 1/2), dx_i = ceil(i cos(angle) - 1/2), the y axis points down; pixels beyond the border
-    repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), cut to 8.
-
-    Args:
-      image: levels 0..255, an integer or whole-valued array [H, W, C].
-      weights: float32 [n], from `taps`.
-      angle: direction in radians, may be traced.
-
-    Returns:
-      int32 [H, W, C], levels 0..255.
+    repeat it. The sum is rounded to 16 bits, q = floor(257 S + 1/2), cut to 8. The weights are from `taps`; the angle,
+    in radians, may be traced.
     """
     return jnp.floor(257 * _blurred(image, weights, angle) + 0.5).astype(jnp.int32) // 257
 

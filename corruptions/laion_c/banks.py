@@ -34,10 +34,8 @@ class Bank:
         self.tiles = functools.lru_cache(maxsize=16)(self._tiles)
 
     def _tiles(self, side: int) -> np.ndarray:
-        """Resizes the images to tiles, uint8 [N, side, side, 3], by Pillow's bilinear filter.
-
-        Raises:
-          ValueError: the images were reduced to less.
+        """Resizes the images to tiles, uint8 [N, side, side, 3], by Pillow's bilinear filter; ValueError if they were
+        reduced to less.
         """
         own = self.images.shape[1]
         if side > own and self.reduced:
@@ -89,11 +87,7 @@ def default(shape: Sequence[int] = ()) -> str | None:
 
 
 def find(digest: str | None) -> Bank:
-    """Gives the bank of a digest.
-
-    Raises:
-      ValueError: this process has not read it.
-    """
+    """Gives the bank of a digest; raises ValueError where this process has not read it."""
     if digest not in _USED:
         wanted = "found none" if digest is None else f"found none of digest {str(digest)[:16]}"
         raise ValueError(

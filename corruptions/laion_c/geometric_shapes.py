@@ -80,16 +80,11 @@ def geometric_shapes(image: Image, params: Params) -> Image:
 
 
 def _last(order, rows, left, right, shape, longest):
-    """Finds the largest order of the runs over each pixel, 0 where there is none.
+    """Finds the largest order of the runs over each pixel of `shape` (H, W), 0 where there is none.
 
-    Every run is the union of two runs whose length is a power of two, entered where they begin; runs of 2^p pixels then hand
-    their order on to their two halves, from the longest to the shortest.
-
-    Args:
-      order, rows, left, right: int32 that broadcast: run `order` covers columns left..right - 1 of a row; none where right
-        <= left.
-      shape: (H, W).
-      longest: bound on right - left.
+    Run `order` covers columns left..right - 1 of a row, at most `longest`; none where right <= left. The arrays
+    broadcast. Every run is the union of two runs whose length is a power of two, entered where they begin; runs of 2^p
+    pixels then hand their order on to their two halves, from the longest to the shortest.
     """
     powers = longest.bit_length()
     length = right - left
@@ -111,9 +106,8 @@ def _last(order, rows, left, right, shape, longest):
 def _runs(factor):
     """Tabulates all shapes at a scale: 10 triangles, 10 squares, 10 discs, 10 times 360 stars.
 
-    Returns:
-      int32 [3630], the row of each shape's first run, relative to its place; int16 [3630, rows, runs, 2], first column and
-      one past the last of its runs in each row, equal where there is none.
+    Returns int32 [3630], the row of each shape's first run, relative to its place; int16 [3630, rows, runs, 2], first
+    column and one past the last of its runs in each row, equal where there is none.
     """
     sizes = [max(1, round((size + 1) * factor)) - 1 for size in _SIZES]
     reach = math.ceil(sizes[-1] / 1.2)

@@ -38,7 +38,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, mode: str = "release"
     height, width, channels = shape
     glitch = contract.lookup(_GLITCH, severity)
     number = jnp.floor(2 * glitch).astype(jnp.int32)
-    most = jnp.floor(contract.lookup([_largest(g, width) for g in _GLITCH], severity)).astype(jnp.int32)
+    most = jnp.floor(contract.lookup([int(g * g / 100 * width) for g in _GLITCH], severity)).astype(jnp.int32)
     keys = jax.random.split(key, 5)
     roll = jax.random.randint(keys[0], (_MOST,), -most, most + 1)
     start = jax.random.randint(keys[1], (_MOST,), 0, height + 1)
@@ -51,10 +51,6 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, mode: str = "release"
     }
 
 
-def _largest(glitch, width):
-    return int(glitch * glitch / 100 * width)
-
-
 def _released(shape: Sequence[int], table: str | None = None) -> dict[str, np.ndarray]:
     """Lists the released code's draws for images of a shape, by severity: see the parameters of `glitched`."""
     return _drawn(*shape[:2])
@@ -65,7 +61,7 @@ def _drawn(height, width):
     bands = np.zeros((len(_GLITCH), _MOST, 3), np.int32)
     offsets, channels = np.zeros((len(_GLITCH), 2), np.int32), np.zeros(len(_GLITCH), np.int32)
     for level, glitch in enumerate(_GLITCH):
-        most, number = _largest(glitch, width), 2 * glitch
+        most, number = int(glitch * glitch / 100 * width), 2 * glitch
         for k in range(number):
             draw = random.Random(1 + k).randint
             if (roll := draw(-most, most)) != 0:

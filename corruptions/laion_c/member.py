@@ -10,9 +10,9 @@ from corruptions import contract, padded, registry
 
 PUBLISHED_SIDE = 224
 SEVERITIES = 5
-_SOURCE = "Li et al., LAION-C (ICML 2025), released code"
-
-member = registry.registrar("laion_c", contract.Levels(SEVERITIES), "truncate", _SOURCE)
+member = registry.registrar(
+    "laion_c", contract.Levels(SEVERITIES), "truncate", "Li et al., LAION-C (ICML 2025), released code"
+)
 
 
 def scale(shape: Sequence[int]) -> float:

@@ -66,10 +66,6 @@ _UNITS = {
 _MIXES = "leans lines by the luma of red, green and blue"
 
 
-def _smooth(image: Image, params: Params) -> Image:
-    return _drawn(image, params, lambda mean: mean)
-
-
 @member(
     "digital",
     _sample,
@@ -77,7 +73,7 @@ def _smooth(image: Image, params: Params) -> Image:
     mixes=_MIXES,
     moves="leans lines to the left where the image is dark",
     padding=common.padding(_tables, axes=1),
-    straight_through=_smooth,
+    straight_through=lambda image, params: _drawn(image, params, lambda mean: mean),
 )
 def vertical_lines(image: Image, params: Params) -> Image:
     """Draws line after line, left to right, on black.
@@ -96,11 +92,8 @@ def _drawn(image, params, rounded):
     start, columns, (step, number) = params["start"], params["columns"], params["counts"][:2]
     colors, lumas = _means(image, step, start, columns, own_height, rounded)
     luma = jnp.clip(lumas, 0, 255).astype(jnp.int32)
-    points = devices.stage(
-        jnp.take(params["point"].ravel(), (luma * width + jnp.arange(width)[None]).ravel(), mode="clip").reshape(
-            luma.shape
-        )
-    )
+    place = (luma * width + jnp.arange(width)[None]).ravel()
+    points = devices.stage(jnp.take(params["point"].ravel(), place, mode="clip").reshape(luma.shape))
     shown = _last(points, start, step, number, own_height)
     colors = jnp.concatenate([colors.reshape(-1, 3), jnp.zeros((1, 3))])
     found = jnp.take(colors, jnp.where(shown < 0, height * width, shown).ravel(), axis=0, mode="clip")
@@ -131,13 +124,10 @@ def _means(image, step, start, columns, height, rounded):
 
 
 def _last(points, start, step, number, height):
-    """Finds the cell whose stroke lies on top of each pixel.
+    """Finds the cell whose stroke lies on top of each pixel: int32 [H, W], point times W plus line, or -1 for none.
 
     On a row between two points the stroke to the next point passes; on the row of a point also the stroke that ends
     there, below the other.
-
-    Returns:
-      int32 [H, W], point times W plus line, or -1 where no stroke passes.
     """
     rows, lines = np.ogrid[: points.shape[0], : points.shape[1]]
     before = rows // step
@@ -160,9 +150,8 @@ def _last(points, start, step, number, height):
             top = jnp.where(passes, code, top)
         return top
 
-    top = jax.lax.fori_loop(0, lines.size, paint, jnp.full(points.shape, -1, jnp.int16), unroll=_UNROLLED).astype(
-        jnp.int32
-    )
+    top = jax.lax.fori_loop(0, lines.size, paint, jnp.full(points.shape, -1, jnp.int16), unroll=_UNROLLED)
+    top = top.astype(jnp.int32)
     return jnp.where(top < 0, -1, (before + top % 2) * lines.size + top // 2)
 
 
@@ -173,8 +162,7 @@ def _crossed(start, stop, rows, row):
     first = jnp.where(row > 0, _floored(across * (2 * row - 1) + 2 * rows - 1, 2 * rows), 0)
     last = jnp.minimum(_floored(across * (2 * row + 1) + 2 * rows - 1, 2 * rows) - 1, across)
     flat = across > rows
-    ends = (start + sign * jnp.where(flat, steps, steep) for steps in (first, last))
-    one, other = ends
+    one, other = (start + sign * jnp.where(flat, steps, steep) for steps in (first, last))
     return jnp.minimum(one, other), jnp.maximum(one, other)
 
 

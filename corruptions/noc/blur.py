@@ -8,7 +8,7 @@ import numpy as np
 
 from corruptions import padded
 from corruptions.noc import severities, stamps
-from corruptions.noc.severities import Bounds, candidate, padding
+from corruptions.noc.severities import Bounds, candidate, looked_up, padding
 from corruptions.primitives import filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -74,11 +74,6 @@ def blur(image: Image, params: Params) -> Image:
     return jnp.clip((1 - params["weight"]) * image + params["weight"] * blurred, 0.0, 1.0)
 
 
-def _sample_thumbnail_resize(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Looks up `ratio`; draws nothing. Options: `range` of the ratio, by default 1.1..3.25."""
-    return {"ratio": severities.lookup("thumbnail_resize", shape, range, severity)}
-
-
 def _down_and_up(size, own, ratio):
     """Makes the matrix [size, size] that reduces the first `own` samples of an axis to floor(own / ratio) and
     enlarges them back.
@@ -89,7 +84,7 @@ def _down_and_up(size, own, ratio):
     return jnp.matmul(up, down, precision=jax.lax.Precision.HIGHEST)
 
 
-@candidate("blur", _sample_thumbnail_resize, {"ratio": "ratio of sides"}, aliases=("low_res",))
+@candidate("blur", looked_up("thumbnail_resize", "ratio"), {"ratio": "ratio of sides"}, aliases=("low_res",))
 def thumbnail_resize(image: Image, params: Params) -> Image:
     """Reduces to floor(H/r) x floor(W/r) pixels and enlarges back, by PIL's antialiased BILINEAR.
 

@@ -6,20 +6,17 @@ import numpy as np
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.severities import Bounds, candidate, integer, sign
+from corruptions.noc.severities import Bounds, candidate, integer, looked_up, sign
 from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 
-def _sample_quantization(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Looks up `steps`; draws nothing.
-
-    Options: `range` of the steps L, by default 8 (mild) down to 3 (severe): 9 to 4 levels.
-    """
-    return {"steps": severities.lookup("quantization", shape, range, severity)}
-
-
-@candidate("noise", _sample_quantization, {"steps": "grey levels - 1"}, straight_through=lambda image, params: image)
+@candidate(
+    "noise",
+    looked_up("quantization", "steps"),
+    {"steps": "grey levels - 1"},
+    straight_through=lambda image, params: image,
+)
 def quantization(image: Image, params: Params) -> Image:
     """Rounds to L steps, halves to even: round(L x) / L. Source: ImageNet-NOC, quantization."""
     steps = params["steps"].astype(jnp.float32)
@@ -47,12 +44,9 @@ def color_distortion(image: Image, params: Params) -> Image:
     return jnp.clip(image + (params["shift"] * chosen)[None, None, :], 0.0, 1.0)
 
 
-def _sample_gray_scale(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.49..1."""
-    return {"weight": severities.lookup("gray_scale", shape, range, severity)}
-
-
-@candidate("color", _sample_gray_scale, {"weight": "1"}, mixes="mixes in the luma of red, green and blue")
+@candidate(
+    "color", looked_up("gray_scale", "weight"), {"weight": "1"}, mixes="mixes in the luma of red, green and blue"
+)
 def gray_scale(image: Image, params: Params) -> Image:
     """Mixes with the luma: w Y + (1 - w) x, Y = 0.299 R + 0.587 G + 0.114 B.
 
@@ -63,12 +57,7 @@ def gray_scale(image: Image, params: Params) -> Image:
     return jnp.clip(params["weight"] * luma + (1 - params["weight"]) * image, 0.0, 1.0)
 
 
-def _sample_hue(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Draws the sign of `turns`. Options: `range` of the turns, by default 0.05..0.5."""
-    return {"turns": severities.lookup("hue", shape, range, severity) * sign(key)}
-
-
-@candidate("color", _sample_hue, {"turns": "turns"}, mixes="turns the hue")
+@candidate("color", looked_up("hue", "turns", signed=True), {"turns": "turns"}, mixes="turns the hue")
 def hue(image: Image, params: Params) -> Image:
     """Rotates the hue by d turns in HSV: h + d (mod 1), saturation and value kept.
 
@@ -108,23 +97,13 @@ def backlight(image: Image, params: Params) -> Image:
     return jnp.clip(image + shift[..., None], 0.0, 1.0)
 
 
-def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Draws the sign of `shift`. Options: `range` of the shift, by default 0.16..0.51."""
-    return {"shift": severities.lookup("brightness", shape, range, severity) * sign(key)}
-
-
-@candidate("lighting", _sample_brightness, {"shift": "intensity"})
+@candidate("lighting", looked_up("brightness", "shift", signed=True), {"shift": "intensity"})
 def brightness(image: Image, params: Params) -> Image:
     """Shifts all channels by the same d: clip(x + d). Source: ImageNet-NOC, brightness."""
     return jnp.clip(image + params["shift"], 0.0, 1.0)
 
 
-def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Looks up `weight`; draws nothing. Options: `range` of the weight, by default 0.33..0.74."""
-    return {"weight": severities.lookup("contrast", shape, range, severity)}
-
-
-@candidate("lighting", _sample_contrast, {"weight": "1"}, mixes="mixes in the mean over all channels")
+@candidate("lighting", looked_up("contrast", "weight"), {"weight": "1"}, mixes="mixes in the mean over all channels")
 def contrast(image: Image, params: Params) -> Image:
     """Mixes with the mean over all pixels and channels: (1 - w) x + w mean(x).
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from corruptions import padded
 from corruptions.noc import severities
-from corruptions.noc.severities import Bounds, candidate, padding, sign
+from corruptions.noc.severities import Bounds, candidate, looked_up, padding, sign
 from corruptions.primitives import filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
@@ -60,12 +60,6 @@ def translation(image: Image, params: Params) -> Image:
     return jnp.where(inside[:, None], moved[:, jnp.clip(columns, 0, width - 1)], 0.0)
 
 
-def _sample_shear(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 12..39."""
-    degrees = severities.lookup("shear", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key)}
-
-
 def _map_shear(shape: Shape, params: Params) -> Positions:
     height, _ = padded.own_sides(shape, params)
     rows, columns = (jnp.arange(n, dtype=jnp.float32) for n in shape[:2])
@@ -75,7 +69,13 @@ def _map_shear(shape: Shape, params: Params) -> Positions:
     return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
 
 
-@candidate("geometry", _sample_shear, {"degrees": "degrees"}, moves="shears the image", mapper=_map_shear)
+@candidate(
+    "geometry",
+    looked_up("shear", "degrees", signed=True),
+    {"degrees": "degrees"},
+    moves="shears the image",
+    mapper=_map_shear,
+)
 def shear(image: Image, params: Params) -> Image:
     """Shears along x to the nearest pixel: out(x, y) = in(x + tan(a) (y - cy), y).
 
@@ -83,12 +83,6 @@ def shear(image: Image, params: Params) -> Image:
     ImageNet-NOC, shear.
     """
     return _nearest(image, *_map_shear(image.shape, params), params)
-
-
-def _sample_rotation(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
-    """Draws the sign of `degrees`. Options: `range` of whole degrees, by default 7..50."""
-    degrees = severities.lookup("rotation", shape, range, severity).astype(jnp.float32)
-    return {"degrees": degrees * sign(key)}
 
 
 def _map_rotation(shape: Shape, params: Params) -> Positions:
@@ -101,7 +95,13 @@ def _map_rotation(shape: Shape, params: Params) -> Positions:
     return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
 
-@candidate("geometry", _sample_rotation, {"degrees": "degrees"}, moves="turns the image", mapper=_map_rotation)
+@candidate(
+    "geometry",
+    looked_up("rotation", "degrees", signed=True),
+    {"degrees": "degrees"},
+    moves="turns the image",
+    mapper=_map_rotation,
+)
 def rotation(image: Image, params: Params) -> Image:
     """Rotates about the centre, to the nearest pixel.
 
@@ -130,16 +130,12 @@ def _stretched(shape, params):
     ]
 
 
-def _map_elastic(shape: Shape, params: Params) -> Positions:
-    return filters.positions(*_stretched(shape, params))
-
-
 @candidate(
     "geometry",
     _sample_elastic,
     {"cut": "pixels", "upright": "bool"},
     moves="cuts rows or columns and stretches the rest",
-    mapper=_map_elastic,
+    mapper=lambda shape, params: filters.positions(*_stretched(shape, params)),
     padding=padding("elastic"),
 )
 def elastic(image: Image, params: Params) -> Image:

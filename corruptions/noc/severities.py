@@ -23,6 +23,7 @@ from corruptions import padded, registry
 from corruptions.contract import Fraction
 from corruptions.noc import stamps
 from corruptions.padded import Padding
+from corruptions.record import Key, Params, Sampler, Severity, Shape
 
 Bounds = tuple[float, float] | None
 
@@ -117,18 +118,11 @@ UNITS = {name: r.unit for name, r in _RANGES.items()}
 
 
 def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
-    """Lists the severity ranges in use for images of a shape.
+    """Lists the severity ranges in use for images of a shape (H, W) or (H, W, 3); ValueError for another.
 
-    Args:
-      shape: (H, W) or (H, W, 3).
-
-    Returns:
-      {name: (mild, severe)} for the 23 candidates and arlequin, ints for whole parameters; units are in `UNITS`.
-      Pixels scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected painted area, degrees, weights,
-      intensities and ratios are unchanged.
-
-    Raises:
-      ValueError: `shape` is no image shape.
+    {name: (mild, severe)} has the 23 candidates and arlequin, ints for whole parameters; units are in `UNITS`. Pixels
+    scale with s = min(H, W) / 224 and stay >= 1, counts keep the expected painted area, degrees, weights, intensities
+    and ratios are unchanged.
     """
     shape = tuple(shape)
     if len(shape) not in (2, 3) or min(shape[:2]) < 1:
@@ -137,17 +131,15 @@ def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
 
 
 def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = None) -> tuple[float, float]:
-    """Returns the range (mild, severe): `custom`, checked, or the published one scaled to `shape`.
+    """Returns the range (mild, severe): `custom`, or the published one scaled to `shape`.
 
-    Raises:
-      ValueError: `custom` is no pair of finite numbers in the meaningful domain, from mild to severe.
+    Raises ValueError for a `custom` that is no pair of numbers in the meaningful domain, from mild to severe.
     """
     published = _RANGES[name]
-    if custom is None and isinstance(shape, padded.Shape) and "range" in shape.tables:
-        mild, severe = shape.tables["range"]
-        return mild, severe
     if custom is None:
-        return published.scale(published.mild, shape), published.scale(published.severe, shape)
+        scaled = (published.scale(end, shape) for end in (published.mild, published.severe))
+        mild, severe = shape.tables.get("range", scaled) if isinstance(shape, padded.Shape) else scaled
+        return mild, severe
     kind = "whole numbers" if published.integer else "numbers"
     try:
         mild, severe = (float(v) for v in custom)
@@ -171,8 +163,8 @@ def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = No
 def domain(name: str, shape: Sequence[int]) -> tuple[float, float]:
     """Returns the (mildest, most severe) values of a parameter between which calibration searches.
 
-    Every value that is meaningful for images of `shape` and changes them. Counts end at eight times the published
-    range, beyond which shapes cover most of the image.
+    They are meaningful for images of `shape` and change them. Counts end at eight times the published range, beyond
+    which shapes cover most of the image.
     """
     published = _RANGES[name]
     least, greatest = published.domain(shape)
@@ -201,6 +193,19 @@ def value(name: str, bounds: tuple[float, float], fraction: jax.Array) -> jax.Ar
 def lookup(name: str, shape: Sequence[int], custom: Iterable[float] | None, fraction: jax.Array) -> jax.Array:
     """Computes the parameter at a fraction of the range that `resolve` returns."""
     return value(name, resolve(name, shape, custom), fraction)
+
+
+def looked_up(name: str, parameter: str, signed: bool = False) -> Sampler:
+    """Makes the sampler of a candidate with one parameter, which it looks up; of a `signed` one it draws the sign."""
+
+    def sample(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
+        found = lookup(name, shape, range, severity)
+        return {parameter: found.astype(jnp.float32) * sign(key) if signed else found}
+
+    published, draws = _RANGES[name], f"Draws the sign of `{parameter}`." if signed else f"Looks up `{parameter}`."
+    ends = f"by default {published.mild:g} (mild) to {published.severe:g} (severe)"
+    sample.__doc__ = f"{draws} Options: `range` ({published.unit}), {ends}."
+    return sample
 
 
 def padding(scaled: str = "", **fields: Any) -> Padding:
@@ -236,11 +241,7 @@ def sign(key: jax.Array) -> jax.Array:
 
 
 def grey_value(key: jax.Array, fixed: float | None) -> jax.Array:
-    """Draws a grey uniform in [0, 1), or returns `fixed` if it is not None.
-
-    Raises:
-      ValueError: `fixed` is no number in [0, 1].
-    """
+    """Draws a grey uniform in [0, 1), or returns `fixed`; ValueError where that is no number in [0, 1]."""
     if fixed is None:
         return jax.random.uniform(key)
     if not isinstance(fixed, (int, float)) or not math.isfinite(fixed) or not 0 <= fixed <= 1:

@@ -12,7 +12,7 @@ from corruptions import contract, padded, registry
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
 from corruptions.primitives import fourier
-from corruptions.record import Corruption, Image, Key, Parameter, Params, Severity, Shape
+from corruptions.record import Applier, Corruption, Image, Key, Parameter, Params, Severity, Shape
 
 _REACH = 15  # side of the largest kernel, pixels
 BORDERS = ("reflect", "zeros")
@@ -81,11 +81,8 @@ _RELEASED_WAVES = {
 
 @functools.lru_cache
 def kernels(pair: tuple[int, ...], table: str) -> np.ndarray:
-    """Computes the kernels of `optics`, float64 [5, 2, n, n]: severities, aberrations of a pair, rows, columns.
-
-    Args:
-      pair: Zernike numbers, see `psf`.
-      table: a size class of ImageNet-C.
+    """Computes the kernels of `optics` for a size class of ImageNet-C, float64 [5, 2, n, n]: severities, aberrations of
+    a pair of Zernike numbers (see `psf`), rows, columns.
     """
     q, size = _LENSES[table]
     waves = [_WAVES[table][_SAME_AS.get(number, number)] for number in pair]
@@ -123,6 +120,16 @@ def _filter(image: Image, params: Params) -> Image:
     surrounded = jnp.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode="reflect")
     nothing = jnp.pad(padded.blackened(image, params), ((reach, reach), (reach, reach), (0, 0)))
     return jnp.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel), 0.0, 1.0)
+
+
+def _applier(doc: str) -> Applier:
+    """Makes `_filter` with a docstring of its own."""
+
+    def apply(image: Image, params: Params) -> Image:
+        return _filter(image, params)
+
+    apply.__doc__ = doc
+    return apply
 
 
 def _listed(waves: Mapping[int, Sequence[float]], pair: tuple[int, ...]) -> str:
@@ -173,23 +180,17 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
         """Looks up two kernels of the severity and draws one, each with probability 1/2; the option `kernel`, 0 or 1, sets it."""
         return _sample(key, released_kernels(pair), severity, shape, kernel, border)
 
-    def apply(image: Image, params: Params) -> Image:
-        return _filter(image, params)
-
-    def apply_released(image: Image, params: Params) -> Image:
-        return _filter(image, params)
-
     numbers = "\n".join(
         f"{table} (q {q:g}, {size}x{size}): {_listed(_WAVES[table], pair)}" for table, (q, size) in _LENSES.items()
     )
     spread = f"Spreads each point to {shapes}: clip(k * x), k the point spread function of Zernike number {pair[0]} or {pair[1]}"
-    apply.__doc__ = (
+    apply = _applier(
         f"{spread}, all channels alike, borders mirrored.\n\nThe coefficient grows with severity such that k halves contrast "
         "at the same frequency as the disk of ImageNet-C's `defocus_blur` (see `psf.waves_matching`). Not OpticsBench's kernels.\n\n"
         "Coefficients in wavelengths at severities 1 to 5, by the table that the image size picks, with q and the kernel's sides "
         f"in pixels:\n\n{numbers}"
     )
-    apply_released.__doc__ = (
+    apply_released = _applier(
         f"{spread}, red, green and blue each with a kernel of its own, black around the image.\n\nThe lens is fitted to "
         "OpticsBench's kernels; it has their size and colours, and is not equal to them. Images are meant to be 224x224.\n\n"
         f"Coefficients in wavelengths at severities 1 to 5: {_listed(_RELEASED_WAVES, pair)}. q of red, green and blue: "

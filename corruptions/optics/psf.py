@@ -18,15 +18,9 @@ _ANGLES = np.deg2rad(np.arange(0, 180, 15))
 def zernike(number: int, rho: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Evaluates the Fringe polynomial Z_number = R_n^m(rho) cos(m theta) or sin(m theta), 1 at the rim.
 
-    Fringe order (University of Arizona) counted from 0: 0 piston, 1 and 2 tilt, 3 defocus, 4 and 5 astigmatism, 6 and 7
-    coma, 8 spherical aberration, 9 and 10 trefoil, up to 36.
-
-    Args:
-      number: 0 to 36.
-      rho, theta: radius in [0, 1] and angle in radians of points of the pupil.
-
-    Raises:
-      ValueError: no such polynomial.
+    `rho` in [0, 1] and `theta` in radians are points of the pupil. Fringe order (University of Arizona) counted from
+    0: 0 piston, 1 and 2 tilt, 3 defocus, 4 and 5 astigmatism, 6 and 7 coma, 8 spherical aberration, 9 and 10 trefoil,
+    up to 36. Raises ValueError for another number.
     """
     if number not in NUMBERS:
         raise ValueError(f"expected Zernike numbers 0 to {NUMBERS[-1]} of the Fringe set, found {number!r}")
@@ -95,11 +89,8 @@ def psf(
 
 
 def mtf(kernel: np.ndarray, frequency: float) -> float:
-    """Computes the modulation transfer function of a kernel at a frequency: |OTF| averaged over angles 0, 15, ..., 165.
-
-    Args:
-      kernel: [n, n], n odd.
-      frequency: cycles per pixel.
+    """Computes the modulation transfer function of a kernel [n, n], n odd, at a frequency in cycles per pixel: |OTF|
+    averaged over angles 0, 15, ..., 165.
     """
     offsets = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
     rows, columns = (np.exp(-2j * np.pi * frequency * np.outer(f(_ANGLES), offsets)) for f in (np.sin, np.cos))

@@ -67,18 +67,12 @@ def channel_means(levels: jax.Array, params: Params) -> jax.Array:
 
 
 def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
-    """Turns the HSV hue h to h + d (mod 1), saturation and value kept.
+    """Turns the HSV hue h of an image [H, W, 3], in any unit of at most 255 for white, to h + d (mod 1).
 
-    With V = max, C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 - k), 0, 1) where n =
-    5, 3, 1 for red, green, blue. It is computed as V - clip(2 C - w, 0, C), w = C |k - 2| taken around the circle of
-    6 C: without a division, so that whole levels turned by a simple fraction stay whole, whatever compilers fuse.
-
-    Args:
-      image: float32 [H, W, 3], any unit of at most 255 for white.
-      turns: d, scalar or [H, W], in [-1/2, 1/2], may be traced.
-
-    Returns:
-      float32 [H, W, 3] in the image's unit.
+    Saturation and value stay. d, the `turns`, is a scalar or [H, W] in [-1/2, 1/2], and may be traced. With V = max,
+    C = max - min and k = (n + 6 (h + d)) mod 6, a channel is V - C clip(min(k, 4 - k), 0, 1) where n = 5, 3, 1 for red,
+    green, blue. It is computed as V - clip(2 C - w, 0, C), w = C |k - 2| taken around the circle of 6 C: without a
+    division, so that whole levels turned by a simple fraction stay whole, whatever compilers fuse.
     """
     red, green, blue = image[..., 0], image[..., 1], image[..., 2]
     value = jnp.maximum(jnp.maximum(red, green), blue)

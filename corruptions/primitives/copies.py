@@ -14,15 +14,9 @@ _DOUBLINGS = 6
 
 
 def sources(shifts: jax.Array, passes: jax.Array, reach: jax.Array, sides: Sequence[Any]) -> jax.Array:
-    """Composes passes of copies, each on the result of the one before, see `copied_from`.
+    """Composes passes of copies, each on the result of the one before: int32 [H W], the index y W + x of each source.
 
-    Args:
-      shifts: int32 [P, 2, H, W], dy and dx of each pass and pixel.
-      passes: how many of them count, the first ones; may be traced.
-      reach, sides: see `copied_from`.
-
-    Returns:
-      int32 [H W]: index y W + x of each pixel's source.
+    Of the shifts dy and dx, int32 [P, 2, H, W], the first `passes` count, which may be traced; see `copied_from`.
     """
 
     def one_pass(shifts):
@@ -61,8 +55,7 @@ def copied_from(shifts: jax.Array, reach: jax.Array, sides: Sequence[Any]) -> ja
       reach: d, int32, may be traced.
       sides: own height and width of a padded image, may be traced; else (H, W).
 
-    Returns:
-      int32 [H, W]: index y W + x of the source in the pass's input.
+    Returns the index y W + x of each source in the pass's input, int32 [H, W].
     """
     height, width = shifts.shape[1:]
     y, x = jnp.arange(height)[:, None], jnp.arange(width)[None, :]

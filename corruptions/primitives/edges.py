@@ -14,22 +14,13 @@ _TANGENT = 13573
 
 
 def canny(levels: jax.Array, low: int, high: int) -> jax.Array:
-    """Finds the edges of an image of levels 0..255, bit for bit as `cv2.Canny(levels, low, high)`.
+    """Finds the edges of levels 0..255, int32 [H, W], bit for bit as `cv2.Canny(levels, low, high)`: bool [H, W].
 
-    1. Gradient g = (gx, gy) by 3x3 Sobel filters, the edge pixels repeated outwards; magnitude
-       |gx| + |gy|, taken as 0 outside the image.
-    2. A pixel is kept where the magnitude exceeds `low` and is a maximum along the gradient's
-       direction, rounded to a multiple of 45 degrees; of two equal neighbours along a row or column the first is
-       kept, along a diagonal none.
-    3. Hysteresis: kept pixels above `high`, and all kept pixels connected to them through kept
-       pixels (8 neighbours).
-
-    Args:
-      levels: int32 [H, W].
-      low, high: thresholds of the magnitude (0..2040).
-
-    Returns:
-      bool [H, W].
+    1. Gradient g = (gx, gy) by 3x3 Sobel filters, the edge pixels repeated outwards; magnitude |gx| + |gy|, 0..2040,
+       taken as 0 outside the image.
+    2. A pixel is kept where the magnitude exceeds `low` and is a maximum along the gradient's direction, rounded to a
+       multiple of 45 degrees; of two equal neighbours along a row or column the first is kept, along a diagonal none.
+    3. Hysteresis: kept pixels above `high`, and all kept pixels connected to them through kept pixels (8 neighbours).
     """
     padded = filters.extended(levels, 1, (0, 1), "edge")
     across = padded[:, 2:] - padded[:, :-2]
@@ -77,7 +68,8 @@ def hysteresis(seeds: jax.Array, kept: jax.Array) -> jax.Array:
         return grown, jnp.any(grown != words)
 
     words, _ = jax.lax.while_loop(lambda state: state[1], grow_twice, (_pack(seeds), jnp.any(seeds)))
-    return _unpack(words, kept.shape[1])
+    bits = (words[..., None] >> jnp.arange(32, dtype=jnp.uint32)[None, None]) & 1
+    return bits.reshape(len(words), -1)[:, : kept.shape[1]].astype(bool)
 
 
 def _pack(mask):
@@ -85,11 +77,6 @@ def _pack(mask):
     height, width = mask.shape
     padded = jnp.pad(mask, ((0, 0), (0, -width % 32))).reshape(height, -1, 32)
     return jnp.sum(padded.astype(jnp.uint32) << jnp.arange(32, dtype=jnp.uint32)[None, None], axis=-1, dtype=jnp.uint32)
-
-
-def _unpack(words, width):
-    bits = (words[..., None] >> jnp.arange(32, dtype=jnp.uint32)[None, None]) & 1
-    return bits.reshape(words.shape[0], -1)[:, :width].astype(bool)
 
 
 # Costs of the moves of the 5x5 mask that is closest to Euclidean distance (G. Borgefors, "Distance transformations in
@@ -108,16 +95,10 @@ _REACH = 20
 
 
 def chamfer_distance(edges: jax.Array) -> jax.Array:
-    """Computes the distance to the nearest pixel of `edges`, capped at 20.
+    """Computes the distance to the nearest pixel of `edges`, bool [H, W]: float32 [H, W], 20 where none is nearer.
 
-    The smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and knight's moves
-    (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV, truncated.
-
-    Args:
-      edges: bool [H, W].
-
-    Returns:
-      float32 [H, W], 0 on edges, 20 where no edge is nearer than that.
+    It is the smallest sum of costs over paths of king's moves (1 along an axis, 1.4 along a diagonal) and knight's
+    moves (2.1969), added up in float32 move by move: the 5x5 distance transform of OpenCV, truncated.
     """
     far = _REACH * _UNIT
 
@@ -172,17 +153,11 @@ def _float_sums():
 
 
 def equalize(levels: jax.Array, bins: int) -> jax.Array:
-    """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist`.
+    """Spreads the levels so that their cumulative histogram becomes straight, as `cv2.equalizeHist`: int32 in 0..255.
 
     The lowest level present goes to 0, any other level i to rint(n_i * 255 / (n - n_0)), with n_0 the number of
     pixels at the lowest level, n_i the number above it and at most at i, n all pixels. A constant image is unchanged.
-
-    Args:
-      levels: int32 [H, W] in 0..bins-1; H below 2^16.
-      bins: number of levels there may be, at most 256; cost is proportional to it.
-
-    Returns:
-      int32 [H, W] in 0..255.
+    Levels are int32 [H, W] in 0..bins-1, H below 2^16 and bins at most 256; the cost is proportional to `bins`.
     """
     total = levels.size
     up_to = _counts(levels.astype(jnp.uint8), bins)

@@ -19,13 +19,9 @@ from corruptions import devices, padded
 
 
 def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> jax.Array:
-    """Extends axes of any array by `reach` samples at both ends, as `jnp.pad` does.
+    """Extends `axes` of any array by `reach` samples at both ends, fewer than the axes have, as `numpy.pad` does.
 
-    Args:
-      image: any array.
-      reach: samples at each end, below the sizes of the axes.
-      axes: the axes to extend.
-      mode: "edge", "reflect" or "symmetric", see `numpy.pad`.
+    The mode is "edge", "reflect" or "symmetric".
     """
 
     # A GPU's compiler fuses look-ups into the kernel that reads them, but writes a pad to memory first.
@@ -42,18 +38,11 @@ def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> ja
 
 
 def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:
-    """Computes the weights of a Gaussian filter cut at `truncate` standard deviations.
+    """Computes the weights of a Gaussian filter cut at `truncate` standard deviations: float32 [2 max_radius + 1].
 
     w_t is proportional to exp(-t^2 / (2 sigma^2)) for |t| <= r = int(truncate * sigma + 0.5) and sums to one, as in
-    `scipy.ndimage.gaussian_filter`; r = 0 is the identity.
-
-    Args:
-      sigma: standard deviation in pixels, may be traced (>= 0).
-      max_radius: static upper bound of r; a larger r is cut to it.
-      truncate: filter radius in units of sigma.
-
-    Returns:
-      float32 [2 max_radius + 1].
+    `scipy.ndimage.gaussian_filter`; r = 0 is the identity, and r above `max_radius` is cut to it. `sigma` >= 0, in
+    pixels, may be traced.
     """
     weights = _gaussian(sigma, max_radius, truncate)(jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32))
     return weights / weights.sum()
@@ -71,15 +60,10 @@ def _radius(sigma, max_radius, truncate=4.0):
 
 
 def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> jax.Array:
-    """Filters rows and columns with a Gaussian cut at 4 sigma, borders repeated.
+    """Filters rows and columns of an image, float32 [H, W] or [H, W, C], with a Gaussian cut at 4 sigma.
 
-    Args:
-      image: float32 [H, W] or [H, W, C].
-      sigma: standard deviation in pixels, may be traced.
-      weights: `gaussian_weights` of this sigma; the cost is proportional to their number.
-
-    Returns:
-      float32 of the image's shape.
+    Borders are repeated. `weights` are the `gaussian_weights` of `sigma`, which is in pixels and may be traced; the
+    cost is proportional to their number.
     """
     reach = weights.size // 2
 
@@ -99,14 +83,10 @@ def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> 
 
 
 def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.Array | None = None) -> jax.Array:
-    """Correlates rows (axis 0) or columns (1) with n weights, where all of them lie inside the image.
+    """Correlates rows (axis 0) or columns (1) of [H, W] or [H, W, C] with n weights, where all lie inside the image.
 
-    Args:
-      image: float32 [H, W] or [H, W, C].
-      weights: float32 [n].
-      axis: gets n - 1 samples shorter.
-      needed: int32, weights further than this from the middle are zero, and most of them are skipped; None without
-        such a bound.
+    The axis gets n - 1 samples shorter. Weights further than `needed`, int32, from the middle are zero, and most of
+    them are skipped.
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
     # Columns and channels in one axis: a CPU's vector units need a long last axis.
@@ -133,15 +113,9 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
 
 
 def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:
-    """Computes rows @ X @ columns^T of every channel X.
+    """Computes rows @ X @ columns^T of every channel X of an image, [H, W] or [H, W, C].
 
-    Args:
-      image: float32 [H, W] or [H, W, C].
-      rows: float32 [H', H], acts along the first axis.
-      columns: float32 [W', W], acts along the second.
-
-    Returns:
-      float32 [H', W'] or [H', W', C].
+    `rows` are [H', H], `columns` [W', W].
     """
     highest = jax.lax.Precision.HIGHEST
     image = jnp.einsum("ih,hw...->iw...", rows, image, precision=highest)
@@ -149,13 +123,9 @@ def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Arra
 
 
 def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Computes where `separable` looks an image up: the weighted mean position of each sample.
+    """Computes where `separable` looks an image up: the weighted mean position of each sample, [H', 1] and [1, W'].
 
-    Args:
-      rows: float32 [H', H], columns: float32 [W', W]; their rows sum to one.
-
-    Returns:
-      float32 [H', 1] and [1, W'], in samples.
+    The rows of both matrices sum to one.
     """
     down, across = (
         jnp.matmul(matrix, jnp.arange(matrix.shape[1], dtype=jnp.float32), precision=jax.lax.Precision.HIGHEST)
@@ -167,17 +137,14 @@ def positions(rows: jax.Array, columns: jax.Array) -> tuple[jax.Array, jax.Array
 def mirrored_gaussian(
     fields: Iterable[jax.Array], shape: Sequence[int], sigma: jax.Array, max_radius: int, narrow: int, truncate: float
 ) -> list[jax.Array]:
-    """Filters fields with a Gaussian, mirrored about the half-sample border (SciPy's `reflect`).
+    """Filters fields, float32 [H, W], with a Gaussian, mirrored about the half-sample border (SciPy's `reflect`).
 
     No gradient flows through `sigma`: the fields are random, and `sequential_vmap` defines none.
 
     Args:
-      fields: float32 [H, W] each.
       shape: (H, W, ...), a `padded.Shape` for padded fields.
-      sigma: standard deviation in pixels, may be traced.
-      max_radius: static upper bound of the radius, in pixels.
+      sigma, max_radius, truncate: as of `gaussian_weights`.
       narrow: radius up to which a CPU sums shifted fields, image by image.
-      truncate: filter radius in units of sigma.
     """
     is_padded = isinstance(shape, padded.Shape)
     sigma = jax.lax.stop_gradient(jnp.asarray(sigma, jnp.float32))
@@ -187,8 +154,9 @@ def mirrored_gaussian(
         rows, columns = (
             mirrored_matrix(side, sigma, max_radius, truncate, own if is_padded else None) for side, own in sides
         )
-        product = separable if is_padded else _separable_by_halves
-        return [product(field, rows, columns) for field in fields]
+        if is_padded:
+            return [separable(field, rows, columns) for field in fields]
+        return [_by_halves(columns, _by_halves(rows, field).T).T for field in fields]
 
     def by_shifts(sigma, *fields):
         weights = gaussian_weights(sigma, narrow, truncate)
@@ -206,18 +174,10 @@ def mirrored_gaussian(
 def mirrored_matrix(
     size: int, sigma: jax.Array | float, max_radius: int, truncate: float, own: jax.Array | None = None
 ) -> jax.Array:
-    """Builds the matrix G of a Gaussian filter along one axis: (G x)_i = sum_t w_t x_ext(i + t).
+    """Builds the matrix G [n, n] of a Gaussian filter along an axis of `size` n: (G x)_i = sum_t w_t x_ext(i + t).
 
-    `gaussian_weights` computes the weights; the axis is mirrored about its half-sample ends, again and again
-    where the radius exceeds its length.
-
-    Args:
-      size: length n of the axis.
-      sigma, max_radius, truncate: see `gaussian_weights`.
-      own: traced length of a padded axis of length n, which is mirrored there.
-
-    Returns:
-      float32 [n, n], rows summing to one.
+    `gaussian_weights` gives the weights and takes the same arguments. The axis is mirrored about its half-sample ends,
+    again and again where the radius exceeds its length; a padded axis at its `own` traced length. Rows sum to one.
     """
     weight = _gaussian(sigma, max_radius, truncate)
     taps = jnp.arange(-max_radius, max_radius + 1, dtype=jnp.float32)[None, :]
@@ -242,16 +202,12 @@ def mirrored_matrix(
     return matrix / weight(taps).sum()
 
 
-def _separable_by_halves(image, rows, columns):
-    """Computes `separable` for one channel and mirrored symmetric filters, with half the multiplications.
-
-    A turn by 180 degrees does not change the matrices [H, H] and [W, W] of such filters.
-    """
-    return _by_halves(columns, _by_halves(rows, image).T).T
-
-
 def _by_halves(matrix, image):
-    """Computes matrix @ image: filters the sum and the difference of the halves, each by itself."""
+    """Computes matrix @ image with half the multiplications, for a matrix that a turn by 180 degrees
+    does not change.
+
+    Filters the sum and the difference of the halves, each by itself.
+    """
     half = -(-matrix.shape[0] // 2)
     near, far = matrix[:half, :half], matrix[:half, ::-1][:, :half]
     upper, lower = image[:half], image[half:][::-1]

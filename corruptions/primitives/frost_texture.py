@@ -61,13 +61,11 @@ def texture(key: jax.Array, look: jax.Array | int, rows: np.ndarray, columns: np
     """Draws a random frost texture at the crossings of some rows and columns of an endless sheet.
 
     Args:
-      key: a typed PRNG key.
       look: index into `LOOKS`, may be traced.
       rows, columns: host arrays [H], [W] of increasing whole pixel positions, not necessarily neighbours.
       own: `lattices` of the first rows and columns, which then are as they would be without the others; may be traced.
 
-    Returns:
-      float32 [H, W, 3], whole RGB levels 0..255.
+    Returns whole RGB levels 0..255, float32 [H, W, 3].
     """
     key, tint_key = jax.random.split(key)
     own = [None] * (len(SCALES) + 2) if own is None else own
@@ -96,15 +94,12 @@ def height(
     patchiness: jax.Array | float,
     own: Sequence[Any] = (None,) * (len(SCALES) + 1),
 ) -> jax.Array:
-    """Draws random fields of mean 0 and variance 1 and sums them.
+    """Draws random fields of mean 0 and variance 1 and sums them: float32 [H, W].
 
     Args:
-      key, rows, columns, own: as of `texture`.
+      rows, columns, own: as of `texture`.
       amplitudes: float32 [8], of each scale's field.
       patchiness: deviation of the logarithm of the filaments' strength, whose mean square is 1.
-
-    Returns:
-      float32 [H, W].
     """
     patch_key, *keys = jax.random.split(key, 1 + len(SCALES))
     fine = zip(amplitudes[:_RIDGED], keys, SCALES[:_RIDGED], own, strict=False)

@@ -61,7 +61,7 @@ def quantization_tables(quality: jax.Array | int) -> tuple[jax.Array, jax.Array]
 
 
 def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | None = None) -> jax.Array:
-    """Writes an image as JPEG and reads it back.
+    """Writes an image as JPEG and reads it back: int32 [H, W, 3], levels 0..255.
 
     Equals Pillow's `save(..., "JPEG", quality=quality)` and `open` (libjpeg-turbo) bit for bit.
 
@@ -70,9 +70,6 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
       quality: integer 1..100, possibly traced.
       size: int32 [2], own height and width of a padded image, whose border is repeated up to a multiple of 16; pixels
         beyond are meaningless.
-
-    Returns:
-      int32[H, W, 3], the decoded levels 0..255.
     """
     height, width, _ = levels.shape
     ycc = _rgb_to_ycc(jnp.pad(levels, ((0, height % 2), (0, -width % 16), (0, 0)), mode="edge"))
@@ -93,13 +90,9 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
 
 
 def without_rounding(image: jax.Array) -> jax.Array:
-    """Computes the image that JPEG would give without any rounding: chroma at half the resolution.
+    """Computes the image [H, W, 3] in [0, 1] that JPEG would give without any rounding.
 
-    Args:
-      image: float32[H, W, 3] in [0, 1].
-
-    Returns:
-      The image, same shape and range; luma unchanged, chroma averaged over 2x2 and interpolated.
+    Luma is unchanged, chroma averaged over 2x2 and interpolated.
     """
     height, width, _ = image.shape
     highest = jax.lax.Precision.HIGHEST

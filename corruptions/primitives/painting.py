@@ -15,16 +15,9 @@ Runs = Sequence[tuple[int, int, int]]
 
 
 def covering(rows: jax.Array, columns: jax.Array, number: jax.Array, runs: Runs, shape: tuple[int, ...]) -> jax.Array:
-    """Counts the shapes covering each pixel.
+    """Counts the shapes covering each pixel: float32 [H, W] of whole numbers. The image's border cuts shapes off.
 
-    Args:
-      rows, columns: int32 [N], centres.
-      number: how many of them count, the first ones; may be traced.
-      runs: the shape.
-      shape: (H, W, ...).
-
-    Returns:
-      float32 [H, W] of whole numbers; shapes are cut off at the image's border.
+    Of the centres, int32 [N] each, the first `number` count, which may be traced.
     """
     counted = jnp.arange(rows.shape[0]) < number
     return _spread(_enter(rows, columns, counted.astype(jnp.float32), shape), runs, jnp.add)
@@ -33,17 +26,11 @@ def covering(rows: jax.Array, columns: jax.Array, number: jax.Array, runs: Runs,
 def paint(
     image: jax.Array, rows: jax.Array, columns: jax.Array, number: jax.Array, greys: jax.Array, runs: Runs
 ) -> jax.Array:
-    """Paints shapes one after the other, each with its own grey on all channels, later over earlier.
+    """Paints shapes on an image [H, W, C], one after the other, each with its own grey on all channels.
 
-    Args:
-      image: float32 [H, W, C].
-      rows, columns: int32 [N], centres; N below 2**15.
-      number: how many are painted, the first ones; may be traced.
-      greys: float32 [N] in [0, 1]; painted exactly where a multiple of 2**-23 below 1 and N < 256, else within 2**-16.
-      runs: the shape.
-
-    Returns:
-      float32 [H, W, C].
+    `rows` and `columns` are centres, int32 [N], N below 2**15, of which the first `number` are painted (may be
+    traced); `greys` are float32 [N] in [0, 1], painted exactly where a multiple of 2**-23 below 1 and N < 256, else
+    within 2**-16.
     """
     index = jnp.arange(rows.shape[0])
     painted = index < number
@@ -63,15 +50,7 @@ def paint(
 
 
 def covered_by_products(row_sets: jax.Array, column_sets: jax.Array) -> jax.Array:
-    """Whether any of N products of a set of rows and a set of columns covers a pixel.
-
-    Args:
-      row_sets: bool [N, H].
-      column_sets: bool [N, W].
-
-    Returns:
-      bool [H, W].
-    """
+    """Whether any of N products of a set of rows [N, H] and a set of columns [N, W] covers a pixel: bool [H, W]."""
     # Sums of ones: any precision of products tells 0 from more.
     return row_sets.astype(jnp.float32).T @ column_sets.astype(jnp.float32) > 0.5
 

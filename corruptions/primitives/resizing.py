@@ -52,20 +52,16 @@ def zoom_matrix(size: int, factor: float) -> np.ndarray:
 def sum_of_zooms(
     image: jax.Array, rows: jax.Array, columns: jax.Array, weights: jax.Array, largest: float = 4 / 3
 ) -> jax.Array:
-    """Computes sum_j w_j zoom_j(X): each zoom interpolates linearly along both axes.
+    """Computes sum_j w_j zoom_j(X) of an image [H, W, C]: each zoom interpolates linearly along both axes.
 
     Output (y, x) of zoom j lies at (y + rows[j, y], x + columns[j, x]) of the image. The zooms are summed one after
     another, so that two images at a time are in memory.
 
     Args:
-      image: float32 [H, W, C].
       rows: float32 [n, H], source minus output position of the samples, as from `zoom_taps`.
       columns: float32 [n, W], which fall by at most 1 - 1 / largest from sample to sample.
       weights: float32 [n].
       largest: bound of the zoom factors.
-
-    Returns:
-      float32 [H, W, C].
     """
     arrays = map(jnp.asarray, (image, rows, columns, weights))
     # The offsets of a tile's columns span at most this many whole numbers, and each column has two taps.
@@ -125,15 +121,8 @@ _TILE = 8  # numbers in a CPU's vector
 
 
 def _strips(offsets, shifts):
-    """Finds the column where the strip of each tile begins, and the weights in output column x of the strip's columns
-    from x on.
-
-    Args:
-      offsets: float32 [tiles, 8].
-      shifts: number of columns x, x + 1, ... of the strip that contribute.
-
-    Returns:
-      int32 [tiles], float32 [tiles, shifts, 8].
+    """Finds the column where the strip of each tile begins, int32 [tiles], and the weights in output column x of the
+    strip's `shifts` columns x, x + 1, ..., float32 [tiles, shifts, 8]; offsets are [tiles, 8].
     """
     whole = jnp.floor(offsets)
     first = jnp.min(whole, axis=1, keepdims=True)
@@ -156,15 +145,7 @@ def _sum_of_products(image, rows, columns, weights):
 
 
 def matrix_of_taps(first: jax.Array, second: jax.Array, fraction: jax.Array) -> jax.Array:
-    """Builds the matrix A, (A x)_o = (1 - fraction_o) x[first_o] + fraction_o x[second_o].
-
-    Args:
-      first, second: int32 [n].
-      fraction: float32 [n].
-
-    Returns:
-      float32 [n, n].
-    """
+    """Builds the matrix A, float32 [n, n]: (A x)_o = (1 - fraction_o) x[first_o] + fraction_o x[second_o]."""
     first, second, fraction = (values[:, None] for values in (first, second, fraction))
     sample = jnp.arange(first.shape[0])[None, :]
     return jnp.where(sample == first, 1 - fraction, 0) + jnp.where(sample == second, fraction, 0)
@@ -191,12 +172,11 @@ def triangle_matrix(
 
     Args:
       outputs, inputs: numbers of samples, may be traced.
-      output_size, input_size: static sizes of the matrix, at least those numbers.
+      output_size, input_size: static sizes of the matrix, float32 [output_size, input_size], at least those numbers.
       first: index of the first input sample, may be traced.
 
-    Returns:
-      float32 [output_size, input_size]. Columns outside first..first + inputs - 1 are zero, rows 0..outputs - 1 sum
-      to one; rows from `outputs` on are to be ignored.
+    Columns outside first..first + inputs - 1 are zero, rows 0..outputs - 1 sum to one; rows from `outputs` on are to be
+    ignored.
     """
     inputs, outputs, first = (jnp.asarray(v, jnp.float32) for v in (inputs, outputs, first))
     ratio = inputs / outputs

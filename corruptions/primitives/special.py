@@ -94,12 +94,8 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
     decide counts up to 4. For larger counts a Cornish-Fisher expansion of the quantile is less than half a count off:
     one whole number is in question, and the normal quantile of F there decides, see `_normal_of_distribution`.
 
-    Args:
-      uniform: float32 array, values in [0, 1).
-      mean: float32 array of the same shape, values >= 0.
-
-    Returns:
-      float32 array of counts, exact except for uniforms within about 1e-6 of a step of F (means to 1000).
+    Uniforms in [0, 1) and means >= 0 are float32 of one shape, as the counts are, which are exact except for uniforms
+    within about 1e-6 of a step of F (means to 1000).
     """
     # One long axis: XLA's CPU backend vectorises the last axis only and gives up on three channels, six times slower.
     # It folds a plain reshape away, hence the devices.

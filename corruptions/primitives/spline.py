@@ -21,15 +21,9 @@ def kernel(t: jax.Array) -> jax.Array:
 
 
 def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
-    """Builds the matrix S that evaluates f at positions x: (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of [0,
-    size - 1].
+    """Builds the matrix S, float32 [n, size], that evaluates f at positions x [n], in samples, maybe traced.
 
-    Args:
-      size: coefficients along the axis.
-      positions: float32 [n] in samples, may be traced.
-
-    Returns:
-      float32 [n, size].
+    (S c)_k = sum_i c_i B(x_k - i), mirrored; 0 outside of [0, size - 1].
     """
     x = jnp.asarray(positions)[:, None]
     column = jnp.arange(size)[None, :]
@@ -40,17 +34,10 @@ def sampling_matrix(size: int, positions: jax.Array) -> jax.Array:
 
 
 def coefficients(image: jax.Array) -> jax.Array:
-    """Computes the coefficients c that interpolate samples, mirrored: c = x - F x'' / 6 along both axes, x'' the
-    second difference and F = (1 + ()'' / 6)^-1.
+    """Computes the coefficients c, [H, W, C], that interpolate an image, mirrored: c = x - F x'' / 6 along both axes.
 
-    On a surface of one colour x'' is zero, so its coefficients are its colour to the last bit, whatever the order in
-    which a compiler sums the products.
-
-    Args:
-      image: float32 [H, W, C].
-
-    Returns:
-      float32 [H, W, C].
+    x'' is the second difference and F = (1 + ()'' / 6)^-1. On a surface of one colour x'' is zero, so its coefficients
+    are its colour to the last bit, whatever the order in which a compiler sums the products.
     """
     for axis, subscripts in enumerate(("ih,hwc->iwc", "jw,iwc->ijc")):
         ends = [(1, 1) if axis == i else (0, 0) for i in range(3)]
@@ -73,17 +60,9 @@ def _sixth_of_prefilter(size):
 def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Array) -> jax.Array:
     """Computes sum_j w_j f(R_j p) over rotations R_j about the centre of an image, each 0 where R_j p is outside.
 
-    The angles must come in pairs +a and -a of equal weight. A picture mirrored left to right or top to bottom then
-    gives the mirrored sum: the four mirror images share the positions of a quarter of the image, as channels side by
-    side in memory.
-
-    Args:
-      coefficients: float32 [H, W, C] of the spline f.
-      angles: float32 [n] in radians.
-      weights: float32 [n].
-
-    Returns:
-      float32 [H, W, C].
+    The angles, float32 [n] in radians, must come in pairs +a and -a of equal weight. A picture mirrored left to right
+    or top to bottom then gives the mirrored sum: the four mirror images share the positions of a quarter of the image,
+    as channels side by side in memory. The coefficients of the spline f and the result are float32 [H, W, C].
     """
     height, width, channels = coefficients.shape
     rows, columns = -(-height // 2), -(-width // 2)
@@ -121,7 +100,10 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
     def one_by_one(padded):
         # A GPU's kernel reads mirrored pixels where they are, without a table four times as large.
         table = padded.reshape(-1, channels)
-        corner, down, right = (np.array(v, np.int32)[:, None] for v in _mirrored(height, stride))
+        # Of each mirror image of the table the first pixel, and the steps to the next row and column.
+        last, end = (height + 1) * stride, stride - 1
+        images = (0, end, last, last + end), (stride, stride, -stride, -stride), (1, -1, 1, -1)
+        corner, down, right = (np.array(v, np.int32)[:, None] for v in images)
 
         def look_up(top, left, k, i):
             return table.at[corner + down * (top + k) + right * (left + i)].get(mode="promise_in_bounds")
@@ -134,14 +116,6 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
     top = jnp.concatenate([parts[0], parts[1][:, : width - columns][:, ::-1]], axis=1)
     bottom = jnp.concatenate([parts[2], parts[3][:, : width - columns][:, ::-1]], axis=1)
     return jnp.concatenate([top, bottom[: height - rows][::-1]])
-
-
-def _mirrored(height, stride):
-    """Lists for each mirror image of a table of height + 2 rows its first pixel and the steps to the next row and
-    column.
-    """
-    bottom, right = (height + 1) * stride, stride - 1
-    return (0, right, bottom, bottom + right), (stride, stride, -stride, -stride), (1, -1, 1, -1)
 
 
 def _weights(fraction):

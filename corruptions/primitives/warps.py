@@ -16,15 +16,9 @@ MODES = ("symmetric", "reflect")
 
 
 def zero_padded(image: jax.Array, y: jax.Array, x: jax.Array) -> jax.Array:
-    """Interpolates in an image surrounded by zeros: the border fades over one pixel.
+    """Interpolates in an image [H, W, C] surrounded by zeros: the border fades over one pixel. Returns [H', W', C].
 
-    Args:
-      image: float32 [H, W, C].
-      y, x: float32 of shapes that broadcast to [H', W'], row and column in pixels, pixel centres at whole numbers;
-        finite.
-
-    Returns:
-      float32 [H', W', C].
+    `y` and `x` broadcast to [H', W'], row and column in pixels, pixel centres at whole numbers; finite.
     """
     height, width, _ = image.shape
     padded = jnp.pad(image, ((1, 2), (1, 2), (0, 0)))
@@ -53,18 +47,11 @@ def _interpolated(padded, y, x, margin):
 
 
 def look_up(pixels: jax.Array, stride: int, upper_left: jax.Array, down: jax.Array, right: jax.Array) -> jax.Array:
-    """Weights the four pixels at, below and to the right of each position.
+    """Weights the four pixels at, below and to the right of each position: float32 [..., C].
 
-    Written with differences, so that equal pixels give exactly their value.
-
-    Args:
-      pixels: float32 [P, C], an image row by row.
-      stride: pixels in a row.
-      upper_left: int32 [...], index of the upper left pixel of the four.
-      down, right: float32 [...] in [0, 1], distance from it.
-
-    Returns:
-      float32 [..., C].
+    `pixels` are float32 [P, C], an image row by row, `stride` pixels each; `upper_left` int32 [...], index of the
+    upper left pixel of the four; `down` and `right` float32 [...] in [0, 1], the distance from it. Written with
+    differences, so that equal pixels give exactly their value.
     """
     arrays = pixels, upper_left, down[..., None], right[..., None]
     by_pixels, by_differences = (functools.partial(form, stride) for form in (_look_up_pixels, _look_up_differences))
@@ -93,18 +80,10 @@ def _pixel(pixels, index):
 
 
 def fold(index: jax.Array, size: jax.Array | int, mode: str) -> jax.Array:
-    """Returns the index of the pixel that the extension of an axis shows at `index`, any integers.
+    """Returns the index in 0..n-1 of the pixel that the extension of an axis shows at `index`, any integers.
 
-    Args:
-      index: int32 array, pixel 0 the first of the axis.
-      size: length n of the axis, may be traced.
-      mode: "symmetric" (cba|abcd|dcb) or "reflect" (dcb|abcd|cba), names as in `numpy.pad`.
-
-    Returns:
-      int32 array in 0..n-1.
-
-    Raises:
-      ValueError: another mode.
+    The length n of the axis, `size`, may be traced. The mode is "symmetric" (cba|abcd|dcb) or "reflect" (dcb|abcd|cba),
+    as in `numpy.pad`; ValueError for another.
     """
     period, mirrored = _mirror(size, mode)
     index = jnp.mod(index, period)
@@ -129,17 +108,13 @@ def mirrored(
     sides: Sequence[int] | jax.Array,
     mode: str,
 ) -> jax.Array:
-    """Interpolates in an image mirrored about its border.
+    """Interpolates in an image [H, W, C] mirrored about its border: float32 [H', W', C].
 
     Args:
-      image: float32 [H, W, C].
       row, column: int32 [H', W'], any integers.
       row_fraction, column_fraction: float32 [H', W'] in [0, 1], the distance from (row, column) in pixels.
       sides: own height and width of the image, at least 2 each; may be traced.
       mode: how the image continues beyond its border, see `fold`.
-
-    Returns:
-      float32 [H', W', C].
     """
     # In one axis: a TPU would rearrange the pixels of each look-up by positions in two.
     top, down = _pair(row.ravel(), row_fraction.ravel(), sides[0], mode)
@@ -172,21 +147,14 @@ def displaced(dy: jax.Array, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.A
 
 
 def affine_coordinates(points: jax.Array, anchors: jax.Array, shape: Sequence[int]) -> tuple[jax.Array, jax.Array]:
-    """Computes the source coordinates (y, x) of OpenCV's affine warp that takes three anchors to `points`.
+    """Computes the source (y, x) of OpenCV's affine warp that takes three anchors to `points`: [H, W], in 1/32 pixel.
 
     With the inverse map x' = a x + b y + c, 32 x' = (rint(1024 a x) + rint(1024 (b y + c)) + 16) >> 5, and y' likewise.
+    Points are float32 [3, 2] and anchors whole [3, 2], (x, y) in pixels.
 
     Each rounding needs 1024 a to about 2^-25, more than float32 holds. So every coefficient is a whole number, good
     to half a unit, plus a small float32 correction: the error of the whole numbers is computed in integers, exactly,
     and the correction solves for it.
-
-    Args:
-      points: float32 [3, 2], (x, y) in pixels.
-      anchors: [3, 2], whole (x, y) in pixels.
-      shape: (H, W, ...) of the image.
-
-    Returns:
-      int32 [H, W] each, in 1/32 pixel.
     """
     height, width = shape[:2]
     target = 1024 * anchors.astype(jnp.int32)

@@ -32,11 +32,7 @@ _to_float = jax.jit(to_float)
 def checked(
     images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str = "logits"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is 0 .. N - 1.
-
-    Raises:
-      ValueError, TypeError: names the expected and the found value.
-    """
+    """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is 0 .. N - 1."""
     labels = np.asarray(labels)
     index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
     kind = getattr(images, "dtype", type(images).__name__)
@@ -123,16 +119,11 @@ def answer(
     """Asks a classifier about all images under one condition.
 
     Args:
-      predict: the classifier.
+      predict, outputs, dtype: as of `evaluate`; ValueError for anything else that `predict` gives.
       show: from the places of images [n] to these images, uint8 [n, H, W, 3].
       labels: integers [N].
       batch_size: images for `predict`; every batch has as many.
-      dtype: dtype of the images for `predict`.
-      outputs: what `predict` returns, `logits` or `probabilities`.
       update: called with the number of images of each batch, for a progress bar.
-
-    Raises:
-      ValueError: `predict` gave something else; names it.
     """
     parts = []
     for start in range(0, len(labels), batch_size):

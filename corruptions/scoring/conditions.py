@@ -44,8 +44,6 @@ class Condition:
 
 
 CLEAN_IMAGES = Condition(CLEAN, "0")
-
-
 Severities = str | int | float | Iterable[int | float]
 
 
@@ -81,10 +79,8 @@ def list_conditions(names: Iterable[str], severities: Severities) -> list[Condit
 
 
 def expand(names: Iterable[str]) -> tuple[str, ...]:
-    """Replaces benchmarks by their members; qualified names, each once, in order.
-
-    Raises:
-      ValueError: an unknown name.
+    """Replaces benchmarks by their members; qualified names, each once, in order. Raises ValueError for an unknown
+    name.
     """
     members: list[str] = []
     for name in names:

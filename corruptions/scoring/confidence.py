@@ -51,16 +51,12 @@ class Confidence(NamedTuple):
 
 @jax.jit
 def encode(logits: jax.Array, labels: jax.Array, predicted: jax.Array, temperature: jax.Array) -> tuple[Any, ...]:
-    """Computes the fields of `STORED` for p = softmax(logits / temperature).
+    """Computes the fields of `STORED` for p = softmax(logits / temperature): [...], `rest` NaN where p is not
+    defined.
 
-    Args:
-      logits: real [..., C]; -inf is probability 0.
-      labels: int [...], below C; a negative one, of an image that fills a batch, gets some loss.
-      predicted: int [...], the class with the largest logit.
-      temperature: float32, above 0.
-
-    Returns:
-      uint16, uint16, float32 and uint16 [...]; `rest` is NaN where p is not defined.
+    `logits` are real [..., C], -inf is probability 0; `labels` int [...], below C, a negative one, of an image that
+    fills a batch, gets some loss; `predicted` int [...], the class with the largest logit; `temperature` float32,
+    above 0.
     """
     scaled = jax.nn.log_softmax(logits.astype(jnp.float32) / temperature)
     return _fields(jnp.exp(scaled), -_of_class(scaled, labels), predicted)
@@ -105,11 +101,7 @@ def decode(stored: np.ndarray, correct: np.ndarray) -> Confidence:
 
 
 def check_probabilities(probabilities: np.ndarray) -> None:
-    """Refuses arrays that are not probabilities [N, C].
-
-    Raises:
-      ValueError: values outside [0, 1], or a row whose sum is not 1 within .001.
-    """
+    """Refuses arrays that are not probabilities [N, C]: values outside [0, 1], or a sum that is not 1 within .001."""
     low, high = float(probabilities.min()), float(probabilities.max())
     if low < 0 or high > 1 + _TOLERANCE:
         raise ValueError(

@@ -45,10 +45,7 @@ class Count(NamedTuple):
 
 def mean_error(counts: Iterable[Count]) -> float:
     """Computes the mean error of counts of `evaluate`: over the severities of each corruption, then over
-    the corruptions; in [0, 1]. Clean images do not count.
-
-    Raises:
-      ValueError: there are no counts under a corruption.
+    the corruptions; in [0, 1]. Clean images do not count; ValueError where there are no others.
     """
     errors = [(count.corruption, count.error) for count in counts if count.corruption != CLEAN]
     if not errors:
@@ -72,14 +69,10 @@ _SEAL = "sha256"
 
 
 class Folder:
-    """The answers of one classifier to one test set, in a folder that the caller has locked.
+    """The answers of one classifier to one test set, in a folder `path` that the caller has locked.
 
-    Args:
-      path: path of the folder.
-      settings: settings that determine the images, JSON-ready.
-
-    Raises:
-      ValueError: the folder holds answers to other images, or a file that is damaged or was edited.
+    `settings`, JSON-ready, determine the images. Raises ValueError where the folder holds answers to other images, or a
+    file that is damaged or was edited.
     """
 
     def __init__(self, path: str | os.PathLike, settings: Mapping[str, Any]):
@@ -109,11 +102,9 @@ class Folder:
     def write_tables(
         self, answers: Mapping[Condition, np.ndarray], benchmarks: Mapping[str, Iterable[Condition]]
     ) -> None:
-        """Writes counts.csv and errors.csv of answers; errors in [0, 1].
+        """Writes counts.csv and errors.csv of answers {condition: bool [N]}; errors in [0, 1].
 
-        Args:
-          answers: {condition: bool [N]}.
-          benchmarks: their conditions, all among these; each has a row after the corruptions.
+        `benchmarks` are their conditions, all among these; each has a row after the corruptions.
         """
         counted = [(c.corruption, c.label, correct.sum(), correct.size) for c, correct in answers.items()]
         self._write_rows("counts.csv", ("corruption", "severity", "correct", "total"), counted)
@@ -146,9 +137,8 @@ def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
 def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence]:
     """Reads the confidence of the answers in a folder of `evaluate`: {(corruption, severity): `Confidence`}.
 
-    Raises:
-      FileNotFoundError: it holds no answers.
-      ValueError: its file is damaged, or a condition was evaluated before confidence was kept.
+    Raises FileNotFoundError where it holds no answers, and ValueError where its file is damaged, or a condition was
+    evaluated before confidence was kept.
     """
     path, arrays = _stored(path)
     found = {}

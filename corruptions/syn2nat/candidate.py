@@ -25,13 +25,9 @@ def lightness(image: jax.Array) -> jax.Array:
 
 
 def relit(image: jax.Array, wanted: jax.Array) -> jax.Array:
-    """Gives an image another lightness L', HLS hue and saturation kept.
+    """Gives an image [..., 3] another lightness L' [..., 1], both in [0, 1], HLS hue and saturation kept.
 
     L' + (x - L) (1 - |2 L' - 1|) / (1 - |2 L - 1|); black and white, where that is 0 / 0, become the grey L'.
-
-    Args:
-      image: float32 [..., 3] in [0, 1].
-      wanted: L', float32 [..., 1] in [0, 1].
     """
     before = lightness(image)
     room = 1 - jnp.abs(2 * before - 1)

@@ -28,16 +28,12 @@ def _matrices(shape, params):
     return [_shrunk(size, params["scale"]) for size in shape[:2]]
 
 
-def _map_affines(shape: Shape, params: Params) -> Positions:
-    return filters.positions(*_matrices(shape, params))
-
-
 @candidate(
     "geometry",
     _sample_affines,
     {"scale": "ratio of sides"},
     moves="shrinks the image and mirrors it around",
-    mapper=_map_affines,
+    mapper=lambda shape, params: filters.positions(*_matrices(shape, params)),
 )
 def affines(image: Image, params: Params) -> Image:
     """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.
@@ -67,9 +63,9 @@ def _homography(corners):
     """Finds the 3x3 matrix that takes the unit square's corners (0, 0), (1, 0), (1, 1), (0, 1) to `corners`."""
     a, b, c, d = corners
     across, down, skew = b - c, d - c, a - b + c - d
-    area = across[0] * down[1] - down[0] * across[1]
-    g = (skew[0] * down[1] - down[0] * skew[1]) / _not_zero(area)
-    h = (across[0] * skew[1] - skew[0] * across[1]) / _not_zero(area)
+    area = _not_zero(across[0] * down[1] - down[0] * across[1])
+    g = (skew[0] * down[1] - down[0] * skew[1]) / area
+    h = (across[0] * skew[1] - skew[0] * across[1]) / area
     columns = jnp.stack([b - a + g * b, d - a + h * d, a], axis=1)
     return jnp.concatenate([columns, jnp.stack([g, h, jnp.float32(1)])[None]])
 
@@ -109,8 +105,7 @@ def _sample_cutout(key: Key, shape: Shape, severity: Severity) -> Params:
     """
     side = pixels(150, shape)
     first = [
-        jnp.maximum(integer(k, 0, size) - side // 2, 0)
-        for k, size in zip(jax.random.split(key), shape[:2], strict=True)
+        jnp.maximum(integer(k, 0, n) - side // 2, 0) for k, n in zip(jax.random.split(key), shape[:2], strict=True)
     ]
     return {"top": first[0], "left": first[1], "bottom": first[0] + side, "right": first[1] + side}
 

@@ -28,6 +28,9 @@ from corruptions.write import decoding, files, manifests, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
 
+_OF_SOURCE = ("labels", "split", "data_dir", "preprocess", "size", "limit")  # flags that are arguments of the same name
+_OF_DATASET = ("corruptions", "severities", "layout", "jpeg_quality", "seed", "table", "batch_size", "verify")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     try:
@@ -44,28 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if flags.source is None:
             return _verify(flags.out)
-        path = write_dataset(
-            flags.out,
-            sources.open_source(
-                flags.source,
-                labels=flags.labels,
-                split=flags.split,
-                data_dir=flags.data_dir,
-                preprocess=flags.preprocess,
-                size=flags.size,
-                limit=flags.limit,
-            ),
-            corruptions=flags.corruptions,
-            severities=flags.severities,
-            layout=flags.layout,
-            jpeg_quality=flags.jpeg_quality,
-            seed=flags.seed,
-            table=flags.table,
-            options=_with_files(flags),
-            batch_size=flags.batch_size,
-            progress=None if flags.progress else False,
-            verify=flags.verify,
-        )
+        given = vars(flags)
+        source = sources.open_source(flags.source, **{name: given[name] for name in _OF_SOURCE})
+        of_dataset = {name: given[name] for name in _OF_DATASET}
+        options, progress = _with_files(flags), None if flags.progress else False
+        path = write_dataset(flags.out, source, **of_dataset, options=options, progress=progress)
     except (WriteError, BucketError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -120,22 +106,14 @@ def _parser(imports):
         parents=[imports],
     )
     add = parser.add_argument
-    add(
-        "--source",
-        help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME",
-    )
+    add("--source", help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME")
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
     add("--out", required=True, help="folder to write, or gs://BUCKET/FOLDER, s3://BUCKET/FOLDER")
     add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
     add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all of the benchmark")
     add("--layout", choices=sorted(LAYOUTS), default="npy")
-    add(
-        "--jpeg_quality",
-        "--jpeg-quality",
-        type=_quality,
-        default=85,
-        help="for all layouts but npy: 1..95 (published: 85), or none",
-    )
+    quality = "for all layouts but npy: 1..95 (published: 85), or none"
+    add("--jpeg_quality", "--jpeg-quality", type=_quality, default=85, help=quality)
     add("--seed", type=int, default=0)
     add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')

@@ -42,13 +42,8 @@ _DAMAGED = (OSError, ValueError, SyntaxError, EOFError)  # Pillow's errors for t
 def decode(file: str | os.PathLike | bytes, name: object, prepare: Callable[[Any], Any]) -> np.ndarray:
     """Decodes a path or encoded bytes to uint8[H, W, 3].
 
-    Args:
-      file: the path or the bytes.
-      name: the name of the file in errors.
-      prepare: a function image -> image, both of Pillow, see `recipe`.
-
-    Raises:
-      ValueError: the file is damaged or no image.
+    `prepare` is a function image -> image, both of Pillow, see `recipe`. Raises ValueError, with the name of the file,
+    for a damaged file or no image.
     """
     from PIL import Image
 
@@ -62,8 +57,8 @@ def decode(file: str | os.PathLike | bytes, name: object, prepare: Callable[[Any
 def recipe(name: str, size: int | str | None) -> Callable[[Any], Any]:
     """Returns a preprocessing function image -> image, both of Pillow; it resizes bilinearly with antialiasing.
 
-    Raises:
-      ValueError: an unknown name, or a size that is missing, below 16, or, unless it is `KEEP`, combined with `none`.
+    Raises ValueError for an unknown name, or a size that is missing, below 16, or, unless it is `KEEP`, combined with
+    `none`.
     """
     if name not in RECIPES:
         raise ValueError(f"expected a preprocess among {', '.join(RECIPES)}, found {name!r}")
@@ -96,16 +91,6 @@ def both_sides(image: Any, size: int) -> Any:
     return resized(image, (size, size))
 
 
-def _unchanged(image, size):
-    del size
-    return image
-
-
-def _imagenet(image, size):
-    """The recipe of ImageNet's test images, hence of ImageNet-C."""
-    return centre(image, size, shorter_side(size))
-
-
 def _inception(image, size):
     """The centre, 87.5 % of each side, resized to `size`: ImageNet-C for Inception (299)."""
     width, height = (round(0.875 * side) for side in image.size)
@@ -113,15 +98,16 @@ def _inception(image, size):
     return resized(image.crop((left, top, left + width, top + height)), (size, size))
 
 
-RECIPES = {"none": _unchanged, "imagenet": _imagenet, "resize": both_sides, "inception": _inception}
+RECIPES = {
+    "none": lambda image, size: image,
+    "imagenet": lambda image, size: centre(image, size, shorter_side(size)),
+    "resize": both_sides,
+    "inception": _inception,
+}
 
 
 def rgb(image: Any) -> Any:
-    """Converts an image to mode RGB by the table of this module; returns an RGB image itself.
-
-    Raises:
-      ValueError: the mode is not in the table.
-    """
+    """Converts an image to mode RGB by the table of this module, which has all modes but those of a ValueError."""
     if image.mode == "RGB":
         return image
     if image.mode == "F":
@@ -146,10 +132,8 @@ def resized(image: Any, size: tuple[int, int], box: tuple[int, int, int, int] | 
     1/2, 1/4 or 1/8 of its size. The colours then differ from a whole resize by a few levels at most. Memory
     stays below the size of the file's own pixels, at most Pillow's limit of 179 million, and some 200 MB.
 
-    Args:
-      image: a Pillow image of any mode, decoded or still to be decoded.
-      size: (width, height) in pixels of the resized whole.
-      box: (left, top, right, bottom) in the resized image; None is all of it.
+    `image` is decoded or still to be decoded, `size` (width, height) of the resized whole, and `box` (left, top, right,
+    bottom) in it; None is all of it.
     """
     from PIL import Image
 

@@ -20,11 +20,7 @@ class WriteError(RuntimeError):
 
 
 def local(path: str | os.PathLike) -> pathlib.Path:
-    """Returns the path of a file or folder of this machine.
-
-    Raises:
-      WriteError: an address such as gs://bucket/folder.
-    """
+    """Returns the path of a file or folder of this machine; WriteError for an address such as gs://bucket/folder."""
     if is_address(path):
         raise WriteError(
             f"expected a path of this machine, found the address {path}; mount the bucket (gcsfuse, mount-s3)"
@@ -96,8 +92,7 @@ def replace(path: pathlib.Path, content: bytes) -> None:
 def lock(folder: str | os.PathLike) -> Iterator[None]:
     """Makes the folder and holds it against other writers.
 
-    Raises:
-      WriteError: the folder cannot be made or written, or another process is writing it.
+    Raises WriteError where the folder cannot be made or written, or another process is writing it.
     """
     import fcntl  # not on Windows, where the rest of the package works
 

@@ -82,7 +82,6 @@ class Layout:
 
     def missing_bytes(self, entry: Entry) -> int:
         """Returns the disk space that a corruption still needs, as far as it is known in advance."""
-        del entry
         return 0
 
     def begin(self, entry: Entry, severity: Severity) -> None:
@@ -177,12 +176,10 @@ class Npy(Layout):
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
 
     def missing_bytes(self, entry: Entry) -> int:
-        started = self._part(entry["path"]).exists()  # at its full size
-        return 0 if started else self._file_bytes(entry)
+        return 0 if self._part(entry["path"]).exists() else self._file_bytes(entry)  # it begins at its full size
 
     def begin(self, entry: Entry, severity: Severity) -> None:
         """Makes the file at its whole size with the first severity."""
-        del severity
         part = self._part(entry["path"])
         if part.exists():
             return

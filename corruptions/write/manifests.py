@@ -42,8 +42,8 @@ def new(identity: Manifest, corruptions: dict[str, Entry]) -> Manifest:
 def load(folder: str | os.PathLike) -> Manifest | None:
     """Reads the manifest of a folder; None where there is none.
 
-    Raises:
-      WriteError: it cannot be read, is not the one that this program wrote, or names files outside of the folder.
+    Raises WriteError for one that cannot be read, that this program did not write, or that names files outside of the
+    folder.
     """
     path = pathlib.Path(folder) / NAME
     try:
@@ -91,11 +91,7 @@ def _refuse_outside(folder, manifest):
 
 
 def merged(stored: Manifest, requested: Manifest) -> Manifest:
-    """Adds to the stored manifest those corruptions of the requested one that it lacks.
-
-    Raises:
-      WriteError: the two disagree; every difference is named.
-    """
+    """Adds to the stored manifest the corruptions that only the requested one has; WriteError names all differences."""
     requested = json.loads(json.dumps(requested))  # tuples become lists, as in the stored one
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
@@ -175,8 +171,7 @@ def entries(
     """Plans the entry of each corruption; `shape` is None for images of many sizes, each of which chooses its own table;
     `suffix` ends the path; other arguments as in `write_dataset`.
 
-    Raises:
-      ValueError: an unknown name, severity, option or table, or two corruptions with one path.
+    Raises ValueError for an unknown name, severity, option or table, or two corruptions with one path.
     """
     members = _members([names] if isinstance(names, str) else names)
     options = {registry.get(name).qualified_name: dict(own) for name, own in options.items()}

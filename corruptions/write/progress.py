@@ -17,11 +17,8 @@ EVERY = 10.0
 def bar(total: int | None, description: str, progress: bool | None) -> Iterator[Any]:
     """Yields a progress bar that counts images (tqdm), or lines of text without tqdm.
 
-    Args:
-      total: number of images, None if it is not known.
-      description: text before the bar.
-      progress: True, False, or None for where standard error is a terminal.
-        Nothing is shown where standard error is closed.
+    `total` is None if the number of images is not known. `progress` is True, False, or None for where standard error
+    is a terminal; nothing is shown where standard error is closed.
     """
     shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
     try:

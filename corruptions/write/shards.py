@@ -59,7 +59,7 @@ class Shards(Folders):
     def close(self) -> None:
         """Writes the dataset card too, unless it was edited."""
         path = self.folder / CARD
-        if path.exists() and not _is_own(path.read_text("utf-8")):
+        if path.exists() and (before := path.read_text("utf-8")) != _sealed(before[: before.rfind("<!--")]):
             LOG.warning("%s was edited; left as it is", path)
         else:
             files.replace(path, card(self.manifest, self.file_suffix).encode())
@@ -179,10 +179,6 @@ def card(manifest: Manifest, suffix: str) -> str:
         "",
     ]
     return _sealed("\n".join(lines))
-
-
-def _is_own(content):
-    return content == _sealed(content[: content.rfind("<!--")])
 
 
 def _sealed(lines):

@@ -73,12 +73,12 @@ def open_source(
     size: int | str | None = None,
     limit: int | None = None,
 ) -> Source:
-    """Opens the source that a command line names: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder root/class/* or
-    `tfds:NAME`. `labels` is the FILE.npy beside a FILE.npy; other arguments as of `from_folder` and `from_tfds`.
+    """Opens the source that a command line names: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder
+    root/class/* or `tfds:NAME`.
 
-    Raises:
-      ValueError: a flag that does not fit the source, or a file that holds no arrays.
-      FileNotFoundError, ModuleNotFoundError: see `from_folder` and `from_tfds`.
+    `labels` is the FILE.npy beside a FILE.npy; other arguments and errors are as of `from_folder` and `from_tfds`.
+
+    Raises ValueError for a flag that does not fit the source, or a file that holds no arrays.
     """
     if limit is not None and limit < 1:
         raise ValueError(f"expected a --limit of at least 1, found {limit}")
@@ -274,10 +274,8 @@ def _encoded(fetch, labels, names, class_names, description):
         if (label, name) in seen:
             raise ValueError(f"expected one image per name, found two called {name!r} in class {class_names[label]}")
         seen.add((label, name))
-    prepare, keep = (
-        decoding.recipe(description["preprocess"], description["size"]),
-        description["size"] == decoding.KEEP,
-    )
+    prepare = decoding.recipe(description["preprocess"], description["size"])
+    keep = description["size"] == decoding.KEEP
 
     def read(positions):
         items = fetch(positions)
