@@ -122,7 +122,8 @@ def joint(
                 )
                 continue
             if summary.benchmark == CLEAN or summary.measure in measures:
-                cells[_label(workdir, summary.model, len(evaluated)), column] = summary
+                label = summary.model if len(evaluated) == 1 else f"{workdir.name}:{summary.model}"
+                cells[label, column] = summary
     if not cells:
         asked = [", ".join(names) or "of any name" for names in (models, benchmarks)]
         raise ValueError(
@@ -130,7 +131,9 @@ def joint(
         )
     rows = tuple(dict.fromkeys(model for model, _ in cells))
     columns = tuple(sorted(dict.fromkeys(column for _, column in cells), key=_order))
-    best, untested = _best(rows, columns, cells, _images(evaluated))
+    # Equal digests mean that two workdirs showed the same images under a condition.
+    shown = {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
+    best, untested = _best(rows, columns, cells, shown)
     if alone and not benchmarks:
         notes.append(
             f"Without a column, because none of their benchmarks was evaluated completely: {', '.join(alone)}; a table by corruption "
@@ -173,20 +176,11 @@ def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
     return notes
 
 
-def _label(workdir, model, number):
-    return model if number == 1 else f"{workdir.name}:{model}"
-
-
 def _order(column):
     benchmark, severities, measure = column
     order = (CLEAN, "imagenet_c", "imagenet_noc", "imagenet_c_bar", "cifar10_c_bar")
     rank = order.index(benchmark) if benchmark in order else len(order)
     return rank, benchmark, severities, MEASURED.index(measure)
-
-
-def _images(evaluated):
-    """{workdir: digest of the images of each condition}: equal digests mean that two workdirs showed the same images."""
-    return {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
 
 
 def _best(rows, columns, cells, shown):

@@ -93,12 +93,9 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"fixed": fixed, "percent": percent, "data_uri": _data_uri}
+    data_uri = lambda png: f"data:image/png;base64,{base64.b64encode(png).decode()}"  # noqa: E731
+    environment.filters |= {"fixed": fixed, "percent": percent, "data_uri": data_uri}
     return environment
-
-
-def _data_uri(png):
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _wrapped(command):
