@@ -95,7 +95,9 @@ def test_on_a_tpu_nothing_is_looked_up_at_a_place_of_each_images_own():
     blur = jax.vmap(lambda image, angle: motion.motion_blur_levels(image, motion.taps(6.0, 1.0, 6), angle))
     shapes = jax.ShapeDtypeStruct((2, 16, 20, 3), np.uint8), jax.ShapeDtypeStruct((2,), np.float32)
     lowered = {p: jax.jit(blur).trace(*shapes).lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
-    assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
+    # jax 0.8 writes x[:, 1] as a gather, too, with one index for all images.
+    own = {p: [s for s in t.splitlines() if "gather" in s and "tensor<1xi32>) ->" not in s] for p, t in lowered.items()}
+    assert own["cpu"] and not own["tpu"]
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (64, 64), (224, 224), (299, 299), (40, 57)])
