@@ -301,8 +301,8 @@ def enhance(words: jax.Array, kind: jax.Array, factor: jax.Array) -> jax.Array:
     `kind` is an int32 scalar: 0 color, 1 contrast, 2 brightness, 3 sharpness. A `factor` of 1 changes nothing, 0 gives
     the poorer version.
     """
-    poorer = [lambda words: join([_luma(words)] * 3), _mean, jnp.zeros_like, _smooth]
-    poorer = split(jax.lax.switch(kind, poorer, words))
+    kinds = [lambda words: join([_luma(words)] * 3), _mean, jnp.zeros_like, _smooth]
+    poorer = split(jax.lax.switch(kind, kinds, words))
     return join([_blend(a, b, factor) for a, b in zip(poorer, split(words), strict=True)])
 
 

@@ -58,7 +58,7 @@ def channel_means(levels: jax.Array, params: Params) -> jax.Array:
     levels = padded.blackened(levels, params)
     rows = levels.reshape(levels.shape[0], -1)
     part = len(rows) // 8  # parts are added first: a CPU is slow to sum down long columns
-    parts = devices.stage_on_cpu(sum(rows[k * part : (k + 1) * part] for k in range(8)))
+    parts = devices.stage_on_cpu(sum((rows[k * part : (k + 1) * part] for k in range(1, 8)), start=rows[:part]))
     columns = (parts.sum(0) + rows[8 * part :].sum(0)).reshape(-1, levels.shape[2])
     whole = jnp.round(columns)
     high, low = jnp.divmod(whole.astype(jnp.int32), 256)  # a sum of 12 million white pixels has more than 31 bits
