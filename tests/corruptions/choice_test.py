@@ -50,7 +50,7 @@ def test_each_image_of_a_batch_goes_through_the_member_it_drew():
 
 
 def test_a_batch_computes_no_member_that_it_did_not_draw():
-    choice = corruptions.random_choice(MEMBERS)
+    choice = corruptions.random_choice(("noc/border", "noc/brightness", "noc/hue"))  # without forms for platforms
     text = jax.jit(lambda x: corruptions.corrupt(KEY, x, choice)).lower(IMAGES[:5]).as_text()
     assert text.count("stablehlo.case") == 1
     every = jax.jit(jax.vmap(lambda w: jax.lax.switch(w, [jnp.sin, jnp.cos], 1.0))).lower(jnp.arange(2)).as_text()

@@ -217,8 +217,10 @@ def test_two_schemes_have_no_ordering():
     assert found.schemes == SCHEMES[:2] and np.isnan(found.ordering) and not np.isnan(found.spearman)
 
 
-def test_correlations_are_printed_with_their_sign_and_number_of_schemes():
-    """MSD and error with WRN-40-2 features: Mintun, Kirillov, Xie (2021), supplement, Table 1."""
-    table = [Correlation(f"imagenet_c/{c}", 512, r, *[math.nan] * 5) for c, r in (("brightness", 0.27), ("fog", 0.68))]
+@pytest.mark.parametrize("brightness, impulse", [(0.27, 0.90), (0.08, 0.92)], ids=["WRN-40-2", "VGG-19"])
+def test_correlations_are_printed_with_their_sign_and_number_of_schemes(brightness, impulse):
+    """MSD and error with two networks' features: Mintun, Kirillov, Xie (2021), supplement, Table 1."""
+    rows = {"imagenet_c/brightness": brightness, "imagenet_c/impulse_noise": impulse}
+    table = [Correlation(name, 512, value, *[math.nan] * 5) for name, value in rows.items()]
     printed = {line.split()[0]: line.split()[1:3] for line in correlations_text(table).splitlines()[2:]}
-    assert printed == {"imagenet_c/brightness": ["512", "+0.27"], "imagenet_c/fog": ["512", "+0.68"]}
+    assert printed == {name: ["512", f"{value:+.2f}"] for name, value in rows.items()}

@@ -135,6 +135,16 @@ def test_benchmarks_by_hand():
     assert benchmark_agreement(matrix(2), matrix(2, ab=0.2), "ab", 0.2).first_in_second == WINNER
 
 
+def test_a_sweep_over_thresholds_agrees_with_the_published_benchmarks():
+    printed = published.FIGURE3[:, :15]
+    found = [benchmark_agreement(printed, printed, IMAGENET_C, at) for at in published.ALGORITHM1]
+    for one, (size, _, winners, _) in zip(found, published.ALGORITHM1.values(), strict=True):
+        assert len(one.first) == size and set(one.first) in winners
+        assert one.jaccard == 1 and one.first_in_second == WINNER
+    # The recovered matrix before it was rounded to two decimals selects from the same maximum sets.
+    assert benchmark_agreement(imagenet_c().overlap, printed, IMAGENET_C, 0.3).jaccard == 1
+
+
 def test_candidates_undefined_in_one_matrix_are_selected_in_neither():
     first, second = matrix(3), matrix(3)
     second[2] = second[:, 2] = np.nan
