@@ -4,7 +4,7 @@ python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/cove
 python -m projects.coverage --config=configs/coverage.py --workdir=runs/coverage_resnet18
 python -m projects.coverage --config=configs/coverage.py:imagenet100 --workdir=runs/coverage_imagenet100
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds datasets.
+with TFDS_DATA_DIR naming the folder that holds the tfds datasets; LAION-C's tiles are images of CIFAR-10.
 
 `cpu` is a small network for two CPU cores; docs/coverage.md says what it gave. The first variant
 without a name, `cifar10`, is ResNet-18 on CIFAR-10, 20 epochs; `imagenet100` is ResNet-18 at 224

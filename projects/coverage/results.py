@@ -37,7 +37,10 @@ from analysis.overlap.measured import matrix_frame, pairs_frame
 from analysis.overlap.uncertainty import held_noise
 from analysis.selection import algorithm
 from analysis.selection.benchmark import UNDEFINED, measure_coverage, select_benchmark
-from projects.coverage import CONFIDENT
+from projects.coverage import (
+    CONFIDENT,
+    bank,  # noqa: F401  the answers name it
+)
 from runtime import files, workdirs
 
 MIXTURE = "mixture="
