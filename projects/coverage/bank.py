@@ -11,4 +11,4 @@ from runtime.log import log
 try:
     laion_c.use_bank(data.load("cifar10").train.images[:1000])
 except FileNotFoundError as error:
-    log.warning("LAION-C's mosaic and stickers have no tiles: %s", str(error).partition("\n")[0])
+    log.warning("LAION-C's mosaic and stickers have no tiles: %s", str(error).partition(" (")[0])
