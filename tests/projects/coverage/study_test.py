@@ -1,6 +1,7 @@
 """projects.coverage: the order of the models, a study that continues from answers alone, tables from known answers."""
 
 import json
+import pathlib
 import shutil
 
 import numpy as np
@@ -15,6 +16,8 @@ from projects.coverage import __main__ as driver
 from projects.coverage import results
 from tests.training import tiny
 
+ROOT = pathlib.Path(__file__).parents[3]
+RESULTS = ROOT / "docs/results/coverage"
 NAMES = ("imagenet_c/fog", "imagenet_c/contrast", "noc/border", "noc/hue", "laion_c/mosaic")
 
 
@@ -127,3 +130,14 @@ def test_a_study_without_standard_answers_is_refused(workdir):
     answers.write(workdir / "answers", by_model, record)
     with pytest.raises(ValueError, match="expected answers of the standard model to all corruptions, found none in"):
         results.read(workdir)
+
+
+def test_the_page_follows_from_the_committed_answers(tmp_path):
+    tables = results.write(results.read(ROOT / "projects/coverage/cpu"), tmp_path)
+    page = (ROOT / "docs/coverage.md").read_text()
+    assert results.fill(page, tables) == page
+    made, kept = ({path.name: path for path in folder.glob("*.csv")} for folder in (tmp_path, RESULTS))
+    assert made.keys() == kept.keys() and made
+    for name, path in made.items():
+        pd.testing.assert_frame_equal(pd.read_csv(path), pd.read_csv(kept[name]))
+    assert {path.name for path in tmp_path.glob("*.svg")} == {path.name for path in RESULTS.glob("*.svg")}
