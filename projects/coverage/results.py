@@ -35,6 +35,7 @@ from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
 from analysis.overlap import study as overlap_study
 from analysis.overlap.measured import matrix_frame, pairs_frame
 from analysis.overlap.uncertainty import held_noise
+from analysis.references import qualified_members
 from analysis.selection import algorithm
 from analysis.selection.benchmark import UNDEFINED, measure_coverage, select_benchmark
 from projects.coverage import (
@@ -49,10 +50,7 @@ LEVEL = 0.05
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
 BENCHMARKS = {
     "imagenet_c": ("imagenet_c/",),
-    "imagenet_noc": tuple(
-        f"noc/{name}"
-        for name in ("quantization", "blur", "vertical_artifacts", "rain", "border", "shear", "brightness", "hue")
-    ),
+    "imagenet_noc": qualified_members("imagenet_noc"),
     "noc_candidates": ("noc/",),
     "laion_c": ("laion_c/",),
     "optics": ("optics/",),
