@@ -29,7 +29,7 @@ SUBSETS = "augmix=*"
 """AugMix with each of the 512 subsets of its operations."""
 JSD = "+jsd"
 SEVERITY = "'random', 'levels', or numbers with commas between them ('1,3,5')"
-_MIXTURE = "mixture="
+MIXTURE = "mixture="
 SYNCHRONISED, PER_DEVICE, RUNNING, _GROUPS = "synchronised", "per_device", "running", "groups="
 
 
@@ -42,20 +42,20 @@ def members(augmentation: str) -> tuple[str, ...]:
     """
     if augmentation == STANDARD:
         return ()
-    if augmentation.startswith(_MIXTURE):
+    if augmentation.startswith(MIXTURE):
         return corruptions.names(benchmark(augmentation))
     return (corruptions.get(augmentation).qualified_name,)
 
 
 def benchmark(augmentation: str) -> str:
     """Returns the benchmark that a mixture is made of; other augmentations unchanged."""
-    return augmentation.removeprefix(_MIXTURE)
+    return augmentation.removeprefix(MIXTURE)
 
 
 def canonical(augmentation: str) -> str:
     """Spells an augmentation (`members`) in one way: `standard`, a qualified name, or `mixture=BENCHMARK`."""
     names = members(augmentation)
-    return names[0] if len(names) == 1 and not augmentation.startswith(_MIXTURE) else augmentation
+    return names[0] if len(names) == 1 and not augmentation.startswith(MIXTURE) else augmentation
 
 
 def is_scheme(training: str) -> bool:
@@ -260,7 +260,7 @@ def corrupt_or_mix(
     """
     names = members(augmentation)
     options = options or {}
-    if not augmentation.startswith(_MIXTURE):
+    if not augmentation.startswith(MIXTURE):
         return corrupt_on_mesh(mesh, key, images, names[0], None, index, options.get(names[0], {}))
     out = jnp.zeros_like(images)
     for turn, name in enumerate(names):

@@ -6,9 +6,11 @@
 The study may still be running: what follows from the models that have answered is written. Into --out (WORKDIR/results):
 
     models.csv                      models, clean accuracy, mean robustness R over all candidates
-    candidates.csv                  R of the standard model on each candidate, its calibration error (ECE) and loss (NLL)
+    candidates.csv                  R of the standard model on each candidate, its calibration error (ECE) and loss (NLL); gain
+                                    in R of the model trained with the candidate, and of the best one trained with another
     mixtures.csv, mixtures.svg      does a model trained with a whole benchmark gain on each candidate outside of it?
     overlap.csv, overlap_long.csv, overlap.svg      overlaps of the candidates that a model was trained with
+    confidence.csv                  do candidates that overlap spoil the standard model's confidence alike?
     benchmarks.csv                  is each candidate covered by a member of each benchmark?
     benchmark.json, stability.json  what Algorithm 1 selects from the candidates, and how often resamples select it
 
@@ -33,7 +35,8 @@ from analysis.answers import Answers, Key
 from analysis.confidence import cells
 from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
 from analysis.overlap import study as overlap_study
-from analysis.overlap.measured import matrix_frame, pairs_frame
+from analysis.overlap.agreement import agreement
+from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.uncertainty import held_noise
 from analysis.references import qualified_members
 from analysis.selection import algorithm
@@ -43,8 +46,8 @@ from projects.coverage import (
     bank,  # noqa: F401  the answers name it
 )
 from runtime import files, workdirs
+from training.augmentation import MIXTURE
 
-MIXTURE = "mixture="
 THRESHOLD = 0.1
 LEVEL = 0.05
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
@@ -124,42 +127,56 @@ def models_frame(study: Study) -> pd.DataFrame:
 
 
 def candidates_frame(study: Study) -> pd.DataFrame:
-    """Tabulates each candidate: R of the standard model (mean over seeds), ECE and NLL of the first seed."""
+    """Tabulates each candidate c.
+
+    R of the standard model is the mean over seeds, ECE and NLL are of the first seed. `own_gain` is the gain in R on c
+    of the model trained with c. `best_other` is, of the models trained with another candidate, the one that gains most
+    on c, and `best_gain`, `best_se` are its gain (see `gain`) and the error: chosen as the largest, it is on average too
+    large. All four are missing without such a model.
+    """
     clean, rows = study.correct(STANDARD, CLEAN).mean(), []
     for name in study.candidates:
         (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
         measured = cells.measure(confidence)
-        rows.append((name, study.correct(STANDARD, name).mean() / clean, measured["ece"], measured["nll"]))
-    return frames.of_rows(rows, ("corruption", "robustness", "ece", "nll"))
+        gains = {trained: gain(study, trained, name) for trained in study.trained}
+        own, _ = gains.pop(name, (None, None))
+        best = max(gains, key=gains.get, default=None)
+        robustness = study.correct(STANDARD, name).mean() / clean
+        rows.append((name, robustness, measured["ece"], measured["nll"], own, best, *gains.get(best, (None, None))))
+    columns = ("corruption", "robustness", "ece", "nll", "own_gain", "best_other", "best_gain", "best_se")
+    return frames.of_rows(rows, columns)
+
+
+def gain(study: Study, model: str, corruption: str) -> tuple[float, float]:
+    """Computes the gain in robustness of a model over the standard one, and its standard error.
+
+    With the answers a of the model and s of the standard one, both 0 or 1, to image i under the corruption and, with
+    index 0, to the clean image, and the clean accuracies A and S:
+
+        gain = R - R_standard = mean(a) / A - mean(s) / S
+        se   = deviation over images of  a / A - R a0 / A - (s / S - R_standard s0 / S),  over sqrt(N)
+
+    (first order of the ratios; both models see the same images). The error holds test images only.
+    """
+    parts = []
+    for name in (model, STANDARD):
+        answered, clean = study.correct(name, corruption), study.correct(name, CLEAN)
+        robustness = answered.mean() / clean.mean()
+        parts.append((robustness, (answered - robustness * clean) / clean.mean()))
+    (ours, of_image), (theirs, of_standard) = parts
+    return ours - theirs, (of_image - of_standard).std(ddof=1) / np.sqrt(len(of_image))
 
 
 def mixtures_frame(study: Study) -> pd.DataFrame:
     """Tests whether a model trained with a whole benchmark gains robustness to each candidate outside of it.
 
-    With the answers a of the mixture's model and s of the standard one, both 0 or 1, to image i under a corruption and,
-    with index 0, to the clean image, and the clean accuracies A and S:
-
-        gain = R - R_standard = mean(a) / A - mean(s) / S
-        se   = deviation over images of  a / A - R a0 / A - (s / S - R_standard s0 / S),  over sqrt(N)
-
-    (first order of the ratios; both models see the same images). p is two-sided normal, corrected for all rows of the
-    table by Benjamini and Yekutieli (2001), which holds under any dependence. The errors hold test images only.
+    p is two-sided normal on `gain` over its error, corrected for all rows of the table by Benjamini and Yekutieli (2001),
+    which holds under any dependence.
     """
     rows = []
-    clean = {
-        name: study.correct(name, CLEAN) for name, _ in study.models if name == STANDARD or name.startswith(MIXTURE)
-    }
-    for mixture in (name for name in clean if name != STANDARD):
+    for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(MIXTURE)):
         inside = members(mixture.removeprefix(MIXTURE), study.candidates)
-        for corruption in study.candidates:
-            parts = []
-            for name in (mixture, STANDARD):
-                answered, base = study.correct(name, corruption), clean[name]
-                robustness = answered.mean() / base.mean()
-                parts.append((robustness, (answered - robustness * base) / base.mean()))
-            (ours, of_image), (theirs, of_standard) = parts
-            se = (of_image - of_standard).std(ddof=1) / np.sqrt(len(of_image))
-            rows.append((mixture, corruption, int(corruption in inside), ours - theirs, se))
+        rows += [(mixture, name, int(name in inside), *gain(study, mixture, name)) for name in study.candidates]
     table = frames.of_rows(rows, ("mixture", "corruption", "member", "gain", "se"))
     outside = table.member == 0
     p = 2 * stats.norm.sf(np.abs(table.gain / table.se.where(table.se > 0, np.inf)))  # no difference: p = 1
@@ -169,6 +186,31 @@ def mixtures_frame(study: Study) -> pd.DataFrame:
     shown = np.where(table.gain > 0, GAINS, LOSES)
     table["verdict"] = np.where(~outside, "", np.where(table.p <= LEVEL, shown, UNSHOWN))
     return table
+
+
+def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
+    """Tests whether candidates that overlap spoil the confidence of the standard model alike.
+
+    Over pairs of the candidates that a model was trained with, rank correlation (Spearman) of the overlap with two
+    likenesses of their effects: `loss`, the correlation over test images of the two rises in the loss (NLL) from the clean
+    image; `ece`, minus the distance of the two calibration errors. Intervals resample candidates
+    (`analysis.overlap.agreement`). Empty for fewer than three candidates whose overlaps are defined.
+    """
+    columns = ("likeness", "pairs", "spearman", "low", "high")
+    if np.sum(~algorithm.undefined(measured.overlap)) < 3:
+        return frames.of_rows([], columns)
+    (clean,) = study.found.confidence(CLEAN, 0, [CONFIDENT]).values()
+    shown = [one for name in measured.names for one in study.found.confidence(name, RANDOM, [CONFIDENT]).values()]
+    ece = np.array([cells.measure(one)["ece"] for one in shown])
+    alike = {
+        "loss": np.corrcoef([one.loss - clean.loss for one in shown]),
+        "ece": -np.abs(ece[:, None] - ece),
+    }
+    rows = []
+    for name, matrix in alike.items():
+        found = agreement(measured, MeasuredOverlap(measured.names, matrix, matrix))
+        rows.append((name, found.pairs, found.spearman, *found.spearman_interval))
+    return frames.of_rows(rows, columns)
 
 
 def benchmarks_frame(measured: overlap_study.Study) -> pd.DataFrame:
@@ -209,6 +251,8 @@ def _write_overlaps(study, out, origin):
     frames.write(out / "overlap_long.csv", pairs_frame(overlap, se), origin)
     benchmarks = benchmarks_frame(measured)
     frames.write(out / "benchmarks.csv", benchmarks, origin)
+    confidence = confidence_frame(study, measured.measured)
+    frames.write(out / "confidence.csv", confidence, origin)
     picture = figures.heatmap(
         overlap.overlap,
         overlap.names,
@@ -226,6 +270,7 @@ def _write_overlaps(study, out, origin):
     selected = [(name, f"{100 * stability.members.get(name, 0):.0f} %") for name in content["members"]]
     return {
         "benchmarks": _benchmarks_text(benchmarks),
+        "confidence": _confidence_text(confidence),
         "selected": frames.markdown(frames.of_rows(selected, ("selected", "of resamples"))),
     }
 
@@ -239,10 +284,24 @@ def _models_text(table):
 
 
 def _candidates_text(table):
+    rows = []
+    for row in table.itertuples():
+        own = "-" if pd.isna(row.own_gain) else fixed(row.own_gain, 2, sign=True)
+        best = ("-", "-")
+        if not pd.isna(row.best_gain):
+            best = (row.best_other, with_error(row.best_gain, row.best_se, sign=True))
+        rows.append((row.corruption, fixed(row.robustness, 2), fixed(row.ece, 3), fixed(row.nll, 2), own, *best))
+    columns = ("corruption", "R", "ECE", "NLL", "own gain", "best other model", "its gain")
+    return frames.markdown(frames.of_rows(rows, columns))
+
+
+def _confidence_text(table):
+    likeness = {"loss": "correlation of the rises in loss over images", "ece": "nearness of the calibration errors"}
     rows = [
-        (row.corruption, fixed(row.robustness, 2), fixed(row.ece, 3), fixed(row.nll, 2)) for row in table.itertuples()
+        (likeness[row.likeness], str(row.pairs), fixed(row.spearman, 2), f"{fixed(row.low, 2)} to {fixed(row.high, 2)}")
+        for row in table.itertuples()
     ]
-    return frames.markdown(frames.of_rows(rows, ("corruption", "R", "ECE", "NLL")))
+    return frames.markdown(frames.of_rows(rows, ("likeness", "pairs", "rank correlation with overlap", "95 %")))
 
 
 def _mixtures_text(table):

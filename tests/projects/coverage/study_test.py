@@ -67,14 +67,15 @@ def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
 def workdir(tmp_path):
     """A study of five candidates with 4,000 images, whose accuracies are given."""
     rng = np.random.default_rng(0)
+    signs = rng.permuted(np.tile([-1, 1], (1 + len(NAMES), 2000)), axis=1)  # of the loss, whose mean is 1 nat
     hard = rng.random(4000)  # an image is answered rightly by a model whose accuracy is above its hardness
 
-    def answered(accuracy, model):
+    def answered(accuracy, model, sign):
         correct = hard < accuracy
         if model != "standard":
             return Answered(correct)
         confidence = np.zeros(4000, answers.STORED)
-        confidence["rest"], confidence["loss"] = 0.25, 1024
+        confidence["rest"], confidence["loss"] = 0.25, 1024 + 512 * sign
         return Answered(correct, {"plain": confidence})
 
     models = ("standard", "mixture=imagenet_c", *NAMES)
@@ -85,7 +86,7 @@ def workdir(tmp_path):
             accuracy["mixture=imagenet_c"] = {3: 0.6, 4: 0.4, 5: 0.5}.get(number, 0.7)
         severity = 0 if number == 0 else "random"
         record = Record(condition, severity, None, 4000, {"images": {}}, {"classes": 10, "dataset": "made up"})
-        by_model = {(model, 0): answered(accuracy[model], model) for model in models}
+        by_model = {(model, 0): answered(accuracy[model], model, signs[number]) for model in models}
         (tmp_path / "answers").mkdir(exist_ok=True)
         answers.write(tmp_path / "answers", by_model, record)
     (tmp_path / "config.json").write_text(json.dumps({"study": {"corruptions": NAMES}}))
@@ -107,12 +108,29 @@ def test_tables_of_known_answers(workdir):
     # All answers with confidence .75 where half are right: the calibration error is .25, the loss 1 nat.
     np.testing.assert_allclose(candidates.ece, 0.25, atol=0.02)
     assert candidates.nll.tolist() == [1] * 5
+    np.testing.assert_allclose(candidates.own_gain, 0.25, atol=0.02)
+    np.testing.assert_allclose(candidates.best_gain, 0, atol=0.02)  # no model gains on another's corruption
     overlap = pd.read_csv(workdir / "results" / "overlap.csv", index_col=0)
     assert np.allclose(overlap, np.eye(5), atol=0.02)  # no model gains on another's corruption
     benchmarks = pd.read_csv(workdir / "results" / "benchmarks.csv")
     assert set(benchmarks.benchmark) == {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
     assert json.loads((workdir / "results" / "benchmark.json").read_text())["members"] == list(NAMES)
     assert (workdir / "results" / "overlap.svg").read_text().startswith("<?xml")
+
+
+def test_confidence_is_compared_with_overlap(workdir):
+    study = results.read(workdir)
+    conditions = (("clean", 0), *((name, "random") for name in NAMES))
+    shown = [study.found.confidence(*condition, [("standard", 0)]) for condition in conditions]
+    losses = [one["standard", 0, "plain"].loss for one in shown]
+    overlap = np.corrcoef([loss - losses[0] for loss in losses[1:]])
+    measured = results.MeasuredOverlap(NAMES, overlap, overlap)
+    table = results.confidence_frame(study, measured).set_index("likeness")
+    assert table.spearman["loss"] == pytest.approx(1) and table.pairs["loss"] == 10
+    opposite = results.confidence_frame(study, measured._replace(unclipped=-overlap)).set_index("likeness")
+    assert opposite.spearman["loss"] == pytest.approx(-1)
+    nothing = np.full((5, 5), np.nan)
+    assert results.confidence_frame(study, results.MeasuredOverlap(NAMES, nothing, nothing)).empty
 
 
 def test_a_page_gets_its_tables():
