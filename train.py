@@ -9,8 +9,6 @@ was stopped continues when the same command is given again.
 
 from runtime import command  # isort: skip
 
-import pathlib
-
 import numpy as np
 
 from analysis import frames
@@ -28,37 +26,39 @@ def train_and_evaluate(config, workdir):
     study.refuse_checkpoint(config)
     mesh = meshes.data_mesh(config.train.batch_size)
     settings = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
-    initial = config.train.init_from
-    if not loop.finished(pathlib.Path(workdir)):
+    corruption, initial = config.train.corruption, config.train.init_from
+    if not workdirs.finished(workdir):
         trained_models.check_start(config)  # before anything is written
-    with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as path:
-        dataset, train_split, test_split = study.load_for_training(config, mesh, path)
-        warn_of_tables([augmentation.benchmark(config.train.corruption)], dataset.image_shape)
-        begins = initial and not loop.finished(path)
+    with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as workdir:
+        dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
+        warn_of_tables([augmentation.benchmark(corruption)], dataset.image_shape)
+        begins = initial and not workdirs.finished(workdir)
         start = trained_models.read_start(initial, settings, dataset, mesh) if begins else None
-        about = {"description": augmentation.canonical(config.train.corruption), "initial": start}
-        model = loop.train(settings, train_split, dataset.num_classes, path, mesh=mesh, **about)
-        clean = Shown(test_split, mesh, config.eval.batch_size)
-        correct = correctness.of_models({"": model}, clean, config.train.enhance)[""]
+        name = augmentation.canonical(corruption)
+        model = loop.train(
+            settings, train_split, dataset.num_classes, workdir, mesh=mesh, description=name, initial=start
+        )
+        clean_images = Shown(test_split, mesh, config.eval.batch_size)
+        correct = correctness.of_models({name: model}, clean_images, config.train.enhance)[name]
         accuracy = float(correct.mean())
         error = (accuracy * (1 - accuracy) / correct.size) ** 0.5
-        digest = workdirs.read_final(path)["digest"]
+        digest = workdirs.read_final(workdir)["digest"]
         clean = {"accuracy": accuracy, "standard_error": error, "images": correct.size, "model": digest}
-        path.on_main(artifacts.write_record, path / "clean.json", clean)
-        path.record("clean.json")
+        workdir.on_main(artifacts.write_record, workdir / "clean.json", clean)
+        workdir.record("clean.json")
         log.info("Clean test accuracy %.2f %% +- %.2f (%d images).", 100 * accuracy, 100 * error, correct.size)
         labels = distributed.fetch(test_split.labels)
-        path.on_main(_tabulate, path, correct, labels, dataset, study.comment(config, provenance()))
+        workdir.on_main(_tabulate, workdir, correct, labels, dataset, study.comment(config, provenance()))
     return accuracy
 
 
-def _tabulate(path, correct, labels, dataset, comment):
-    frames.write(path / "classes.csv", frames.classes(correct, labels, dataset.class_names), comment)
+def _tabulate(workdir, correct, labels, dataset, comment):
+    frames.write(workdir / "classes.csv", frames.classes(correct, labels, dataset.class_names), comment)
     if dataset.parts is None:
         return
     correct = np.pad(correct, (0, len(dataset.parts.labels) - len(correct)))  # images that could not be read are wrong
     parts = frames.classes(correct, *dataset.parts)
-    frames.write(path / "parts.csv", parts, comment)
+    frames.write(workdir / "parts.csv", parts, comment)
     for name, images, *shares in parts.itertuples(index=False):
         percent = (100 * share for share in shares)
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)

@@ -27,7 +27,7 @@ from data.dataset import ShardedImages, Split
 from data.imagenet import store
 from runtime import meshes
 from tests.reference.photographs import photograph
-from training import batches, stream
+from training import batches, memory
 from training.batches import Plan
 
 SIZE, SHORT, BATCH = 224, 256, 64
@@ -59,8 +59,8 @@ def streaming(split: Split, epochs: int = 4) -> tuple[int, timing.Spent]:
     mesh, recipe = meshes.data_mesh(BATCH), default.get_config().train
     recipe.batch_size, recipe.epochs = BATCH, epochs + 1
     plan = Plan(recipe, split.images.shape)
-    orders = lambda epoch: batches.epoch_order(jax.random.key(epoch), plan.views)  # noqa: E731
-    source = stream.Stream(split, plan, orders, 0, mesh)
+    orders = lambda epoch: batches.epoch_order(jax.random.key(epoch), plan.images_per_epoch)  # noqa: E731
+    source = memory.Stream(split, plan, orders, 0, mesh)
     warm = plan.steps_per_epoch  # compiles the order and fills the page cache
 
     def take(steps):

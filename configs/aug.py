@@ -1,4 +1,4 @@
-"""A model trained with one corruption or a benchmark's mixture: half of each batch is corrupted.
+"""Corruption as data augmentation (aug): half of each batch goes through one corruption or a benchmark's mixture.
 
 python train.py --config=configs/aug.py:noc/border --workdir=runs/border
 python train.py --config=configs/aug.py:mixture=imagenet_noc --workdir=runs/m_inoc

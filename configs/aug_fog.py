@@ -2,7 +2,8 @@
 
 python train.py --config=configs/aug_fog.py --workdir=runs/aug_fog
 
-with --config.dataset.data_dir=DIR or TFDS_DATA_DIR naming the folder that holds the tfds dataset.
+--config.dataset.data_dir=DIR, or TFDS_DATA_DIR, names the folder of CIFAR-10 as TensorFlow Datasets (tfds) stores it;
+python -m data.prepare --dataset=cifar10 --data_dir=DIR makes it.
 On a CPU an epoch of this network takes minutes; --config.model.name=small_resnet
 --config.train.epochs=4 is over in a few.
 """

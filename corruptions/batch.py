@@ -16,7 +16,7 @@ from corruptions.record import Array, Corruption
 # Values processed at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
 
-# Tolerance before truncation, in levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the
+# Tolerance before truncation, in 8-bit levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the
 # original; with 0, .5 % of defocus_blur's differ between two programs.
 _SLACK = 2.0**-15
 
@@ -41,7 +41,7 @@ def corrupt(
 
     Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
     batch size, order, number of devices or the surrounding program. Compilers round programs differently, within
-    bounds. float32 results agree within a thousandth of a level, 4e-6, except at isolated pixels, below 1 in 1,000,
+    bounds. float32 results agree within a thousandth of an 8-bit level, 4e-6, except at isolated pixels, below 1 in 1,000,
     where rounding decides on a nearest pixel or a threshold. uint8 results are equal, except below 1 value in 10,000
     that lies on the border between two levels and differs by one.
 
@@ -93,6 +93,7 @@ def corrupt(
     contract.key(key)
     if validate not in (True, False, "checkify"):
         raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
+    # A registered name is looked up here; `registry.get` takes a record, and refuses other names with suggestions.
     corruption = (isinstance(name, str) and registry.NAMED.get(name)) or registry.get(name)
     if gradient is not None:
         corruption = corruption.with_gradient(gradient)
@@ -117,38 +118,38 @@ def corrupt(
             "expected index inside shard_map, where each device counts its own images from 0: split the positions like the "
             "images and give corrupt(..., index=positions)"
         )
-    levels, index = levels_and_index(corruption, images.shape[0], severity, index, bool(validate), options)
+    severities, index = severities_and_index(corruption, images.shape[0], severity, index, bool(validate), options)
     if validate == "checkify":
-        contract.checked_in_program(images, levels, corruption.scale)
-    static = corruption, contract.static_options(options)
-    call = functools.partial(_corrupt, corruption=static[0], options=static[1])
-    run = functools.partial(devices.dispatched, call, static)
+        contract.checked_in_program(images, severities, corruption.scale)
+    static = contract.static_options(options)
+    call = functools.partial(_corrupt, corruption=corruption, options=static)
+    run = functools.partial(devices.dispatched, call, (corruption, static))
     if axis is None:
-        return run(key, images, levels, index)
-    draw = functools.partial(_drawn_levels, corruption, options)
-    return views.joined(run, draw, corruption, key, parts, images.shape, axis, fresh_noise, levels, index)
+        return run(key, images, severities, index)
+    draw = functools.partial(_drawn_severities, corruption, options)
+    return views.joined(run, draw, corruption, key, parts, images.shape, axis, fresh_noise, severities, index)
 
 
 @functools.partial(devices.jitted, static=("corruption", "options"))
 def _corrupt(
     key: jax.Array,
     images: jax.Array,
-    severity: jax.Array | None,
+    severities: jax.Array | None,
     index: Array,
     corruption: Corruption,
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
     # Inside another program the compiler would fold constants into this one and fuse its end with the code that
     # follows, which rounds differently.
-    key, images, severity, index = jax.lax.optimization_barrier((key, images, severity, index))
-    shape, drawn = contract.seen_shape(images.shape[1:]), severity is None
+    key, images, severities, index = jax.lax.optimization_barrier((key, images, severities, index))
+    shape, drawn = contract.seen_shape(images.shape[1:]), severities is None
 
-    def corrupt_image(key: jax.Array, image: jax.Array, position: jax.Array, level: jax.Array) -> jax.Array:
-        params = contract.sample(image_key(key, position), None if drawn else level, corruption, shape, options)
+    def corrupt_image(key: jax.Array, image: jax.Array, number: jax.Array, severity: jax.Array) -> jax.Array:
+        params = contract.sample(image_key(key, number), None if drawn else severity, corruption, shape, options)
         return from_float(contract.apply(to_float(image), params, corruption), image.dtype, corruption.rounding)
 
-    levels = jnp.zeros(images.shape[:1], jnp.float32) if drawn else severity
-    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape, 3), images)(key, images, index, levels)
+    rows = images, index, jnp.zeros(images.shape[:1], jnp.float32) if drawn else severities
+    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape, len(rows)), images)(key, *rows)
     return jax.lax.optimization_barrier(corrupted)
 
 
@@ -162,14 +163,15 @@ def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int], rows: in
     return lambda key, *rows: jax.lax.map(lambda row: function(key, *row), rows, batch_size=size)
 
 
-def image_key(key: jax.Array, position: jax.Array) -> jax.Array:
-    """Folds the identity of one image into a key: `fold_in(key, position)`, then the upper word where it is not zero.
+def image_key(key: jax.Array, number: jax.Array) -> jax.Array:
+    """Folds the number of one image, its entry in the index, into a key: `fold_in(key, number)`, then the upper word where
+    it is not zero.
 
-    The position is an integer of at most 32 bits, or uint32 [2], see `keys.image_index`.
+    It is an integer of at most 32 bits, or uint32 [2], see `keys.image_index`.
     """
-    if position.ndim == 0:
-        return jax.random.fold_in(key, position)
-    low, high = position
+    if number.ndim == 0:
+        return jax.random.fold_in(key, number)
+    low, high = number
     lower = jax.random.fold_in(key, low)
     return jax.lax.cond(high == 0, lambda: lower, lambda: jax.random.fold_in(lower, high))
 
@@ -198,7 +200,7 @@ def from_float(images: jax.Array, dtype: Any, rounding: str) -> jax.Array:
     return (scaled + _SLACK if rounding == "truncate" else jnp.round(scaled)).astype(jnp.uint8)
 
 
-def levels_and_index(
+def severities_and_index(
     corruption: Corruption,
     number: int,
     severity: ArrayLike | None,
@@ -208,7 +210,7 @@ def levels_and_index(
 ) -> tuple[Array | None, Array]:
     """Checks the severity and the index of a batch of `number` images as `corrupt` takes them.
 
-    Returns the severities, float32 [N], or None where they are to be drawn, and identities of `keys.image_index`.
+    Returns the severities, float32 [N], or None where they are to be drawn, and the index of `keys.image_index`.
     """
     if index is not None:
         index = keys.image_index(index, number, validate)
@@ -217,18 +219,18 @@ def levels_and_index(
     if severity is None:
         return None, index
     # Checked here, while it is concrete; inside a program it is traced, so that one compile serves all.
-    levels = corruption.scale.check(severity, options)
-    if levels.shape not in ((), (number,)):
-        raise ValueError(f"expected a scalar severity or one of shape ({number},), found {levels.shape}")
-    concrete = isinstance(levels, np.ndarray) and isinstance(number, int)
-    return np.broadcast_to(levels, (number,)) if concrete else jnp.broadcast_to(levels, (number,)), index
+    severities = corruption.scale.check(severity, options)
+    if severities.shape not in ((), (number,)):
+        raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severities.shape}")
+    concrete = isinstance(severities, np.ndarray) and isinstance(number, int)
+    return np.broadcast_to(severities, (number,)) if concrete else jnp.broadcast_to(severities, (number,)), index
 
 
-def _drawn_levels(corruption: Corruption, options: Mapping[str, Any], key: jax.Array, index: Array) -> jax.Array:
+def _drawn_severities(corruption: Corruption, options: Mapping[str, Any], key: jax.Array, index: Array) -> jax.Array:
     """Draws the severities that images of an index have with `severity=None`, float32 [N]."""
 
-    def drawn(position: Any) -> jax.Array:
-        severity_key, _ = contract.split_key(image_key(key, position))
+    def drawn(number: Any) -> jax.Array:
+        severity_key, _ = contract.split_key(image_key(key, number))
         return corruption.scale.draw(severity_key, options)
 
     return jax.vmap(drawn)(jnp.asarray(index))

@@ -51,26 +51,26 @@ def coordinates(
     contract.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[1:], options)
-    levels, index = batch.levels_and_index(corruption, images.shape[0], severity, index, True, options)
+    severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
     devices.bound_programs()
-    return _coordinates(key, levels, index, corruption, tuple(images.shape[1:]), contract.static_options(options))
+    return _coordinates(key, severities, index, corruption, tuple(images.shape[1:]), contract.static_options(options))
 
 
 @functools.partial(devices.jitted, static=("corruption", "shape", "options"))
 def _coordinates(
     key: jax.Array,
-    severity: jax.Array | None,
+    severities: jax.Array | None,
     index: Array,
     corruption: Corruption,
     shape: tuple[int, ...],
     options: tuple[tuple[str, Any], ...],
 ) -> jax.Array:
-    def of_image(key: jax.Array, position: Any, level: Any) -> jax.Array:
-        own_key = batch.image_key(key, position)
-        params = contract.sample(own_key, level, corruption, contract.seen_shape(shape), options)
+    def of_image(key: jax.Array, number: Any, severity: Any) -> jax.Array:
+        own_key = batch.image_key(key, number)
+        params = contract.sample(own_key, severity, corruption, contract.seen_shape(shape), options)
         return corruption.coordinates(shape, params)
 
-    return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severity)
+    return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severities)
 
 
 def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Array:

@@ -35,7 +35,7 @@ def load_cifar(
 ) -> Dataset:
     """Reads CIFAR-10 or CIFAR-100 (fine labels): 50,000 training and 10,000 test images, 32x32 (Krizhevsky, 2009).
 
-    Arguments as of `data.load` (seed and image_size change nothing) and `load_image_folder`. `data_dir` holds
+    Arguments as of `data.load` (seed and image_size change nothing), and `cache_dir` as of `data.cache`. `data_dir` holds
     `<name>/<version>`; None takes `$TFDS_DATA_DIR`, then ~/tensorflow_datasets. Raises as `find`.
     """
     del seed, image_size

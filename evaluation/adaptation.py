@@ -30,7 +30,7 @@ from evaluation.correctness import Model
 from evaluation.shown import Shown
 from evaluation.streams import networks
 from runtime import distributed, meshes
-from training import augmentation, batches, stream, study
+from training import augmentation, batches, memory, study
 from training.batches import Plan
 from training.sections import TrainSettings
 from training.states import TrainState
@@ -113,10 +113,10 @@ def training_images(
         raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {number}")
     plan.block_steps = 1
     order_key, *keys = jax.random.split(seed_key(seed), 5)
-    order = batches.epoch_order(order_key, plan.views)
-    with stream.source(split, plan, lambda epoch: order, 0, mesh) as views:
+    order = batches.epoch_order(order_key, plan.images_per_epoch)
+    with memory.source(split, plan, lambda epoch: order, 0, mesh) as source:
         for step in range(steps):
-            images, _ = batches.block(plan, views, order, step, batches.Keys(*keys), mesh)
+            images, _ = batches.block(plan, source, order, step, batches.Keys(*keys), mesh)
             yield images[0]
 
 

@@ -20,7 +20,7 @@ from data.natural.sets import listed
 from evaluation.evaluate import Ask, Evaluation
 from evaluation.shown import Shown, ShownNatural
 from runtime import files
-from training import stream
+from training import memory
 
 
 def open_evaluations(
@@ -82,7 +82,7 @@ def _shown(split, labels, groups, shown, source):
 
 def choose(split: Split, index: np.ndarray, labels: np.ndarray) -> Split:
     """Chooses images of a split and gives them other labels; images on the host are read when they are asked for."""
-    images = split.images[index] if stream.on_device(split) else _Chosen(split.images, index)
+    images = split.images[index] if memory.on_device(split) else _Chosen(split.images, index)
     return Split(images, labels.astype(np.int32), np.asarray(split.index)[index])
 
 

@@ -24,7 +24,7 @@ from corruptions.registry import with_levels
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition
 from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
-from training import augmentation, stream
+from training import augmentation, memory
 from training.sections import TrainSettings
 
 Piece = tuple[jax.Array, jax.Array]
@@ -63,7 +63,7 @@ class Shown(_Images):
     """A test set under a condition, corrupted on the devices; iterate over it for its `Piece`s.
 
     Draws depend on (seed, corruption, severity, index of the image) and on nothing else: batch size, devices and pieces
-    do not change a pixel. It comes in pieces of whole batches, see `training.stream.pieces`.
+    do not change a pixel. It comes in pieces of whole batches, see `training.memory.pieces`.
     """
 
     split: Split  # the test images, on the devices or on the host
@@ -99,7 +99,7 @@ class Shown(_Images):
         return dataclasses.replace(self, split=split)
 
     def __iter__(self) -> Iterator[Piece]:
-        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+        for part in memory.pieces(self.split, self.batch_size, self.mesh):
             yield self.showing(part).images(), jnp.asarray(part.labels)
 
     @property
@@ -176,7 +176,7 @@ class ShownNatural(_Images):
     superclasses: ClassVar[None] = None
 
     def __iter__(self) -> Iterator[Piece]:
-        for part in stream.pieces(self.split, self.batch_size, self.mesh):
+        for part in memory.pieces(self.split, self.batch_size, self.mesh):
             yield jnp.asarray(part.images), jnp.asarray(part.labels)
 
     @property

@@ -152,7 +152,7 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
       FileNotFoundError: there is none.
     """
     workdir = pathlib.Path(workdir)
-    if loop.finished(workdir):
+    if workdirs.finished(workdir):
         return [workdir]
     paths = Workdir(workdir).for_all(lambda: sorted(str(p.parent) for p in workdir.glob("models/*/*/final.json")))
     if not paths:
@@ -185,7 +185,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
     config.train.epochs = 0
     sha256 = files.sha256(checkpoint)
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
-    done = workdirs.Workdir(workdir).exists("final.json")
+    done = workdirs.finished(workdir)
     if not done and distributed.several():
         raise ValueError(
             f"expected {workdir} to hold the imported model already, for many processes to evaluate; make it with one"

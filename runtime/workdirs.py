@@ -182,6 +182,11 @@ def command_of(folder: str | os.PathLike) -> str:
     return str((files.read_json(path) if path.exists() else {}).get("command", "the command of this workdir"))
 
 
+def finished(workdir: str | os.PathLike) -> bool:
+    """Returns True if the training in `workdir` reached its last step."""
+    return Workdir(workdir).exists("final.json")
+
+
 def read_final(folder: str | os.PathLike) -> dict[str, Any] | None:
     """Reads final.json of a finished model and gives it to every process; None before the last step.
 

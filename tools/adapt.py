@@ -52,7 +52,7 @@ def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.P
     )
     adapted.adapt = asked.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
     with workdirs.open_workdir(workdir, adapted.to_dict(), free=study.FREE) as path:
-        if loop.finished(path):
+        if workdirs.finished(path):
             log.info("%s holds this model already.", path)
             return loop.read_back(adapted, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]
         batches = adaptation.training_images(recipe, split, asked.images, asked.seed, mesh)

@@ -1,6 +1,7 @@
 """Trains networks. A model is a pure function of its config, its seed and the images.
 
-A training step is in three files: batches.py, augmentation.py, steps.py.
+loop.py calls run.py for the next block of batches, which batches.py makes and augmentation.py corrupts, and steps.py for
+the gradient steps.
 
 sections.py      every setting of a config: default, meaning, range; the typed parts that functions take
 cli.py           flags of the commands that take a config, the check of its settings, --help, ranges and files
@@ -11,6 +12,6 @@ batches.py       the plan of a run, and the images of a step: mirrored, cropped,
 augmentation.py  names of trainings; corruption, mixture of a benchmark, or augmentation scheme, over the mesh
 steps.py         the loss, and the compiled block of training steps
 states.py        networks, their parameters and statistics, optimiser and learning rate; checkpoints with digests
-stream.py        images and batches that do not fit in device memory: read ahead from the host, or refused
+memory.py        device memory: images that lie there, are read ahead from the host, or do not fit
 ranges.py        calibrated severity ranges, as tools.calibrate writes them
 """

@@ -124,7 +124,7 @@ def scheme_of(name: str, transforms: str) -> corruptions.augment.Scheme | None:
     return scheme
 
 
-def keeps_levels(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
+def stays_uint8(scheme: corruptions.augment.Scheme | None, jsd_weight: float) -> bool:
     """Returns True if training images stay uint8: Patch Gaussian for CIFAR comes before the crop and is truncated.
 
     Images of other schemes, and the views of the JSD loss, are float32.

@@ -33,13 +33,14 @@ class Plan:
       shape: shape of the training images, (N, H, W, 3).
 
     Attributes:
-      number, views, batch_size: training images, images of an epoch, images of a step.
+      training_images, images_per_epoch, batch_size: numbers of images of the split, of an epoch, and of a step. With config.train.reading
+        `code` an epoch shows every training image twice, clean and corrupted, in one shuffled list.
       steps_per_epoch, total_steps, block_steps: steps of an epoch, of the run, and of a block,
         which divides the epoch.
       box: side in pixels of the boxes cut from training images; 0 for none.
       image_size: side of the network's input in pixels.
       scheme: the augmentation scheme, or None.
-      norm_groups: parts of a batch with separate BatchNorm statistics, see `steps.train_block`.
+      norm_groups: parts of a batch with separate BatchNorm statistics, see `augmentation.batch_norm`.
 
     Raises:
       ValueError: settings that do not fit the images; they are named.
@@ -57,13 +58,13 @@ class Plan:
                 f"expected config.train.{name} up to the side {min(shape[1:3])} of the training images "
                 f"(config.dataset.train_size) and config.train.crop 0, found {self.box} and {train.crop}"
             )
-        self.number = shape[0]
-        # With reading `code` an epoch shows every image twice, clean and corrupted, in one shuffled list.
-        self.views = 2 * self.number if train.reading == "code" else self.number
-        self.steps_per_epoch = self.views // train.batch_size
+        self.training_images = shape[0]
+        self.images_per_epoch = shape[0] * (2 if train.reading == "code" else 1)
+        self.steps_per_epoch = self.images_per_epoch // train.batch_size
         if self.steps_per_epoch == 0:
             raise ValueError(
-                f"expected config.train.batch_size up to {self.views}, the images of an epoch, found {train.batch_size}"
+                f"expected config.train.batch_size up to {self.images_per_epoch}, the images of an epoch, found "
+                f"{train.batch_size}"
             )
         self.total_steps = train.epochs * self.steps_per_epoch
         # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
@@ -89,23 +90,26 @@ class Keys(NamedTuple):
     scheme: jax.Array
 
 
-@functools.partial(jax.jit, static_argnames=("views",))
-def epoch_order(key: jax.Array, views: int) -> jax.Array:
-    """Draws the order of the views of an epoch, int32 [views]."""
-    return jax.random.permutation(key, views)
+@functools.partial(jax.jit, static_argnames=("number",))
+def epoch_order(key: jax.Array, number: int) -> jax.Array:
+    """Draws the order of an epoch of `number` images: int32 [number], each of 0 .. number - 1 once.
+
+    Of N training images, i stands for image i, and N + i for its corrupted copy (`Plan.images_per_epoch`).
+    """
+    return jax.random.permutation(key, number)
 
 
-def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
+def block(plan: Plan, source: Any, order: jax.Array, begin: int, keys: Keys, mesh: Mesh) -> tuple[jax.Array, jax.Array]:
     """Makes images and labels of the steps begin .. begin + K - 1, a block of one epoch.
 
     Order of work: random box, resized or not, mirror, crop, scheme (on every image), corruption (on its
-    part of each batch), enhancement. Patch Gaussian for CIFAR comes before mirror and crop and is
-    truncated to 8 bits, as its authors do; with a JSD weight it is a view like any other.
+    part of each batch), enhancement. Patch Gaussian for CIFAR comes first and is truncated to 8 bits, as its authors
+    do; with a JSD weight it comes where other schemes do.
 
     Args:
       plan, keys: plan and root keys of the run.
-      split: a `data.Split` on the device, or the `stream.Stream` of a split on the host.
-      order: order of the views of this epoch, see `epoch_order`.
+      source: a `data.Split` on the device, or the `memory.Stream` of a split on the host (`memory.source`).
+      order: order of this epoch, see `epoch_order`.
       begin: step within the run.
       mesh: the batch lies split over its 'data' axis.
 
@@ -115,51 +119,53 @@ def block(plan: Plan, split: Any, order: jax.Array, begin: int, keys: Keys, mesh
     """
     train, scheme, size, count = plan.train, plan.scheme, plan.batch_size, plan.block_steps
     epoch, offset = plan.place(begin)
-    identity = jnp.arange(count * size) + begin * size  # number of each view within the run
-    if isinstance(split, Split):
-        images, labels, doubled = _gather(split.images, split.labels, order, offset * size, identity)
+    # The number of each image within the run, by which it draws: it draws anew in each epoch, as it would not by its
+    # `Split.index`, the place in the dataset.
+    index = jnp.arange(count * size) + begin * size
+    if isinstance(source, Split):
+        images, labels, is_copy = _gather(source.images, source.labels, order, offset * size, count * size)
     else:
-        images, labels, doubled = split.take(begin)
+        images, labels, is_copy = source.take(begin)
     chex.assert_shape(images, (count * size, None, None, 3))
     chex.assert_shape(labels, (count * size,))
     augment = functools.partial(augmentation.scheme_on_mesh, mesh, scheme)
-    first = scheme and augmentation.keeps_levels(scheme, train.jsd_weight)
-    if first:  # its authors train on whole levels, truncated
-        images = from_float(augment(keys.scheme, images, identity), jnp.uint8, "truncate")
+    comes_first = scheme and augmentation.stays_uint8(scheme, train.jsd_weight)
+    if comes_first:
+        images = from_float(augment(keys.scheme, images, index), jnp.uint8, "truncate")
     if train.random_resized_crop:
-        images = random_resized_crop(images, keys.crop, identity, plan.box)
+        images = random_resized_crop(images, keys.crop, index, plan.box)
     elif train.random_crop:
-        images = _cut(images, keys.crop, identity, plan.box)
+        images = _cut(images, keys.crop, index, plan.box)
     if train.flip and train.flip_alternates:
-        image_number = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.number
+        image_number = jax.lax.dynamic_slice_in_dim(order, offset * size, count * size) % plan.training_images
         images = _mirror(images, keys.flip, image_number, epoch)
     elif train.flip:
-        images = _mirror(images, keys.flip, identity)
+        images = _mirror(images, keys.flip, index)
     if train.crop:
-        images = _crop(images, keys.crop, identity, train.crop)
+        images = _crop(images, keys.crop, index, train.crop)
     if train.jsd_weight:
-        views = [augment(jax.random.fold_in(keys.scheme, view), images, identity) for view in (1, 2)]
+        views = [augment(jax.random.fold_in(keys.scheme, view), images, index) for view in (1, 2)]
         images = jnp.stack([images.astype(jnp.float32) / 255, *views], axis=1)
-    elif scheme and not first:
-        images = augment(keys.scheme, images, identity)
+    elif scheme and not comes_first:
+        images = augment(keys.scheme, images, index)
     if train.corruption != augmentation.STANDARD:
-        images = _corrupt_part(plan, images, doubled, identity, keys.corruption, mesh)
+        images = _corrupt_part(plan, images, is_copy, index, keys.corruption, mesh)
     if train.enhance:
-        views = images.reshape(-1, *images.shape[-3:])
-        images = augmentation.enhance_on_mesh(mesh, train.enhance, views).reshape(images.shape)
+        flat = images.reshape(-1, *images.shape[-3:])
+        images = augmentation.enhance_on_mesh(mesh, train.enhance, flat).reshape(images.shape)
     sharding = meshes.batch_sharding(mesh, axis=1)
     images = jax.device_put(images.reshape(count, size, *images.shape[1:]), sharding)
     return images, jax.device_put(labels.reshape(count, size), sharding)
 
 
-def _corrupt_part(plan, images, doubled, identity, key, mesh):
+def _corrupt_part(plan, images, is_copy, index, key, mesh):
     train = plan.train
 
     def corrupt(images, index):
         return augmentation.corrupt_or_mix(mesh, train.corruption, key, images, index, train.corruption_options)
 
     if train.reading == "code":
-        return jnp.where(doubled[:, None, None, None], corrupt(images, identity), images)
+        return jnp.where(is_copy[:, None, None, None], corrupt(images, index), images)
     # Paper reading: the first part of each batch is corrupted, a random part, since batches are shuffled. Where BatchNorm
     # takes its statistics over groups of a batch, the first part of each group is, so that groups hold the same mixture.
     groups = plan.norm_groups or 1
@@ -167,50 +173,50 @@ def _corrupt_part(plan, images, doubled, identity, key, mesh):
     part = round(train.corrupted_fraction * plan.batch_size / groups)
     by_group = images.reshape(number, -1, *images.shape[1:])
     clean = by_group[:, :part].reshape(-1, *images.shape[1:])
-    index = identity.reshape(number, -1)[:, :part].reshape(-1)
+    index = index.reshape(number, -1)[:, :part].reshape(-1)
     corrupted = corrupt(clean, index).reshape(number, part, *images.shape[1:])
     return jnp.concatenate([corrupted, by_group[:, part:]], axis=1).reshape(images.shape)
 
 
-@jax.jit
-def _gather(images, labels, order, start, identity):
-    """Takes images and labels of the views order[start:...], and says which views are the corrupted copies."""
-    views = jax.lax.dynamic_slice_in_dim(order, start, identity.shape[0])
-    image_number = views % images.shape[0]
-    return images[image_number], labels[image_number], views >= images.shape[0]
+@functools.partial(jax.jit, static_argnames=("number",))
+def _gather(images, labels, order, start, number):
+    """Takes the images and labels of `number` places in the order, and tells which are corrupted copies."""
+    places = jax.lax.dynamic_slice_in_dim(order, start, number)
+    image_number = places % images.shape[0]
+    return images[image_number], labels[image_number], places >= images.shape[0]
 
 
 @functools.partial(jax.jit, donate_argnames=("images",))
-def _mirror(images, key, identity, turn=0):
+def _mirror(images, key, index, turn=0):
     """Mirrors each image [M, H, W, 3] with probability 1/2, in an odd `turn` the others.
 
     The result takes the memory of `images`. (dm_pix.random_flip_left_right image by image draws the
     same bits in twice the time, and knows no turns.)
     """
-    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(identity) ^ (turn % 2 == 1)
+    mirrored = jax.vmap(lambda i: jax.random.bernoulli(jax.random.fold_in(key, i)))(index) ^ (turn % 2 == 1)
     return jnp.where(mirrored[:, None, None, None], dm_pix.flip_left_right(images), images)
 
 
 @functools.partial(jax.jit, static_argnames=("padding",), donate_argnames=("images",))
-def _crop(images, key, identity, padding):
+def _crop(images, key, index, padding):
     """Pads each image with zeros on all sides and cuts it back at a uniform place.
 
     The result takes the memory of `images`. (dm_pix.random_crop draws row and column from other
     keys: runs begun before would not continue to the same parameters. It takes 1.3 times as long.)
     """
     padded = jnp.pad(images, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
-    return _cut(padded, key, identity, images.shape[1])
+    return _cut(padded, key, index, images.shape[1])
 
 
 @functools.partial(jax.jit, static_argnames=("side",))
-def _cut(images, key, identity, side):
+def _cut(images, key, index, side):
     """Cuts a square out of each square image [M, H, H, 3] at a uniform place: [M, side, side, 3]."""
 
     def cut(image, i):
         row, column = jax.random.randint(jax.random.fold_in(key, i), (2,), 0, image.shape[0] - side + 1)
         return jax.lax.dynamic_slice(image, (row, column, 0), (side, side, 3))
 
-    return jax.vmap(cut)(images, identity)
+    return jax.vmap(cut)(images, index)
 
 
 def random_box(key: jax.Array, height: int, width: int) -> jax.Array:
@@ -252,14 +258,14 @@ def resize_box(image: jax.Array, box: jax.Array, size: int) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def random_resized_crop(images: jax.Array, key: jax.Array, identity: jax.Array, size: int) -> jax.Array:
+def random_resized_crop(images: jax.Array, key: jax.Array, index: jax.Array, size: int) -> jax.Array:
     """Cuts each image [M, H, W, 3] to its own random box, resized: uint8 [M, size, size, 3], size at most H and W.
 
-    Image i draws with `fold_in(key, identity[i])`.
+    Image i draws with `fold_in(key, index[i])`.
     """
 
     def crop(numbered_image):
         image, i = numbered_image
         return resize_box(image, random_box(jax.random.fold_in(key, i), *image.shape[:2]), size)
 
-    return jax.lax.map(crop, (images, identity), batch_size=min(_CHUNK, images.shape[0]))
+    return jax.lax.map(crop, (images, index), batch_size=min(_CHUNK, images.shape[0]))

@@ -25,11 +25,10 @@ from ml_collections import ConfigDict
 from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.workdirs import Workdir, command_of
-from training import states, steps, stream
-from training.run import Job, NonFiniteLossError, Run, finished, fresh, read_final
+from training import memory, states, steps
+from training.run import Job, Run, fresh, read_final
 from training.states import CheckpointError, Checkpoints, TrainState
 
-__all__ = ["Job", "NonFiniteLossError", "finished", "read_back", "train", "train_jobs"]
 PIECE_SECONDS = 2.5
 """Seconds of training that a CPU is given at a time, in whole steps, at least one; a stop waits so long."""
 
@@ -235,7 +234,7 @@ class Rows:
         pairs, spans = self._spans()
         if not self._compiled:  # asks the compiler, before the first block, whether its steps fit the devices
             parts = math.lcm(self._mesh.shape["data"], self._program.norm_groups or 1)
-            stream.check_memory(self._mesh, functools.partial(self._lower, spans=spans), images, labels, parts)
+            memory.check_memory(self._mesh, functools.partial(self._lower, spans=spans), images, labels, parts)
         self._states, metrics = steps.train_models_block(
             *self._arguments(images, labels), **self._program.static, spans=spans
         )

@@ -20,8 +20,8 @@ from data.dataset import Split
 from models import condensenet
 from runtime import buckets, files, meshes
 from runtime.log import bar, log
-from runtime.workdirs import Workdir, read_final, write_final
-from training import batches, states, stream
+from runtime.workdirs import Workdir, finished, read_final, write_final
+from training import batches, memory, states
 from training.batches import Plan
 from training.states import Checkpoints, digest
 from training.steps import Loss
@@ -143,12 +143,12 @@ class Run:
         """
         begin = self.step - self.offset
         if self._source is None:
-            self._source = self._stack.enter_context(stream.source(split, self._plan, self._order, begin, mesh))
+            self._source = self._stack.enter_context(memory.source(split, self._plan, self._order, begin, mesh))
         order = self._order(self._plan.place(begin)[0])
         return batches.block(self._plan, self._source, order, begin, self._image_keys, mesh)
 
     def _order(self, epoch):
-        return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.views)
+        return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.images_per_epoch)
 
     def checkpoint_due(self, stop: bool) -> bool:
         """Returns True if the state after the last step is to be saved; `stop`: the process ends now."""
@@ -190,11 +190,6 @@ def fresh(
     """Draws (graphdef, TrainState) of a model before its first step, replicated over the mesh."""
     graphdef, params, statistics = states.build_model(spec, num_classes, image_size)
     return graphdef, meshes.place_tree(states.initial_state(params, statistics, optimizer), meshes.replicated(mesh))
-
-
-def finished(workdir: pathlib.Path) -> bool:
-    """Returns True if the run in `workdir` reached its last step."""
-    return Workdir(workdir).exists("final.json")
 
 
 class _Report:

@@ -19,7 +19,7 @@ from runtime import meshes, settings
 from runtime.artifacts import summary
 from runtime.log import bar
 from runtime.workdirs import PLACES, TRAINED, Workdir, open_workdir, write_json
-from training import augmentation, loop, ranges, run, states, stream
+from training import augmentation, loop, memory, ranges, run, states
 from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
@@ -43,7 +43,7 @@ STUDY_FREE = (  # settings that choose results but do not change them: runs of o
 def load_data(
     config: ConfigDict, mesh: Mesh, mixed: bool = False, placed: Collection[str] = ("train", "test"), listed: str = ""
 ) -> tuple[Dataset, Split, Split]:
-    """Loads (dataset, train split, test split), uint8, on the mesh where they fit (`stream.place_splits`).
+    """Loads (dataset, train split, test split), uint8, on the mesh where they fit (`memory.place_splits`).
 
     With `mixed` the training images of config.train.mix_in are among them, as for training. Only the splits `placed`
     leave the host. The file `listed` (`data.listed`) names the test images to keep; "" keeps all.
@@ -51,7 +51,7 @@ def load_data(
     dataset = load_dataset(config, mixed)
     if listed:
         dataset = choose(dataset, listed)
-    return dataset, *stream.place_splits(dataset, config.dataset.placement, mesh, placed)
+    return dataset, *memory.place_splits(dataset, config.dataset.placement, mesh, placed)
 
 
 def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
@@ -291,7 +291,7 @@ class Trainings:
             if not self._is_finetuned(key):
                 recipe = self._config(key).train
                 scheme = augmentation.scheme_of(recipe.scheme, recipe.transforms)
-                kind = bool(recipe.jsd_weight), augmentation.keeps_levels(scheme, recipe.jsd_weight)
+                kind = bool(recipe.jsd_weight), augmentation.stays_uint8(scheme, recipe.jsd_weight)
                 groups.setdefault(kind, []).append(key)
         finetuned = list(filter(self._is_finetuned, self._keys))
         for group in filter(None, (*groups.values(), finetuned)):
@@ -301,12 +301,12 @@ class Trainings:
             for first in range(0, len(group), length):
                 yield group[first : first + length], rows
 
-    def _job(self, key: Key, devices: int, starts: Mapping[int, tuple[ConfigDict, TrainState]]) -> loop.Job:
+    def _job(self, key: Key, devices: int, starts: Mapping[int, tuple[ConfigDict, TrainState]]) -> run.Job:
         name, seed = key
         standard, initial = starts[seed] if self._is_finetuned(key) else (None, None)
         config = self._config_of(key, devices, standard)
         folder = model_dir(self.workdir, name, seed)
-        return loop.Job(
+        return run.Job(
             Spec.of(config),
             functools.partial(open_workdir, folder, config.to_dict(), free=FREE),
             description=f"{name} seed {seed}",

@@ -23,7 +23,7 @@ from benchmarks.compiled import programs
 from benchmarks.compiled.chips import TARGETS, Target
 from corruptions.scoring.conditions import expand
 from runtime import meshes
-from training import augmentation, cli, run, states, stream, study
+from training import augmentation, cli, memory, run, states, study
 from training.batches import Plan
 from training.states import KEPT
 from training.study import Trainings
@@ -45,7 +45,7 @@ def plan(config: ConfigDict, target: Target, chips: int) -> Iterator[dict[str, s
     train, test, classes = _shapes(config)
     resident = 0
     for size in map(math.prod, (train, test)):
-        resident += size if stream.fits(size, target.memory - resident) else 0
+        resident += size if memory.fits(size, target.memory - resident) else 0
     for models, mesh in _groups(config, target, chips):
         settings, (at_once, each) = states.Spec.of(next(iter(models.values()))), mesh.devices.shape
         meshes.check_batch_size(mesh, settings.train.batch_size, "config.train.batch_size")
@@ -56,10 +56,10 @@ def plan(config: ConfigDict, target: Target, chips: int) -> Iterator[dict[str, s
         graphdef, state = programs.first_state(network, optimizer)
         static = run.Program.of(schedule, graphdef, state.statistics, optimizer).static
         views = (3,) if settings.train.jsd_weight else ()
-        levels = augmentation.keeps_levels(schedule.scheme, settings.train.jsd_weight)
+        dtype = np.uint8 if augmentation.stays_uint8(schedule.scheme, settings.train.jsd_weight) else np.float32
         image = (*views, schedule.image_size, schedule.image_size, 3)
         shape = schedule.block_steps, settings.train.batch_size // each, *image
-        images = jax.ShapeDtypeStruct(shape, np.uint8 if levels else np.float32)
+        images = jax.ShapeDtypeStruct(shape, dtype)
         build = functools.partial(programs.training, network, optimizer, images, static=static)
         rounds = -(-len(models) // at_once)
         row = {"training": settings.model["name"], "views": math.prod(views), "at once": at_once, "chips each": each}
@@ -111,7 +111,7 @@ def main(argv):
     jax.config.update("jax_platforms", "cpu")  # not a chip of this machine
     config, _ = cli.read_flags(argv)
     target, chips = TARGETS[flags.FLAGS.target], flags.FLAGS.chips
-    print(f"{chips} x {target.kind} of {stream.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
+    print(f"{chips} x {target.kind} of {memory.gib(target.memory)}, {target.compiler()}: by {target.model}\n")
     print(pd.DataFrame(plan(config, target, chips)).to_string(index=False, float_format="{:.3g}".format, na_rep="-"))
 
 

@@ -19,7 +19,7 @@ from configs import default
 from corruptions import augment
 from evaluation.correctness import network_logits
 from runtime import meshes
-from training import states, steps, stream
+from training import memory, states, steps
 
 STEPS = 8  # steps of a training block, batches of an evaluation
 _SMALL = ("cifar_resnet18:32:1024:1x1", "wrn_40_2:32:1024:1x1")
@@ -76,7 +76,7 @@ def measure(target: Target, build: Callable[[Mesh], Program], models_at_once: in
             flops = build(one_chip).lower().cost_analysis()["flops"]
     operations, sizes = hlo.table(compiled.as_text()), compiled.memory_analysis()
     costs = hlo.totals(operations)
-    needed = sizes.argument_size_in_bytes + stream.beyond_arguments(compiled)
+    needed = sizes.argument_size_in_bytes + memory.beyond_arguments(compiled)
     seconds = target.seconds(costs, flops * program.batches) / program.batches
     costs /= program.batches
     return Measured(compile_seconds, needed, sizes.temp_size_in_bytes, operations, costs, flops, seconds)

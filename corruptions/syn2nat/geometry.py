@@ -7,7 +7,7 @@ import numpy as np
 from corruptions.noc.severities import integer
 from corruptions.primitives import filters, resizing, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
-from corruptions.syn2nat.candidate import candidate, pixels
+from corruptions.syn2nat.member import member, pixels
 
 
 def _sample_affines(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -28,7 +28,7 @@ def _matrices(shape, params):
     return [_shrunk(size, params["scale"]) for size in shape[:2]]
 
 
-@candidate(
+@member(
     "geometry",
     _sample_affines,
     {"scale": "ratio of sides"},
@@ -83,7 +83,7 @@ def _map_perspective(shape: Shape, params: Params) -> Positions:
     return height * y / depth, width * x / depth
 
 
-@candidate(
+@member(
     "geometry",
     _sample_perspective,
     {"corners": "sides of the image"},
@@ -110,7 +110,7 @@ def _sample_cutout(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"top": first[0], "left": first[1], "bottom": first[0] + side, "right": first[1] + side}
 
 
-@candidate("occlusion", _sample_cutout, {"top": "pixels", "left": "pixels", "bottom": "pixels", "right": "pixels"})
+@member("occlusion", _sample_cutout, {"top": "pixels", "left": "pixels", "bottom": "pixels", "right": "pixels"})
 def cutout(image: Image, params: Params) -> Image:
     """Blackens rows top..bottom - 1 of columns left..right - 1. Source: Cutout, one hole."""
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
@@ -131,7 +131,7 @@ def _kept(size, ratio):
     return jnp.asarray(np.minimum(np.floor(shown / ratio), size - 1), jnp.int32)
 
 
-@candidate("digital", _sample_downscale, {"rows": "index", "columns": "index"})
+@member("digital", _sample_downscale, {"rows": "index", "columns": "index"})
 def downscale(image: Image, params: Params) -> Image:
     """Repeats the remaining pixels of the image. Source: Downscale, nearest neighbours."""
     return image[params["rows"]][:, params["columns"]]

@@ -17,7 +17,7 @@ from runtime import meshes, workdirs
 from tests import processes
 from tests.training import tiny
 from tools import adapt
-from training import stream
+from training import memory
 
 
 def settings(**changed):
@@ -123,7 +123,7 @@ def test_the_command(source, tmp_path):
 def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, monkeypatch):
     """Batches of the adaptation are the same from streamed pieces, cut for another batch size of evaluation."""
     monkeypatch.setattr(adaptation, "_TEST_BATCH", 20)
-    monkeypatch.setattr(stream, "_PIECE_BYTES", 1)
+    monkeypatch.setattr(memory, "_PIECE_BYTES", 1)
     _, model = only(source)
     test = data.load("shapes", train_limit=160, test_limit=70).test
     mesh = meshes.data_mesh(1)

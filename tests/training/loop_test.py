@@ -24,6 +24,7 @@ from runtime import meshes, workdirs
 from tests.models import tiny as networks
 from tests.training import tiny
 from training import loop, steps, study
+from training.run import NonFiniteLossError
 
 
 def run(config, dataset, workdir, mesh):
@@ -62,9 +63,9 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path, in_who
 
 
 def test_divergence_stops_with_a_clear_message_and_keeps_the_last_checkpoint(dataset, mesh, tmp_path):
-    with pytest.raises(loop.NonFiniteLossError, match=r"at step \d+; lower config\.train\.learning_rate"):
+    with pytest.raises(NonFiniteLossError, match=r"at step \d+; lower config\.train\.learning_rate"):
         run(tiny.config(learning_rate=1e30, epochs=4), dataset, tmp_path, mesh)
-    assert not loop.finished(tmp_path)
+    assert not workdirs.finished(tmp_path)
 
 
 @pytest.mark.parametrize(

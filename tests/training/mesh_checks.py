@@ -232,7 +232,7 @@ class Setting:
             path = self.root / folder / f"{corruption.replace('/', '.')}{seed}"
             path.mkdir(parents=True, exist_ok=True)
             one = study.model_config(config, corruption, seed)
-            jobs.append(loop.Job(states.Spec.of(one), lambda path=path: contextlib.nullcontext(path)))
+            jobs.append(run.Job(states.Spec.of(one), lambda path=path: contextlib.nullcontext(path)))
         found = loop.train_jobs(jobs, self.split, 10, mesh=mesh, target=self.target)
         return {member: state for member, (_, state) in zip(members, found)}
 

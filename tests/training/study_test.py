@@ -244,7 +244,7 @@ def test_an_epoch_shows_every_image_of_both_once(root):
     plan = Plan(config.train, split.images.shape)
     assert plan.steps_per_epoch == total // 16 == 4
     root_keys = batches.Keys(*jax.random.split(jax.random.key(0), 4))
-    order = batches.epoch_order(jax.random.key(1), plan.views)
+    order = batches.epoch_order(jax.random.key(1), plan.images_per_epoch)
     seen = []
     for begin in range(0, 4, plan.block_steps):
         images, labels = batches.block(plan, split, order, begin, root_keys, mesh)

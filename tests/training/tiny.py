@@ -37,7 +37,7 @@ def recipe(**train):
 def block(split, begin=0, order=None, keys=KEYS, **train):
     """(plan, order, images, labels) of the block of such a training that begins at a step."""
     plan = Plan(recipe(**train), split.images.shape)
-    order = batches.epoch_order(jax.random.key(5), plan.views) if order is None else order
+    order = batches.epoch_order(jax.random.key(5), plan.images_per_epoch) if order is None else order
     images, labels = batches.block(plan, split, order, begin, keys, meshes.data_mesh(plan.batch_size))
     return plan, np.asarray(order), np.asarray(images), np.asarray(labels)
 

@@ -1,6 +1,6 @@
 """Device memory: images that lie there or are read ahead from the host, and batches whose steps fit.
 
-Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the views
+Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the images
 of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches are equal, bit
 for bit, to batches of images on the device.
 """
@@ -85,19 +85,19 @@ def source(
     if on_device(split):
         yield split
         return
-    with contextlib.closing(Stream(split, plan, orders, begin, mesh)) as views:
-        yield views
+    with contextlib.closing(Stream(split, plan, orders, begin, mesh)) as ahead:
+        yield ahead
 
 
 class Stream:
-    """The views of a run's blocks, in order, on the devices ahead of time.
+    """The images of a run's blocks, in order, on the devices ahead of time.
 
     No checkpoint stores any of it: it starts at any step, and its blocks are a function of the orders.
 
     Args:
       split: data.Split on the host, images as anything indexed by an integer array.
       plan, begin: plan of the run, and its first step.
-      orders: epoch -> order of its views, int32 [plan.views]; called in other threads.
+      orders: epoch -> order of its images (`batches.epoch_order`); called in other threads.
       mesh: blocks lie split over its 'data' axis.
     """
 
@@ -121,9 +121,9 @@ class Stream:
         self._blocks = iter(ThreadPrefetchIterDataset(blocks, prefetch_buffer_size=1))
 
     def take(self, step: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Takes the block of steps that begins at `step`: (images uint8 [M, H, W, 3], labels int32 [M], doubled bool [M]).
+        """Takes the block of steps that begins at `step`: (images uint8 [M, H, W, 3], labels int32 [M], is_copy bool [M]).
 
-        `doubled` marks the corrupted copies of the code reading. ValueError: another block comes next.
+        `is_copy` marks the images to corrupt with reading `code`. ValueError: another block comes next.
         """
         if step != self._next:
             raise ValueError(f"expected the block at step {self._next}, which comes next, found {step}")
@@ -136,7 +136,7 @@ class Stream:
 
 
 class _Steps:
-    """Random access to the views of every step of a run, for Grain."""
+    """Random access to the images of every step of a run, for Grain."""
 
     def __init__(self, split, plan, orders):
         self._split, self._plan = split, plan
@@ -151,10 +151,10 @@ class _Steps:
         with self._lock:
             order = self._cached(epoch)
         size = self._plan.batch_size
-        views = order[offset * size : (offset + 1) * size]
+        places = order[offset * size : (offset + 1) * size]
         number = len(self._split)
-        image_number = views % number
-        return self._split.images[image_number], np.asarray(self._split.labels)[image_number], views >= number
+        image_number = places % number
+        return self._split.images[image_number], np.asarray(self._split.labels)[image_number], places >= number
 
 
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:

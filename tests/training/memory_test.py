@@ -24,7 +24,7 @@ from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from runtime.settings import SettingsError
 from tests.training import tiny
-from training import batches, loop, states, stream, study
+from training import batches, loop, memory, states, study
 from training.batches import Plan
 from training.run import MetricsLog
 from training.states import Checkpoints
@@ -39,7 +39,7 @@ def sharded(dataset):
 
 
 def orders(plan):
-    return lambda epoch: batches.epoch_order(jax.random.fold_in(jax.random.key(5), epoch), plan.views)
+    return lambda epoch: batches.epoch_order(jax.random.fold_in(jax.random.key(5), epoch), plan.images_per_epoch)
 
 
 def all_blocks(config, split, mesh, begin=0):
@@ -47,7 +47,7 @@ def all_blocks(config, split, mesh, begin=0):
     plan = Plan(config.train, split.images.shape)
     keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
     found = []
-    with stream.source(split, plan, orders(plan), begin, mesh) as source:
+    with memory.source(split, plan, orders(plan), begin, mesh) as source:
         for step in range(begin, plan.total_steps, plan.block_steps):
             epoch, _ = plan.place(step)
             block = batches.block(plan, source, orders(plan)(epoch), step, keys, mesh)
@@ -70,7 +70,7 @@ def test_blocks_are_those_of_device_memory(dataset, sharded, mesh, monkeypatch):
 def test_blocks_are_asked_for_in_order(dataset, mesh):
     config = tiny.config()
     plan = Plan(config.train, dataset.train.images.shape)
-    with stream.source(dataset.train, plan, orders(plan), 0, mesh) as source:
+    with memory.source(dataset.train, plan, orders(plan), 0, mesh) as source:
         with pytest.raises(ValueError, match="expected the block at step 0, which comes next, found 5"):
             source.take(5)
 
@@ -87,7 +87,7 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
     split = Split(Images([dataset.train.images], dataset.image_shape), dataset.train.labels, dataset.train.index)
     config = tiny.config(epochs=40)
     plan = Plan(config.train, split.images.shape)
-    with stream.source(split, plan, orders(plan), 0, mesh) as source:
+    with memory.source(split, plan, orders(plan), 0, mesh) as source:
         source.take(0)
         deadline = time.monotonic() + 10
         while len(seen) < 2 and time.monotonic() < deadline:
@@ -119,10 +119,10 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
         return [correctness.of_models({"a": resident, "b": streamed}, shown.under(one)) for one in conditions]
 
     whole = answers(device)
-    assert [len(part) for part in stream.pieces(device, 20, mesh)] == [70]
-    monkeypatch.setattr(stream, "_PIECE_BYTES", 40 * 32 * 32 * 3)  # two batches
+    assert [len(part) for part in memory.pieces(device, 20, mesh)] == [70]
+    monkeypatch.setattr(memory, "_PIECE_BYTES", 40 * 32 * 32 * 3)  # two batches
     for split in (host, device):
-        assert [len(part) for part in stream.pieces(split, 20, mesh)] == [40, 30]
+        assert [len(part) for part in memory.pieces(split, 20, mesh)] == [40, 30]
         for found, expected in zip(answers(split), whole, strict=True):
             for key in ("a", "b"):
                 assert expected[key].shape == (70,)
@@ -135,8 +135,8 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
     assert size[0] < size[1]
 
     def placed(placement, free, **names):
-        monkeypatch.setattr(stream, "_free_bytes", lambda mesh: free)
-        return [stream.on_device(split) for split in stream.place_splits(dataset, placement, mesh, **names)]
+        monkeypatch.setattr(memory, "_free_bytes", lambda mesh: free)
+        return [memory.on_device(split) for split in memory.place_splits(dataset, placement, mesh, **names)]
 
     assert placed("device", 0) == [True, True] and placed("stream", 1e12) == [False, False]
     assert placed("auto", size[0] + 2 * size[1]) == [True, True]
@@ -156,10 +156,10 @@ def test_free_memory_of_devices(mesh):
 
     def free(stats):
         devices = [Device(stats)] * 2
-        return stream._free_bytes(types.SimpleNamespace(devices=np.array([devices]), local_devices=devices))
+        return memory._free_bytes(types.SimpleNamespace(devices=np.array([devices]), local_devices=devices))
 
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    assert free({"bytes_limit": 100, "bytes_in_use": 30}) == 70 and free(None) == memory / 2
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert free({"bytes_limit": 100, "bytes_in_use": 30}) == 70 and free(None) == installed / 2
 
 
 @pytest.mark.slow
@@ -195,8 +195,8 @@ def checked(monkeypatch):
     labels = jax.device_put(np.zeros((2, 32), np.int32), meshes.by_model(mesh, "data"))
 
     def check(free, lower=block.lower, parts=1):
-        monkeypatch.setattr(stream, "free_bytes", lambda mesh: free)
-        stream.check_memory(mesh, lower, images, labels, parts)
+        monkeypatch.setattr(memory, "free_bytes", lambda mesh: free)
+        memory.check_memory(mesh, lower, images, labels, parts)
 
     return check
 
@@ -204,7 +204,7 @@ def checked(monkeypatch):
 def needed():
     """Measures the need of a block of batches of 32, by its compiler, with the next block's images."""
     images, labels = jax.ShapeDtypeStruct((2, 32, SIDE, SIDE, 3), np.uint8), jax.ShapeDtypeStruct((2, 32), np.int32)
-    return stream.beyond_arguments(block.lower(images, labels).compile()) + images.size
+    return memory.beyond_arguments(block.lower(images, labels).compile()) + images.size
 
 
 def test_what_fits_passes_and_what_does_not_names_the_largest_batch(checked):
@@ -239,7 +239,7 @@ def test_a_compiler_that_refuses_is_asked_about_smaller_batches(checked):
 
 def test_processes_name_a_batch_that_fits_all_of_them(checked, monkeypatch):
     another = iter([True, True, False])  # has less free: 16 do not fit there
-    monkeypatch.setattr(stream.distributed, "anyone", lambda flag: next(another) or flag)
+    monkeypatch.setattr(memory.distributed, "anyone", lambda flag: next(another) or flag)
     with pytest.raises(SettingsError, match=r"\(8 need"):
         checked(needed() * 0.7)
 
@@ -254,20 +254,20 @@ def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
 
 
 def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
-    assert stream.free_bytes(meshes.data_mesh()) is None  # a CPU
-    stream.check_memory(meshes.data_mesh(), None, None, None, 1)
+    assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
+    memory.check_memory(meshes.data_mesh(), None, None, None, 1)
 
 
 @pytest.mark.slow
 def test_training_asks_before_its_first_step_and_compiles_once(dataset, mesh, tmp_path, monkeypatch):
-    needed, own = [], stream._needed
-    monkeypatch.setattr(stream, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
-    monkeypatch.setattr(stream, "free_bytes", lambda mesh: 2**40)
+    needed, own = [], memory._needed
+    monkeypatch.setattr(memory, "_needed", lambda *given: needed.append(own(*given)) or needed[-1])
+    monkeypatch.setattr(memory, "free_bytes", lambda mesh: 2**40)
     config, split = tiny.config(epochs=1), dataset.train.to_device()
     with meshes.counting_compiles() as compiled:
         train(config, split, tmp_path / "fits", mesh)
     assert compiled["train_models_block"] == 1
-    monkeypatch.setattr(stream, "free_bytes", lambda mesh: needed[0] * 0.7)
+    monkeypatch.setattr(memory, "free_bytes", lambda mesh: needed[0] * 0.7)
     with pytest.raises(SettingsError, match=r"config\.train\.batch_size: .* found 32, whose steps need .* \(16 need"):
         train(config, split, tmp_path / "does_not", mesh)
     assert not (tmp_path / "does_not" / "final.json").exists()

@@ -10,7 +10,7 @@ from corruptions.contract import Levels
 from corruptions.noc.stamps import scale
 from corruptions.primitives import color
 
-candidate = registry.registrar("syn2nat", Levels(1), "nearest", "Laugros et al. (2021), albumentations 0.5.2")
+member = registry.registrar("syn2nat", Levels(1), "nearest", "Laugros et al. (2021), albumentations 0.5.2")
 
 
 def pixels(length: float, shape: Sequence[int], least: int = 1) -> int:
