@@ -1,4 +1,4 @@
-"""Compares the gradients of all corruptions with finite differences, and writes docs/gradients.md.
+"""Compares the gradients of all corruptions with finite differences, and fills the table of docs/gradients.md.
 
     python -m benchmarks.gradients --out=docs/gradients.md
 
@@ -8,6 +8,8 @@ rounding to 8 bits; the draws are the same in all three.
 """
 
 from runtime import command  # isort: skip
+
+import pathlib
 
 import jax
 import numpy as np
@@ -21,33 +23,7 @@ from tests.reference.photographs import crops, photograph
 _STEP = 6 / 255
 _SIDE = 64
 _KEY = jax.random.key(0)
-_PAGE = """\
-# Gradients
-
-`jax.grad` goes through every corruption. Some corruptions round on the way, most of them to 8 bits. Their gradient is zero
-(`color_balance` loses only the grey's part). `gradient="straight_through"` takes the gradient of the same formula without rounding:
-
-```python
-def loss(images):
-    return corruptions.corrupt(key, images, "imagenet_c/jpeg_compression", 3, gradient="straight_through").sum()
-
-slope = jax.grad(loss)(images)                                            # of float32 images
-```
-
-The corrupted images are the same either way. `shot_noise` gives the gradient of its mean; `quantization` and `color_dither` give the
-gradient of the unchanged image; JPEG keeps the chroma that it stores. `random_choice` and `compose` pass the option on to their
-members. `jax.grad` goes through `random_choice`, and through `compose` with a probability below 1, only for batches (`corrupt`).
-
-The table compares J v of `jax.jvp` with the finite difference D over 6 levels to both sides, at the middle severity, by
-|J v - D| / |D|: 0 where they agree, 1 where the gradient is zero. Values between belong to corruptions with kinks and jumps within
-6 levels (hues, palettes, overflow, counts of photons, coefficients that JPEG drops). Their gradient ignores the jumps, and D does
-not. The steps of `quantization` and `color_dither` are larger than 6 levels. `laion_c/mosaic` has the gradient of a
-cell's mean colour, but D exchanges the cell's tile; `laion_c/vertical_lines` has the gradient of a line's colour, but D moves the
-line. `python -m benchmarks.gradients` makes this page.
-
-| corruption | default | straight_through |
-|---|---|---|
-"""
+_HEADER = "| corruption | default | straight_through |\n|---|---|---|\n"
 
 
 def images():
@@ -70,16 +46,19 @@ def distance(name, gradient):
 
 def main(argv):
     given = command.given(argv, {"out": "FILE.md"})
+    text, header, _ = pathlib.Path(given.out).read_text(encoding="utf-8").partition(_HEADER)
+    if not header:
+        raise ValueError(f"expected the table of docs/gradients.md in --out, found none in {given.out}")
     corruptions.laion_c.use_bank(crops(5000))
     rows = []
     for name in tqdm(sorted(corruptions.names()), unit="corruption", dynamic_ncols=True):
         rounds = corruptions.get(name).straight_through is not None
         without = f"{distance(name, 'straight_through'):.2f}" if rounds else "the same"
         rows.append(f"| `{name}` | {distance(name, None):.2f} | {without} |\n")
-    write_atomically(given.out, _PAGE + "".join(rows))
+    write_atomically(given.out, text + header + "".join(rows))
     print(f"written to {given.out}")
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("out", None, "Markdown file to write (required).")
+    flags.DEFINE_string("out", None, "Page that ends with the table (required).")
     command.run(main)
