@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from multiprocessing import forkserver
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -42,6 +43,7 @@ class Process:
         _start_server()
         if output:
             pathlib.Path(output).write_text("")
+        self._output = output
         self._streams = [] if output else [_Stream() for _ in range(1 if together else 2)]
         streams = [str(output)] if output else [stream.end for stream in self._streams]
         given = [str(word) for word in command[1:]], str(cwd), dict(os.environ if env is None else env)
@@ -66,6 +68,13 @@ class Process:
     def kill(self):
         self.send_signal(signal.SIGKILL)
 
+    def kill_when(self, condition, every=0.01):
+        """Kills the process (SIGKILL) once a condition holds; fails if it ended before that by itself."""
+        while self.poll() is None and not condition():
+            time.sleep(every)
+        self.kill()
+        assert self.wait(60) == -signal.SIGKILL, self._said()
+
     def wait(self, timeout=None):
         """Waits for the end and returns the exit status."""
         self._process.join(timeout)
@@ -78,6 +87,10 @@ class Process:
         self.wait(timeout)
         texts = [stream.text() for stream in self._streams]
         return texts[0], (texts[1] if len(texts) > 1 else None)
+
+    def _said(self):
+        texts = [stream.text() for stream in self._streams] or [pathlib.Path(self._output).read_text()]
+        return "\n".join(text[-5000:] for text in texts)
 
 
 class _Stream:

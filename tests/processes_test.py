@@ -1,7 +1,6 @@
 """A forked command ends, prints and is set up as one that Python starts anew."""
 
 import os
-import signal
 import sys
 
 import pytest
@@ -32,7 +31,5 @@ def test_an_error_is_a_traceback_and_a_signal_the_status(tmp_path):
     process = processes.Process(
         [sys.executable, script], cwd=tmp_path, env=os.environ | {"OWN": "set"}, output=tmp_path / "output"
     )
-    while not (tmp_path / "output").read_text():
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(60) == -signal.SIGKILL and (tmp_path / "output").read_text() == f"{tmp_path} set\n"
+    process.kill_when((tmp_path / "output").read_text)
+    assert (tmp_path / "output").read_text() == f"{tmp_path} set\n"

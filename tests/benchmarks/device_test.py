@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import time
@@ -71,11 +70,7 @@ def test_a_killed_run_continues_to_the_same_json(tmp_path):
     run = [sys.executable, "-m", "benchmarks.device", "--scale=smoke", f"--out={tmp_path}"]
     environment = compiling.environment()
     process = processes.Process([*run, "--minutes=20"], env=environment)
-    while sum(len(read(path)["pieces"]) for path in tmp_path.glob("*.json")) < 2:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.kill_when(lambda: sum(len(read(path)["pieces"]) for path in tmp_path.glob("*.json")) >= 2)
     [path] = tmp_path.glob("*.json")
     cut = read(path)["pieces"]
     nothing = processes.run([*run, "--minutes=0"], env=environment)

@@ -4,9 +4,7 @@ continued), and the selection of ten candidates as a user runs it.
 
 import dataclasses
 import json
-import signal
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -99,11 +97,8 @@ def kill_when(work, pattern, number):
     config = ROOT / "configs" / "cbar_search.py"
     command = [sys.executable, "-m", "tools.cbar", f"--config={config}:smoke", f"--workdir={work}"]
     process = processes.Process(command, env=environment(1), output=work.parent / "output")
-    while process.poll() is None and len(list(work.glob(pattern))) < number:
-        time.sleep(0.05)
-    assert process.poll() is None, (work.parent / "output").read_text()[-5000:]
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(60) == -signal.SIGKILL and not (work / "cbar_benchmark.json").exists()
+    process.kill_when(lambda: len(list(work.glob(pattern))) >= number)
+    assert not (work / "cbar_benchmark.json").exists()
 
 
 @pytest.mark.slow

@@ -3,9 +3,7 @@ processes, it ends in the tables of a run that nothing disturbed (slow).
 """
 
 import os
-import signal
 import sys
-import time
 
 import pandas as pd
 import pytest
@@ -145,12 +143,7 @@ def test_killed_while_it_trains_and_while_it_evaluates_it_ends_in_the_same_table
     work = tmp_path / "work"
     kept = {}
     for begun in (lambda: len(finished(work)) >= 1, lambda: len(finished(work)) >= 3, lambda: answered(work)):
-        process = start(tmp_path)
-        while process.poll() is None and not begun():
-            time.sleep(0.01)
-        assert process.poll() is None, (tmp_path / "output").read_text()[-5000:]
-        process.send_signal(signal.SIGKILL)
-        assert process.wait(60) == -signal.SIGKILL
+        start(tmp_path).kill_when(begun)
         assert not (work / "schemes.csv").exists()
         after = finished(work)
         assert kept.items() <= after.items()  # finished models are not trained again

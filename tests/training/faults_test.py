@@ -5,7 +5,6 @@ import os
 import pathlib
 import resource
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -191,22 +190,14 @@ def end(process):
     return errors
 
 
-def kill_in_the_middle(process, workdir, step):
-    """SIGKILL once some model has a checkpoint at `step`."""
-    tiny.wait_for(process, lambda: list(workdir.glob(f"models/*/seed0/checkpoints/{step}")))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert not list(workdir.glob("models/*/seed0/final.json"))
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3000)  # three runs, each of which `end` gives 1,500 s: a loaded machine takes many times as long
 @pytest.mark.parametrize("settings", [SMALL, LARGE], ids=["32 pixels", "224 pixels"])
 def test_a_killed_study_in_rows_ends_like_one_device(tmp_path, settings):
     """Bit for bit: parameters, counts and matrix."""
     eight, one = tmp_path / "eight", tmp_path / "one"
-    kill_in_the_middle(start_study(eight, settings, 8, 3), eight, 24)
+    start_study(eight, settings, 8, 3).kill_when(lambda: list(eight.glob("models/*/seed0/checkpoints/24")))
+    assert not list(eight.glob("models/*/seed0/final.json"))
     errors = end(start_study(eight, settings, 8, 3))
     assert errors.count("Resuming") >= 1 and "expected" not in errors
     end(start_study(one, settings, 1, 1))

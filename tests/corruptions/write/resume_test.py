@@ -53,16 +53,6 @@ def count(out):
     return sum(map(len, written(out).values()))
 
 
-def kill_in_the_middle(arguments, out, blocks):
-    """Starts the command and kills it (SIGKILL) as soon as so many blocks are complete."""
-    process = processes.Process(arguments, env=compiling.environment())
-    deadline = time.monotonic() + 100
-    while count(out) < blocks and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "the command ended before it could be killed"
-
-
 FOLDERS = ("--layout=folders", "--limit=200", "--severities=0,1", "--batch_size=50")
 KILLED = {  # arguments, blocks, images, blocks at the kill, arguments of the same call
     "npy": ((), 10, 1500, 2, {}),
@@ -75,7 +65,7 @@ def test_a_killed_command_continues(tmp_path, layout):
     more, blocks, number, at, options = KILLED[layout]
     out, whole = tmp_path / "killed", tmp_path / "whole"
     arguments = command(tmp_path, out, *more)
-    kill_in_the_middle(arguments, out, blocks=at)
+    processes.Process(arguments, env=compiling.environment()).kill_when(lambda: count(out) >= at, every=0.001)
     done = written(out)
     assert at <= count(out) < blocks and not (out / "hue.npy").exists()
     visible = {p.relative_to(out).as_posix() for p in out.glob("*/*") if p.parent.name in ("contrast", "hue")}
