@@ -4,7 +4,8 @@ TensorStore does the requests. It is imported when an address is given, so nobod
 write or a deletion can be bound to the object's generation, which changes with each write.
 
 The environment sets the rest: GOOGLE_APPLICATION_CREDENTIALS or gcloud's login for gs://; AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY, AWS_REGION and, for stores that speak S3, AWS_ENDPOINT_URL for s3://.
+AWS_SECRET_ACCESS_KEY, AWS_REGION and, for stores that speak S3, AWS_ENDPOINT_URL for s3://. STORAGE_EMULATOR_HOST names
+a server that stands in for gs://, as it does for Google's own clients; no login is sent there.
 """
 
 import collections
@@ -97,6 +98,10 @@ def _open(scheme: str, name: str) -> Any:
     if scheme == "memory":
         return tensorstore.KvStore.open({"driver": "memory", "path": f"{name}/"}, context=context).result()
     spec: dict[str, Any] = {"driver": {"gs": "gcs"}.get(scheme, scheme), "bucket": name}
+    if scheme == "gs" and (host := os.environ.get("STORAGE_EMULATOR_HOST")):
+        url = host if "://" in host else f"http://{host}"
+        os.environ.setdefault("TENSORSTORE_GCS_HTTP_URL", url.rstrip("/"))  # TensorStore has no other way
+        os.environ["GOOGLE_AUTH_TOKEN_FOR_TESTING"] = "none"  # else it looks for a login, and sends it
     if scheme == "s3":
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

@@ -1,6 +1,7 @@
 """Workdirs in buckets, on a store in this process's memory: what is read on one machine is what another wrote."""
 
 import contextlib
+import http.server
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import PIL.Image
@@ -90,6 +92,33 @@ def test_a_write_is_bound_to_a_generation():
     assert held.read("k", second).same and held.read("k").content == b"2"
     held.write("k", None, second)
     assert held.read("k").generation == objects.MISSING
+
+
+@pytest.mark.parametrize("before", ["http://", ""])
+def test_an_emulator_is_asked_in_place_of_google_and_sees_no_login(before, tmp_path):
+    asked = []
+
+    class Emulator(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append((self.path, self.headers["Authorization"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"items": [{"name": "a", "generation": "1"}]}')
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Emulator) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {name: text for name, text in os.environ.items() if not name.startswith(("GOOGLE_", "TENSORSTORE_"))}
+        (tmp_path / "login.json").write_text("{}")  # damaged, so that a search for it fails
+        env["GOOGLE_APPLICATION_CREDENTIALS"] = str(tmp_path / "login.json")
+        env["STORAGE_EMULATOR_HOST"] = f"{before}127.0.0.1:{server.server_port}"
+        code = "from corruptions import objects; print(objects.Bucket('gs', 'bucket').list())"
+        said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+        server.shutdown()
+    assert said.stdout == "['a']\n", said.stderr
+    assert asked == [("/storage/v1/b/bucket/o", "Bearer none")]
 
 
 def test_many_objects_are_read_in_order():
@@ -214,6 +243,27 @@ def test_a_dead_run_is_followed_after_its_term_and_stops_before_it_writes(machin
                 buckets._mirrors.update(mirrors)  # the frozen one wakes
                 frozen.write_text("a.csv", "the frozen one's")
     assert bucket().read("run/a.csv").content == b"the successor's"
+
+
+def test_a_run_that_did_not_renew_for_a_term_writes_nothing(machine, monkeypatch):
+    """Where no successor wrote, either: the bucket would accept the write."""
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "600")
+    with pytest.raises(leases.LostLeaseError, match="it was not renewed for 600 s"):
+        with opened() as workdir:
+            later = leases._clock() + 601
+            monkeypatch.setattr(leases, "_clock", lambda: later)
+            workdir.write_text("a.csv", "1")
+    assert bucket().read("run/a.csv").content is None
+
+
+def test_a_successor_waits_for_the_term_of_the_dead_run_not_its_own(machine, monkeypatch):
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "6000")
+    put("run/.lock", json.dumps({"owner": "dead", "term": 600}).encode())
+    waits = []
+    monkeypatch.setattr(leases, "_clock", lambda: sum(waits))
+    monkeypatch.setattr(leases, "time", types.SimpleNamespace(sleep=waits.append))
+    with opened():
+        assert 600 <= sum(waits) < 610
 
 
 def test_a_report_of_another_machine_does_not_stop_a_run(machine):

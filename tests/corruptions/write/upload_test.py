@@ -84,6 +84,21 @@ def test_a_damaged_object_is_written_again(caplog):
     assert of_bucket() == before
 
 
+@pytest.mark.parametrize("layout", ["npy", "folders"])
+def test_a_comparison_keeps_one_unit_on_this_machine(layout, monkeypatch):
+    fetch, here = upload.Upload.fetch, []
+
+    def watching(self, unit):
+        paths = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
+        here.append([str(path) for path in paths if path.parts[0][0] != "." and path.name != "manifest.json"])
+        fetch(self, unit)
+
+    write(ADDRESS, layout)
+    monkeypatch.setattr(upload.Upload, "fetch", watching)
+    write(ADDRESS, layout, verify=True)
+    assert len(here) > 1 and not any(here)
+
+
 def test_what_a_folder_refuses_a_bucket_refuses():
     bucket = objects.Bucket("memory", "b")
     bucket.write("sets/noc/a.txt", b"1")
