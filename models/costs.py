@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jax.extend.core import jaxprs_in_params
+from jax._src.core import jaxprs_in_params  # jax 0.8 has it nowhere else, jax 0.10 in jax.extend.core
 
 import models
 
