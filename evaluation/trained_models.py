@@ -14,7 +14,7 @@ from corruptions.from_files import FROM_FILES
 from data import Dataset
 from evaluation.correctness import Model
 from models import torchvision
-from runtime import command, distributed, files, workdirs
+from runtime import buckets, command, distributed, files, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
@@ -40,7 +40,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
         import_weights(of_weights, config.model, workdir, free=study.FREE)
-    if not Workdir(workdir).for_all(workdir.is_dir):
+    if not Workdir(workdir).for_all(_is_there, workdir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with open_existing(workdir):
         trained = _settings(workdir)
@@ -54,6 +54,11 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
                 if known.option in given.get(name, {}):
                     options[name] = {**options.get(name, {}), known.option: given[name][known.option]}
         yield trained
+
+
+def _is_there(workdir):
+    buckets.fetch(workdir)  # another machine may have trained the models
+    return workdir.is_dir()
 
 
 def refuse_eval_only(config: ConfigDict, *but: str) -> None:

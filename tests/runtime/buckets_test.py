@@ -19,11 +19,13 @@ import pytest
 import data
 from analysis.errors import reference
 from corruptions import objects
+from evaluation import trained_models
 from runtime import artifacts, buckets, command, files, leases, mirrors, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import WorkdirError
-from training import ranges
+from tests.training import tiny
+from training import ranges, study
 
 CONFIG = {"seed": 1, "train": {"epochs": 2}}
 
@@ -264,6 +266,18 @@ def test_a_successor_waits_for_the_term_of_the_dead_run_not_its_own(machine, mon
     monkeypatch.setattr(leases, "time", types.SimpleNamespace(sleep=waits.append))
     with opened():
         assert 600 <= sum(waits) < 610
+
+
+def test_models_that_another_machine_trained_are_found(machine):
+    given = tiny.config()
+    with opened(config=study.model_config(given, "standard", given.seed).to_dict()):
+        pass
+    machine("second")
+    with trained_models.open_workdir(pathlib.Path(files.local("memory://b/run", use="hold")), given) as trained:
+        assert (trained.seed, trained.train.epochs) == (given.seed, given.train.epochs)
+    with pytest.raises(FileNotFoundError, match="found no directory"):
+        with trained_models.open_workdir(pathlib.Path(files.local("memory://b/nothing", use="hold")), given):
+            pass
 
 
 def test_a_report_of_another_machine_does_not_stop_a_run(machine):
