@@ -7,6 +7,7 @@ Where JAX_DISABLE_MOST_OPTIMIZATIONS is set, as it is for slow tests, everything
 
 import importlib.metadata
 import os
+import sys
 
 LEVEL = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 _FLAGS = "--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false"
@@ -20,6 +21,7 @@ def apply() -> None:
     """
     if LEVEL in os.environ:
         return
+    assert "jax" not in sys.modules, "JAX reads how to compile when it is imported: apply this before"
     os.environ[LEVEL] = "1"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAGS}".strip()
     import jax  # noqa: F401 - asks for the level, once

@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import sys
 
 import pytest
 
@@ -39,13 +40,19 @@ _FIRST = (
 )
 
 
-def pytest_configure(config):
-    """Sets up how programs are compiled, slow tests' as `make slow` does, however they are started; reads the bank of
-    images that corruptions of LAION-C need, for tests that take every corruption by name.
+def pytest_addoption(parser):
+    """Sets up how programs are compiled, slow tests' as `make slow` does, however they are started.
+
+    pytest calls this before it imports a conftest of a folder that the command line names, most of which import JAX.
+    Workers take over the environment of the process that started them.
     """
-    if config.option.markexpr == "slow":
+    if parser.parse_known_args(sys.argv[1:]).markexpr == "slow":
         os.environ.setdefault(compiling.LEVEL, "0")
     compiling.apply()
+
+
+def pytest_configure():
+    """Reads the bank of images that corruptions of LAION-C need, for tests that take every corruption by name."""
     from corruptions import laion_c
     from tests.reference.photographs import photographs
 
