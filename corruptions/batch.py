@@ -16,8 +16,8 @@ from corruptions.record import Array, Corruption
 # Values processed at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
 
-# Tolerance before truncation, in 8-bit levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ from the
-# original; with 0, .5 % of defocus_blur's differ between two programs.
+# Tolerance before truncation, in 8-bit levels: 2 ulp at 255. With 4, more than .1 % of gaussian_blur's values differ
+# from the original; with 0, .5 % of defocus_blur's differ between two programs.
 _SLACK = 2.0**-15
 
 

@@ -232,8 +232,9 @@ def _mapped(models, of_network, of_members):
 def warn_of_tables(names: Iterable[str], shape: Sequence[int]) -> None:
     """Warns of C-bar benchmarks whose levels were selected from ranges made for images of another size than (H, W, 3).
 
-    Other names are passed over. For commands that use those levels. A study's own corruptions and a calibration take all levels, of the ranges for
-    their images; `corruptions.write` takes a benchmark's ranges together with its levels.
+    Names that are no such benchmark are passed over. It is for commands that use those levels: a study's own corruptions
+    and a calibration take all levels, of the ranges for their images, and `corruptions.write` takes a benchmark's ranges
+    together with its levels.
     """
     for name in names:
         made, used = cbar.BENCHMARK_TABLE.get(name), cbar.table_for(shape)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jax._src.core import jaxprs_in_params  # jax 0.8 has it nowhere else, jax 0.10 in jax.extend.core
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 import models
 
@@ -57,5 +57,6 @@ def _in_program(jaxpr):
             else:
                 each = kernel.size // kernel.shape[-1]
             yield Product(kind == "dot_general", eqn.outvars[0].aval.size * each)
-        for inner in jaxprs_in_params(eqn.params):
-            yield from _in_program(inner)
+        for inner in jax.tree.leaves(list(eqn.params.values())):
+            if isinstance(inner, (ClosedJaxpr, Jaxpr)):
+                yield from _in_program(getattr(inner, "jaxpr", inner))

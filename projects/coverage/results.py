@@ -46,7 +46,7 @@ from projects.coverage import (
     bank,  # noqa: F401  the answers name it
 )
 from runtime import files, workdirs
-from training.augmentation import MIXTURE
+from training import augmentation
 
 THRESHOLD = 0.1
 LEVEL = 0.05
@@ -174,8 +174,8 @@ def mixtures_frame(study: Study) -> pd.DataFrame:
     which holds under any dependence.
     """
     rows = []
-    for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(MIXTURE)):
-        inside = members(mixture.removeprefix(MIXTURE), study.candidates)
+    for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(augmentation.MIXTURE)):
+        inside = members(augmentation.benchmark(mixture), study.candidates)
         rows += [(mixture, name, int(name in inside), *gain(study, mixture, name)) for name in study.candidates]
     table = frames.of_rows(rows, ("mixture", "corruption", "member", "gain", "se"))
     outside = table.member == 0
@@ -311,7 +311,12 @@ def _mixtures_text(table):
         counted = of_mixture.verdict.value_counts()
         numbers = (str(counted.get(verdict, 0)) for verdict in (GAINS, UNSHOWN, LOSES))
         rows.append(
-            (mixture.removeprefix(MIXTURE), str(len(of_mixture)), *numbers, fixed(of_mixture.gain.mean(), 3, sign=True))
+            (
+                augmentation.benchmark(mixture),
+                str(len(of_mixture)),
+                *numbers,
+                fixed(of_mixture.gain.mean(), 3, sign=True),
+            )
         )
     columns = ("trained with all of", "candidates outside", *(GAINS, UNSHOWN, LOSES), "mean gain in R")
     return frames.markdown(frames.of_rows(rows, columns))
@@ -321,7 +326,7 @@ def _outside_text(table):
     """Lists the candidates outside of each mixture that its model does not gain on, worst first."""
     left = table[(table.member == 0) & (table.verdict != GAINS)].sort_values(["mixture", "gain"])
     rows = [
-        (row.mixture.removeprefix(MIXTURE), row.corruption, with_error(row.gain, row.se, sign=True), row.verdict)
+        (augmentation.benchmark(row.mixture), row.corruption, with_error(row.gain, row.se, sign=True), row.verdict)
         for row in left.itertuples()
     ]
     return frames.markdown(frames.of_rows(rows, ("trained with all of", "corruption", "gain in R", "verdict")))
@@ -344,7 +349,7 @@ def _mixtures_figure(table):
         mark = ["" if row.member == 0 else "member" for row in of.itertuples()]
         panels.append(
             figures.Panel(
-                f"gain in R, {mixture.removeprefix(MIXTURE)}", of.gain.to_numpy(), texts=mark, se=of.se.to_numpy()
+                f"gain in R, {augmentation.benchmark(mixture)}", of.gain.to_numpy(), texts=mark, se=of.se.to_numpy()
             )
         )
     figure, _ = figures.bars(names, panels, title="Models trained with a whole benchmark")
