@@ -29,7 +29,9 @@ _LOGINS = {
     "gs": "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=FILE",
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws",
 }
-_heard = {"memory"}  # schemes whose search for credentials is over
+_answered = {
+    "memory"
+}  # schemes whose store has answered a request: credentials are found, and a list may take its time
 SCHEMES = ("gs", "s3", "memory")
 MISSING = b"\x02"
 """The generation of no object."""
@@ -123,6 +125,10 @@ class Bucket:
 
     def list(self, prefix: str = "") -> list[str]:
         """Lists the keys that begin with `prefix`, sorted. A missing bucket of gs:// looks empty."""
+        if self.address.scheme not in _answered:
+            self.read(
+                prefix or "any"
+            )  # whether the store answers is known within a minute, before a list that may take several
         tensorstore, _ = _tensorstore()
         keys = tensorstore.KvStore.KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else None
         return sorted(key.decode() for key in self._result(self._store.list(keys), prefix, 10 * _SECONDS))
@@ -180,9 +186,10 @@ class Bucket:
 
     def _result(self, future, key, seconds=None):
         try:
-            with contextlib.nullcontext() if self.address.scheme in _heard else _silence():
-                _heard.add(self.address.scheme)
-                return future.result(timeout=seconds)
+            with contextlib.nullcontext() if self.address.scheme in _answered else _silence():
+                found = future.result(timeout=seconds)
+            _answered.add(self.address.scheme)
+            return found
         except TimeoutError as error:
             raise self._explained(error, key) from None
         except (ValueError, OSError, RuntimeError) as error:

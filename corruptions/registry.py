@@ -269,7 +269,11 @@ def get(name: str | Corruption) -> Corruption:
     if name in _BENCHMARKS:
         raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
     known = [s for c in every for s in (c.qualified_name, c.name)]
-    raise ValueError(f"unknown corruption {name!r}{contract.suggest(name, known)}; see corruptions.names()")
+    hint = "see corruptions.names()"
+    family, slash, _ = name.partition("/")
+    if slash and family not in {c.qualified_name.partition("/")[0] for c in every}:
+        hint += f"; if {family} is yours, import its module first (commands: --imports=MODULE)"
+    raise ValueError(f"unknown corruption {name!r}{contract.suggest(name, known)}; {hint}")
 
 
 def _spellings(corruption: Corruption) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 log = logging.getLogger("jax_corruptions")
+LINE_SECONDS = 30
+"""Seconds between two lines of progress where standard error is no terminal."""
 
 
 def open_closed_streams() -> None:
@@ -41,11 +43,27 @@ def configure(process: int = 0) -> None:
 def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> Any:
     """Returns a tqdm bar that counts `unit`s, over `items` or up to `total`.
 
-    Only process 0 shows it, and only on a terminal: it would fill a file. `options` are tqdm's.
+    Only process 0 shows it. Where standard error is no terminal, what takes long logs a line every `LINE_SECONDS` instead.
+    `options` are tqdm's.
     """
     from tqdm import tqdm
 
     distributed = sys.modules.get("runtime.distributed")  # a command that does not import it has one process
     hidden = distributed is not None and not distributed.is_main()
-    shown = {"desc": f"{unit}s", "dynamic_ncols": True} | options
-    return tqdm(items, total=total, unit=unit, disable=True if hidden else None, **shown)
+    shown = {"desc": f"{unit}s", "dynamic_ncols": True, "disable": hidden} | options
+    if not (sys.stderr and sys.stderr.isatty()):
+        text = "{desc}: {n_fmt} of {total_fmt} {unit}s, {elapsed} so far, {remaining} left{postfix}"
+        seconds = {"mininterval": LINE_SECONDS, "maxinterval": LINE_SECONDS, "delay": LINE_SECONDS, "miniters": 1}
+        shown |= {"file": _Lines(), "bar_format": text, "position": 0, "leave": False, **seconds}
+    return tqdm(items, total=total, unit=unit, **shown)
+
+
+class _Lines:
+    """A stream that makes a line of the log of each text."""
+
+    def write(self, text):
+        if text := text.strip():
+            log.info("%s", text)
+
+    def flush(self):
+        pass

@@ -2,9 +2,11 @@
 
 import http.server
 import os
+import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -60,7 +62,8 @@ def test_an_emulator_is_asked_in_place_of_google_and_sees_no_login(before, tmp_p
         said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
         server.shutdown()
     assert said.stdout == "['a']\n", said.stderr
-    assert asked == [("/storage/v1/b/bucket/o", "Bearer none")]
+    assert [path.partition("?")[0] for path, _ in asked] == ["/storage/v1/b/bucket/o/any", "/storage/v1/b/bucket/o"]
+    assert {login for _, login in asked} == {"Bearer none"}
 
 
 def test_many_objects_are_read_in_order():
@@ -71,3 +74,19 @@ def test_many_objects_are_read_in_order():
     found = list(held.read_many((key, None) for key in [*keys, "none"]))
     assert [key for key, _ in found] == [*keys, "none"]
     assert [one.content for _, one in found] == [*(bytes([int(key[1:])]) for key in keys), None]
+
+
+def test_a_list_from_a_store_that_never_answers_ends_as_soon_as_a_read(monkeypatch):
+    """A list alone may take ten times as long: it comes in pages."""
+    monkeypatch.setattr(objects, "_SECONDS", 2)
+    monkeypatch.setattr(objects, "_answered", {"memory"})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+        began = time.monotonic()
+        with pytest.raises(
+            objects.BucketError, match=r"s3://silent/a.*: the store cannot be reached .no answer in 2 s"
+        ):
+            objects.Bucket("s3", "silent").list("a/")
+    assert time.monotonic() - began < 10
