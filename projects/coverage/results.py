@@ -99,10 +99,7 @@ def read(workdir: str | pathlib.Path) -> Study:
       ValueError: the standard model has not answered under every condition yet.
     """
     found = answers.read(workdir)
-    at_random = dict.fromkeys(corruption for *_, corruption, severity in found if severity == RANDOM)
-    asked = workdirs.read_config(workdir).get("study", {}).get("corruptions", ())
-    order = [name for given in asked for name in at_random if name == given or name.startswith(f"{given}/")]
-    candidates = tuple(dict.fromkeys((*order, *at_random)))
+    candidates = overlap_study.corruptions_of(pathlib.Path(workdir), found)
     keys = dict.fromkeys((model, seed) for model, seed, *_ in found)
     models = tuple(key for key in keys if all((*key, name, RANDOM) in found for name in candidates))
     standard = [seed for name, seed in models if name == STANDARD]
