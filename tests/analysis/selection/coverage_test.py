@@ -76,17 +76,6 @@ def test_false_claims_stay_below_the_level(correlation):
     assert np.mean([v == NOT_COVERED for v in verdicts]) <= 0.05 + 0.018
 
 
-def test_a_true_overlap_is_found_more_often_with_correlated_resamples():
-    rng, names, truth = np.random.default_rng(1), "cabdefghi", np.array([0.12, *[0.0] * 7])
-    found, bonferroni = 0, 0
-    for _ in range(300):
-        observed = normal_samples(rng, truth, 0.05, 0.9, 1)[0]
-        samples = normal_samples(rng, observed[0, 1:], 0.05, 0.9, 199)
-        found += measure_coverage(observed, names, names[1:], samples=samples)["c"].verdict == COVERED
-        bonferroni += measure_coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict == COVERED
-    assert found > bonferroni > 100
-
-
 def test_resampled_answers_give_the_verdicts_of_known_accuracies():
     """Four models: b helps a fully, c and a do not touch each other, d harms both."""
     full = np.array([
