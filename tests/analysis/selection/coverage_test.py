@@ -8,8 +8,8 @@ import pytest
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, measure_coverage
-from tests.analysis.matrices import by_definition, noc
-from tests.analysis.published import NOC
+from tests.analysis.matrices import noc
+from tests.analysis.published import NOC, by_definition
 
 NORMAL = statistics.NormalDist()
 MATRIX = np.array([[1, 0.4, 0, -0.3], [0.4, 1, 0.2, -0.1], [0, 0.2, 1, -0.2], [-0.3, -0.1, -0.2, 1.0]])
