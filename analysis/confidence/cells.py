@@ -17,7 +17,8 @@ from analysis.confidence import metrics
 from analysis.confidence.metrics import binned, ranked
 from analysis.confidence.temperature import disagreement
 from analysis.errors.scores import Benchmark, complete_benchmarks
-from analysis.frames import CLEAN, RANDOM
+from analysis.frames import CLEAN
+from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence
 from runtime.log import bar
 
@@ -85,7 +86,7 @@ class Cells:
     @classmethod
     def of_folder(cls, confidence: Mapping[tuple[str, str], Confidence], name: str) -> "Cells":
         """Takes the folder of one classifier, of `corruptions.evaluate`; see `corruptions.scoring.folder`."""
-        by_condition = {(corruption, _severity(text)): found for (corruption, text), found in confidence.items()}
+        by_condition = {(c, Condition(c, text).label): found for (c, text), found in confidence.items()}
         key = (name, 0, PLAIN)
         benchmarks = complete_benchmarks(by_condition, CIFAR100_C)
         return cls(lambda *c: {key: by_condition[c]}, list(by_condition), benchmarks)
@@ -239,7 +240,3 @@ def summary(found: Sequence[Mean], intervals: Mapping[tuple, tuple[float, float]
             undefined = sum(one.undefined for one in of)
             rows.append((model, *about, name, _nanmean(values), spread, len(values), undefined, *ends))
     return frames.of_rows(rows, SUMMARY)
-
-
-def _severity(text):
-    return text if text == RANDOM else int(text) if text.isdigit() else float(text)

@@ -18,7 +18,8 @@ import pandas as pd
 from analysis import figures, frames
 from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
-from analysis.frames import CLEAN, RANDOM, Count
+from analysis.frames import CLEAN, Count
+from corruptions.scoring.conditions import Condition
 from runtime import artifacts
 
 MIN_SCHEMES = 3
@@ -131,7 +132,7 @@ def _target(path, key):
     name, bar, severity = key.rpartition("|")
     with contextlib.suppress(ValueError):
         if bar:
-            return name, severity if severity == RANDOM else int(severity) if severity.isdigit() else float(severity)
+            return name, Condition(name, severity).label
     raise ValueError(f"{path}: expected arrays called corruption|severity, found {key!r}")
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
-from analysis.frames import RANDOM, Count
+from analysis.frames import Count
+from corruptions.scoring.conditions import Condition
 
 
 def write_answers(folder, counts, conditions=None, shown="these", **said):
@@ -36,10 +37,6 @@ def about(conditions, corruption):
 def read_counts(path):
     """Reads counts.csv: a list of `Count`."""
     return [
-        Count(*row[:3], _severity(row[3]), *row[4:])
+        Count(*row[:3], Condition(row[2], row[3]).label, *row[4:])
         for row in pd.read_csv(path, dtype={"severity": str}).itertuples(index=False, name=None)
     ]
-
-
-def _severity(text):
-    return text if text == RANDOM else int(text) if text.isdigit() else float(text)

@@ -46,7 +46,7 @@ def smoke(workdir):
     return workdir
 
 
-def write(workdir, names, seeds=(0,), number=800, harmed=None, weak=()):
+def write(workdir, names, seeds=(0,), number=800, harmed=None, weak=(), draw=1):
     """Writes a study: neighbours in `names` overlap, the last corruption harms the others.
 
     Images differ in difficulty, which correlates the answers of all models. Training on the corruption `harmed` makes it
@@ -65,7 +65,7 @@ def write(workdir, names, seeds=(0,), number=800, harmed=None, weak=()):
         probability[1 + harmed, 1 + harmed] = 0.35
     for k in weak:
         probability[1 + k, 1 + k] = 0.62
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(draw)
     limit = np.sort(rng.normal(size=100_000))[(100_000 * probability).astype(int)]
     noise = rng.normal(size=(len(seeds), n + 1, n + 1, number)) + rng.normal(size=number)
     bits = noise / np.sqrt(2) < limit[..., None]

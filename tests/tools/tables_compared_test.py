@@ -17,6 +17,7 @@ from analysis.selection import select
 from runtime import artifacts
 from tests import processes
 from tests.analysis.made_up import write_answers
+from tests.tools import report_studies
 from tools import tables
 
 NAMES = ("noc/border", "noc/hue", "noc/rain", "noc/shear", "noc/blur")
@@ -24,28 +25,12 @@ A, C, E = NAMES[0], NAMES[2], NAMES[4]
 
 
 def study(path, seed, order, seconds, no_gain=None):
-    """A study of five corruptions; two seeds differ by noise alone. Training with `no_gain` gains nothing."""
-    path.mkdir()
-    shared, noise = np.random.default_rng(7), np.random.default_rng(seed)
-    accuracy = np.full((6, 6), 0.5) + shared.uniform(0, 0.25, (6, 6))
-    accuracy[:, 0] = 0.9
-    accuracy[0, 1:] = 0.45
-    accuracy[np.arange(1, 6), np.arange(1, 6)] = 0.85
-    if no_gain:
-        accuracy[1 + NAMES.index(no_gain), 1 + NAMES.index(no_gain)] = 0.3
-    accuracy = accuracy + noise.normal(0, 0.01, accuracy.shape)
-    keep = [0, *(1 + NAMES.index(name) for name in order)]
-    number, cells = 10_000, accuracy[np.ix_(keep, keep)]
-    counts = [
-        Count(model, 0, name, "random" if c else 0, round(number * cells[m, c]), number)
-        for m, model in enumerate(("standard", *order))
-        for c, name in enumerate(("clean", *order))
-    ]
-    write_answers(path, counts)
-    (path / "config.json").write_text(json.dumps({"study": {"corruptions": order}}))
+    """A study of five corruptions. Training with `no_gain` gains nothing."""
+    harmed = order.index(no_gain) if no_gain else None
+    bits = report_studies.write(path, order, number=2000, harmed=harmed, draw=seed)
     timing = {"training_seconds": {"standard|0": 100, f"{A}|0": seconds, f"extra{seed}|0": 7}}
     (path / "timing.json").write_text(json.dumps(timing))
-    return overlap_matrix(np.round(number * cells) / number, names=order, number=number)
+    return overlap_matrix(bits.mean((0, -1)), names=order, number=2000)
 
 
 def compare(*arguments):

@@ -4,21 +4,15 @@ import numpy as np
 import pytest
 
 from analysis.frames import Count
-from analysis.overlap import overlap_matrix
 from analysis.overlap import study as overlap_study
 from analysis.overlap.measured import read_overlap
-from tests.analysis import published
 from tests.analysis.made_up import write_answers
-from tests.analysis.matrices import write_overlap, write_pairs
-from tests.analysis.published import ALEXNET_NOC, NOC, TABLE8
-
-
-def measured_overlap():
-    return overlap_matrix(published.accuracies(TABLE8, ALEXNET_NOC, NOC), names=NOC, number=5000)
+from tests.analysis.matrices import noc, write_overlap, write_pairs
+from tests.analysis.published import NOC
 
 
 def test_a_matrix_is_read_back_exactly(tmp_path):
-    path, found = tmp_path / "overlap.csv", measured_overlap()
+    path, found = tmp_path / "overlap.csv", noc(number=5000)
     matrix = found.overlap.copy()
     matrix[2, :] = matrix[:, 2] = np.nan
     write_overlap(path, NOC, matrix)
@@ -30,7 +24,7 @@ def test_a_matrix_is_read_back_exactly(tmp_path):
 
 
 def test_the_pairs_beside_a_matrix_hold_its_details(tmp_path):
-    found = measured_overlap()
+    found = noc(number=5000)
     write_overlap(tmp_path / "overlap.csv", NOC, found.overlap)
     path = tmp_path / "overlap_long.csv"
     write_pairs(path, found)

@@ -180,15 +180,6 @@ def test_without_any_gain_there_is_no_benchmark_and_the_page_says_so(tmp_path, p
     assert "Benchmark at" not in found.text("header") and not found.all("figure", id="figure-stability")
 
 
-def test_large_studies_show_colours_and_keep_every_value(tmp_path, page):
-    names = tuple(f"x/c{k}" for k in range(34))
-    report_studies.write(tmp_path / "work", names, number=60)
-    found = page(tmp_path / "work", drawn=("overlap", "overlap_alphabetical"))
-    titles = [title for *_, title in found.titles("overlap")]
-    assert len(titles) == 34**2 and all(titles)
-    assert not any("±" in text[2] for text in found.within("overlap", "text"))
-
-
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     """(study, page) of the smoke study, read once; two figures are drawn."""

@@ -7,10 +7,9 @@ import networkx
 import numpy as np
 import pytest
 
-from analysis.overlap import overlap_matrix
 from analysis.selection import algorithm, select
 from tests.analysis import published
-from tests.analysis.matrices import OFF, indices, label, symmetric
+from tests.analysis.matrices import OFF, imagenet_c, indices, label, noc, symmetric
 from tests.analysis.published import FIGURE3, IMAGENET_C, NOC
 
 
@@ -44,17 +43,13 @@ def test_ties_go_to_unclipped_overlap_then_to_names():
     by_name = select(FIGURE3, IMAGENET_C, 0.10)
     assert by_name.members == ("brightness", "elastic_transform", "jpeg_compression")
     assert by_name.mean_unclipped is None
-    measured = overlap_matrix(
-        published.accuracies(published.TABLE7, published.ALEXNET_S4, IMAGENET_C), names=IMAGENET_C
-    )
-    by_value = select(FIGURE3, IMAGENET_C, 0.10, unclipped=measured.unclipped)
+    by_value = select(FIGURE3, IMAGENET_C, 0.10, unclipped=imagenet_c().unclipped)
     assert by_value.members == ("fog", "elastic_transform", "jpeg_compression")
     assert by_value.mean_unclipped < 0
 
 
 def test_all_published_noc_pairs_are_compatible():
-    measured = overlap_matrix(published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC), names=NOC)
-    found = select(measured.overlap, NOC, 0.1)
+    found = select(noc().overlap, NOC, 0.1)
     assert found.members == NOC
     assert found.mean_overlap == pytest.approx(0.015, abs=0.0005)
 

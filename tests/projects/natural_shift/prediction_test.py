@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from analysis.frames import CLEAN
-from analysis.overlap import overlap_matrix
 from analysis.selection.nk_benchmarks import categories
 from projects.natural_shift import benchmarks, prediction
 from projects.natural_shift.prediction import draw, p_value
 from tests.analysis import published
+from tests.analysis.matrices import imagenet_c
 from tests.projects.natural_shift.tables import changed, made_up, sigmoid
 
 
@@ -205,9 +205,7 @@ def drops():
 
 
 def test_the_published_categories_follow_from_the_published_errors():
-    accuracy = published.accuracies(published.TABLE7, published.ALEXNET_S4, published.IMAGENET_C)
-    found = overlap_matrix(accuracy, names=published.IMAGENET_C)
-    assert categories(found.overlap, published.IMAGENET_C).clusters == benchmarks.IMAGENET_C_CATEGORIES
+    assert categories(imagenet_c().overlap, published.IMAGENET_C).clusters == benchmarks.IMAGENET_C_CATEGORIES
     members = [f"imagenet_c/{name}" for name in published.IMAGENET_C]
     assert sorted(sum(benchmarks.categories_of(members), ())) == sorted(members)
     with pytest.raises(ValueError, match=r"15 corruptions of ImageNet-C.*found 14 others"):

@@ -23,7 +23,6 @@ from data import decode
 from evaluation import trained_models
 from models.layers import ShapesOnly
 from projects.structural import adain, pictures, train_style_decoder, weights
-from projects.structural.adain import READINGS
 from projects.structural.configs import style_decoder
 from runtime import artifacts, meshes, workdirs
 from runtime.files import DamagedFileError
@@ -308,9 +307,9 @@ def test_files_of_the_port_are_taken_and_others_refused(tmp_path):
         adain.load_port(other, "decoder", tmp_path / "decoder.safetensors")
 
 
-@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("name", adain.READINGS)
 def test_the_loss_of_style_is_zero_for_the_style_itself_and_sums_as_its_reading_says(name):
-    rng, reading = np.random.default_rng(0), READINGS[name]
+    rng, reading = np.random.default_rng(0), adain.READINGS[name]
     maps = [tuple(rng.random((2, 2, 1, 1, c), np.float32)) for c in (3, 5)]
     others = [tuple(rng.random((2, 2, 1, 1, c), np.float32)) for c in (3, 5)]
     assert train_style_decoder.style_loss(maps, maps, reading) == 0
