@@ -126,9 +126,9 @@ def test_indices_are_imported_as_they_are():
 
 
 def drawn(name, layout=0, classes=3, **options):
-    """Arrays with the names and shapes of a layout, any values."""
+    """Arrays with the names and shapes of a layout, values from 0 to 1, as variances are not negative."""
     rng, shapes = np.random.default_rng(0), torchvision.shapes(name, classes, LAYOUTS[name][layout], **options)
-    return {key: rng.standard_normal(shape, np.float32) for key, shape in shapes.items()}
+    return {key: rng.random(shape, np.float32) for key, shape in shapes.items()}
 
 
 @pytest.fixture(scope="module")
