@@ -7,11 +7,10 @@ NumPy's Fourier transform.
 from collections.abc import Callable
 
 import numpy as np
-from matplotlib import colors
 
 from tests.reference import camera, laion_c, libero
 from tests.reference.cbar import blur_definitions, definitions, warp_definitions
-from tests.reference.imagenet_c import snow
+from tests.reference.imagenet_c import blur, snow
 from tests.reference.photographs import crops
 
 _CBAR = (definitions, blur_definitions, warp_definitions)
@@ -37,17 +36,10 @@ def definition(name: str, tiles: int = 5000) -> Callable:
             own = name.removeprefix("libero_")
             return lambda image, params, severity: libero.reference(own, image, severity, params)
         return _CAMERA[name]
-    found = {"hue_shift": _hue_shift}.get(name) or next((getattr(m, name) for m in _CBAR if hasattr(m, name)), None)
+    found = next((getattr(m, name) for m in _CBAR if hasattr(m, name)), None)
     if found is None or benchmark != "cbar":
         raise ValueError(f"expected a member of cbar, laion_c, optics, optics_release or camera, found {name!r}")
     return lambda image, params, severity: found(image, params)
-
-
-def _hue_shift(image, params):
-    """The reference of the tests has a loop over pixels."""
-    hsv = colors.rgb_to_hsv(image / 255)
-    hsv[..., 0] = (hsv[..., 0] + params["turns"]) % 1
-    return np.clip(255 * colors.hsv_to_rgb(hsv), 0, 255).astype(np.uint8)
 
 
 def _correlated(x, kernel, black):
@@ -80,7 +72,7 @@ def _elastic_field(image, params, severity):
 def _snow_bgr(image, params, severity):
     mean, deviation, factor, threshold, radius, sigma, mix = snow.LEVELS[224][severity - 1]
     flakes = snow.reference_flakes(np.random.normal(mean, deviation, image.shape[:2]), factor, threshold)
-    streaks = snow.reference_streaks(flakes, radius, sigma, np.random.uniform(-135, -45))
+    streaks = blur.imagemagick(flakes, radius, sigma, np.random.uniform(-135, -45))
     return snow.reference_composite(image[..., ::-1], streaks, mix)[..., ::-1]
 
 

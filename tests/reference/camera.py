@@ -41,11 +41,11 @@ def displaced(image, dx, dy):
 
 
 def law(light, photons, sigma):
-    """Mean, standard deviation and share of zeros of the uint8 output of one value."""
+    """Mean and standard deviation of the uint8 output of one value."""
     counts = np.arange(int(photons * light + 12 * np.sqrt(photons * light) + 30))
     weights = scipy.stats.poisson.pmf(counts, photons * light)
     levels = np.arange(1, 256)
     above = scipy.stats.norm.cdf((np.minimum(counts / photons, 1)[:, None] - levels / 255) / sigma)
     survival = weights @ above
     mean = survival.sum()
-    return mean, np.sqrt(((2 * levels - 1) * survival).sum() - mean**2), 1 - survival[0]
+    return mean, np.sqrt(((2 * levels - 1) * survival).sum() - mean**2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.reference.imagenet_c import blur, fog, glass, motion
+from tests.reference.imagenet_c import blur, fog
 
 # Motion blur: radius, standard deviation. Zoom blur: bound and step of the factors. Fog: strength, decay. Glass blur:
 # standard deviation, reach, passes.
@@ -20,7 +20,7 @@ def reference(name, image, level, params):
     """Levels, float64, of the function `name` on an image uint8 [H, W, 3] up to 256 pixels, given our draws."""
     k = level - 1
     if name == "motion_blur":
-        return motion.imagemagick(image.astype(float), *MOTION[k], float(params["angle"]))
+        return blur.imagemagick(image.astype(float), *MOTION[k], float(params["angle"]))
     if name == "gaussian_blur":
         return 255 * blur.smoothed(image / 255, level)
     if name == "zoom_blur":
@@ -28,4 +28,4 @@ def reference(name, image, level, params):
         return 255 * blur.zoomed(image / 255, (factors[-1], STEPS[k], len(factors)))
     if name == "fog":
         return fog.reference_fog(image, *FOG[k], 256, params["displacements"])
-    return glass.reference(image, GLASS[k], params["shifts"])
+    return blur.glass(image, GLASS[k], params["shifts"])

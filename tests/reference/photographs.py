@@ -24,6 +24,16 @@ def photographs(number, height, width):
     return np.stack([photograph(height, width, seed) for seed in range(number)])
 
 
+def scene(height, width, seed=4):
+    """Draws a photograph with black, grey, white and primary pixels, and almost-greys."""
+    image = photograph(height, width, seed)
+    image[0] = np.arange(width)[:, None] * 255 // width
+    image[1, :8] = [[0, 0, 0], [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0], [1, 0, 0], [0, 0, 1], [255] * 3]
+    image[2] = np.arange(width)[:, None] * 223 // width + np.array([0, 1, 0])
+    image[3:5], image[-2:] = 255, 0
+    return image
+
+
 def crops(number, side=32):
     """Cuts squares at random places of 64 photographs, uint8 [number, side, side, 3]: a bank of tiles."""
     whole, rng = photographs(64, 128, 128), np.random.default_rng(0)

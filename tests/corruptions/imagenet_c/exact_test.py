@@ -7,9 +7,9 @@ import pytest
 
 import corruptions
 from corruptions import imagenet_c
-from tests.reference.imagenet_c import blur, color, fog, frost, glass, jpeg, noise, snow, spatter
-from tests.reference.imagenet_c.expected import REFERENCES, SIDES, expected
-from tests.reference.photographs import photograph
+from tests.reference.imagenet_c import blur, color, fog, noise, pillow, snow, spatter
+from tests.reference.imagenet_c.expected import FROST, REFERENCES, SIDES, expected
+from tests.reference.photographs import photograph, scene
 
 # name: (tolerance in levels, share of values beyond it, largest difference in levels).
 BOUNDS = {
@@ -55,16 +55,6 @@ def shapes(name, table):
     return {"glass_blur": [(30, 44)], "jpeg_compression": [(33, 47)], "motion_blur": [(24, 36)]}.get(name, [(21, 30)])
 
 
-def scene(height, width, seed=4):
-    """A photograph with black, grey, white and primary pixels, and almost-greys."""
-    image = photograph(height, width, seed)
-    image[0] = np.arange(width)[:, None] * 255 // width
-    image[1, :8] = [[0, 0, 0], [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0], [1, 0, 0], [0, 0, 1], [255] * 3]
-    image[2] = np.arange(width)[:, None] * 223 // width + np.array([0, 1, 0])
-    image[3:5], image[-2:] = 255, 0
-    return image
-
-
 def test_every_corruption_has_a_reference():
     members = corruptions.names("imagenet_c") + corruptions.names("imagenet_c_extra")
     assert {f"imagenet_c/{name}" for name in REFERENCES} == set(members) and REFERENCES.keys() == BOUNDS.keys()
@@ -73,7 +63,7 @@ def test_every_corruption_has_a_reference():
 def check_draws(name, table, severity, drawn):
     """The fields of snow and spatter have the published distributions, and glass the published reach and passes."""
     if name == "glass_blur":
-        assert (drawn["reach"], drawn["passes"]) == glass.TABLES[table][severity - 1][1:]
+        assert (drawn["reach"], drawn["passes"]) == blur.GLASS[table][severity - 1][1:]
     if name in ("snow", "spatter"):
         mean, deviation, *_ = (snow if name == "snow" else spatter).LEVELS[SIDES[table]][severity - 1]
         assert abs(drawn["noise"].mean() - mean) < 5 * deviation / drawn["noise"].size ** 0.5
@@ -121,7 +111,7 @@ def assert_equals_the_reference(name, table, shape, apply):
     assert sample._cache_size() == 1, "one compile must serve all severities"
 
 
-@pytest.mark.parametrize("table", jpeg.QUALITIES)
+@pytest.mark.parametrize("table", pillow.QUALITIES)
 @pytest.mark.parametrize("name", ["jpeg_compression", "pixelate"])
 def test_batches_of_bytes_are_bit_exact_with_pillow(name, table):
     images = np.stack([photograph(33, 47, seed) for seed in range(2)])
@@ -146,7 +136,7 @@ def test_frost_truncates_as_the_original_in_float32():
     """Levels that are whole in exact arithmetic may fall one below; the budget is the original's in float32."""
     image, texture = photograph(224, 224), photograph(224, 224, seed=9)
     for severity, budget in zip(range(1, 6), (1e-4, 1e-3, 0.044, 0.014, 1e-4), strict=True):
-        a, b = frost.WEIGHTS[224][severity - 1]
+        a, b = FROST[224][severity - 1]
         params = dict(imagenet_c.frost.sample(jax.random.key(0), image.shape, severity))
         params["texture"] = jnp.asarray(texture, jnp.float32)
         found = np.floor(255 * np.asarray(imagenet_c.frost.apply(jnp.asarray(image, jnp.float32) / 255, params)))
@@ -176,4 +166,4 @@ def test_no_liquid_leaves_the_image_alone():
 def test_storage_is_jpeg_of_quality_85():
     image = photograph(40, 40, 1)
     stored = jax.jit(imagenet_c.store)(jnp.asarray(image, jnp.float32) / 255)
-    np.testing.assert_array_equal(np.rint(np.asarray(stored) * 255), jpeg.pillow(image, 85))
+    np.testing.assert_array_equal(np.rint(np.asarray(stored) * 255), pillow.jpeg(image, 85))

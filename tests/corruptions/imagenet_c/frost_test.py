@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import ndimage
 
 import corruptions
 from corruptions import imagenet_c
@@ -35,18 +36,12 @@ def folder(tmp_path):
 
 
 def reference_resize(texture, scale):
-    """Bilinear between two pixels per axis at (o + 1/2) / scale - 1/2, one output at a time, in float64."""
-    height, width = round(texture.shape[0] * scale), round(texture.shape[1] * scale)
-    out = np.zeros((height, width, 3))
-    for o in range(height):
-        y = (o + 0.5) / scale - 0.5
-        y0 = int(np.floor(y + 1e-9))
-        line = (1 - (y - y0)) * texture[y0] + (y - y0) * texture[min(y0 + 1, texture.shape[0] - 1)]
-        for p in range(width):
-            x = (p + 0.5) / scale - 0.5
-            x0 = int(np.floor(x + 1e-9))
-            out[o, p] = (1 - (x - x0)) * line[x0] + (x - x0) * line[min(x0 + 1, texture.shape[1] - 1)]
-    return out
+    """Bilinear at (o + 1/2) / scale - 1/2, by SciPy in float64."""
+    axes = [(np.arange(round(size * scale)) + 0.5) / scale - 0.5 for size in texture.shape[:2]]
+    places = np.meshgrid(*axes, indexing="ij")
+    return np.stack(
+        [ndimage.map_coordinates(c, places, order=1, mode="nearest") for c in np.moveaxis(texture, -1, 0)], -1
+    )
 
 
 @pytest.mark.parametrize(("side", "scale"), [(299, 1), (224, 1), (64, 0.3), (32, 0.2)])

@@ -27,11 +27,6 @@ def test_a_mirrored_matrix_of_a_padded_axis_is_scipys_filter_of_its_own_part(own
     assert not found[:, own:].any()
 
 
-def test_mirrored_matrix_of_no_width_is_the_identity():
-    matrix = jax.jit(lambda sigma: filters.mirrored_matrix(20, sigma, 5, 4.0))(0.0)
-    np.testing.assert_array_equal(matrix, np.eye(20))
-
-
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
 @pytest.mark.parametrize("table", PIXELS)
 def test_fields_are_smoothed_noise(table, platform, monkeypatch):
@@ -42,25 +37,6 @@ def test_fields_are_smoothed_noise(table, platform, monkeypatch):
     for alpha, sigma, _ in PIXELS[table]:
         expected = ndimage.gaussian_filter(noise.astype(np.float64), sigma, mode="reflect", truncate=3)
         np.testing.assert_allclose(smooth(noise, sigma), expected, atol=2e-6 * max(alpha, 1) / max(alpha, 1e-6))
-
-
-@pytest.mark.parametrize("shape, sigma", [((20, 33, 3), 1.5), ((16, 21), 4.0)])
-def test_a_gaussian_repeats_the_border(shape, sigma):
-    image = np.random.default_rng(0).uniform(size=shape).astype(np.float32)
-    expected = ndimage.gaussian_filter(image.astype(float), (sigma, sigma, 0)[: len(shape)], mode="nearest")
-    weights = filters.gaussian_weights(sigma, int(4 * sigma + 0.5) + 2)  # more room than needed changes nothing
-    np.testing.assert_allclose(jax.jit(filters.gaussian)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
-
-
-def test_separable_filters_both_axes_of_all_channels():
-    rng = np.random.default_rng(0)
-    rows, columns = rng.normal(size=(7, 20)), rng.normal(size=(9, 30))
-    for shape in ((20, 30), (20, 30, 3)):
-        image = rng.normal(size=shape)
-        expected = np.apply_along_axis(lambda x: rows @ x, 0, image)
-        expected = np.apply_along_axis(lambda x: columns @ x, 1, expected)
-        given = [jnp.asarray(a, jnp.float32) for a in (image, rows, columns)]
-        np.testing.assert_allclose(filters.separable(*given), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(21, 33), (16, 16), (64, 47)])
@@ -83,40 +59,9 @@ def test_fast_sizes():
         assert fourier.fast_size(size) == next(s for s in smooth if s >= size)
 
 
-def clipped_zoom(x, factor):
-    height = x.shape[0]
-    crop = int(np.ceil(height / factor))
-    top = (height - crop) // 2
-    zoomed = ndimage.zoom(x[top : top + crop, top : top + crop], (factor, factor), order=1)
-    trim = (zoomed.shape[0] - height) // 2
-    return zoomed[trim : trim + height, trim : trim + height]
-
-
-@pytest.mark.parametrize("size", [16, 32, 33, 64, 100])
-@pytest.mark.parametrize("factor", [1, 1.11, 1.3, 1.75, 2.25, 3, 4.5])
-def test_zoom_matrix_is_the_zoomed_central_crop(size, factor):
-    x = np.random.default_rng(size).uniform(size=(size, size))
-    matrix = resizing.zoom_matrix(size, factor)
-    np.testing.assert_allclose(matrix @ x @ matrix.T, clipped_zoom(x, factor), atol=1e-12)
-
-
 def test_zoom_rejects_factors_below_one():
     with pytest.raises(ValueError, match="at least 1, found 0"):
         resizing.zoom_taps(32, 0)
-
-
-def test_sum_of_zooms():
-    rng = np.random.default_rng(0)
-    image = rng.uniform(size=(40, 52, 3)).astype(np.float32)
-    factors, weights = (1, 1.07, 1.2), np.array([0.5, 0.3, 0.2], np.float32)
-    expected = 0
-    for weight, factor in zip(weights, factors, strict=True):
-        rows, columns = resizing.zoom_matrix(40, factor), resizing.zoom_matrix(52, factor)
-        expected = expected + weight * np.einsum("ih,jw,hwc->ijc", rows, columns, image)
-    rows, columns = (
-        np.stack([sum(resizing.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
-    )
-    np.testing.assert_allclose(resizing.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)
 
 
 @pytest.mark.parametrize("shape, reach", [((16, 21, 3), 4), ((17, 20, 1), 7)])

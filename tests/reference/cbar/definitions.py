@@ -1,6 +1,7 @@
 """The C-bar candidates in NumPy and float64, as their definitions read: 8-bit image and draws in, 8-bit image out."""
 
 import numpy as np
+from matplotlib import colors
 from PIL import Image, ImageEnhance
 
 
@@ -12,7 +13,7 @@ def _wrapped(levels):
     return (np.trunc(levels).astype(np.int64) % 256).astype(np.uint8)
 
 
-def _grid(image):
+def grid(image):
     y, x = np.mgrid[: image.shape[0], : image.shape[1]].astype(np.float64)
     return y, x
 
@@ -27,13 +28,13 @@ def _luma(image):
 
 
 def single_frequency_greyscale(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     (fx, fy), phase = p["frequencies"], p["phase"]
     return _cut(image + (p["amplitude"] * np.sin(fx * x + fy * y + phase))[..., None])
 
 
 def concentric_sine_waves(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     cx, cy = p["centre"]
     radius = np.sqrt((x - cx) ** 2 + (y - cy) ** 2)
     bent = radius + p["ripple"] * np.sin(p["turns"] * np.arctan2(x - cx, y - cy))
@@ -41,7 +42,7 @@ def concentric_sine_waves(image, p):
 
 
 def plasma_noise(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     t = p["time"]
     big_x, big_y, f, u, g = x / p["scale"], y / p["scale"], 1.0, 1.0, 1.0
     for _ in range(int(p["rounds"])):
@@ -53,7 +54,7 @@ def plasma_noise(image, p):
 
 
 def voronoi_noise(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     v = np.stack([x, y], -1) / p["scale"] + 1
     cell = np.floor(v)
     distance = np.ones(image.shape[:2])
@@ -83,7 +84,7 @@ def caustic_noise(image, p):
 
 
 def _spark(image, centre, lengths, n, exponent):
-    y, x = _grid(image)
+    y, x = grid(image)
     dy, dx = y - centre[0], x - centre[1]
     position = (np.arctan2(dx, dy) + np.pi) / (2 * np.pi) * n
     i = np.floor(position).astype(int)
@@ -121,7 +122,7 @@ def _perlin(p, u, v):
 
 
 def perlin_noise(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     k = 7 / min(image.shape[:2])
     turbulence = sum(np.abs(_perlin(p, f * k * y, f * k * x)) / f for f in (1, 2, 4, 8, 16))
     cloud = np.clip(0.5 * turbulence + 0.5, 0, 1)
@@ -163,7 +164,7 @@ def blue_noise_sample(image, p):
 
 
 def checkerboard_cutout(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     angle, square = p["angle"], p["square"]
     m = (np.cos(angle) * y + np.sin(angle) * x) / square
     n = (-np.sin(angle) * y + np.cos(angle) * x) / square
@@ -174,7 +175,7 @@ def checkerboard_cutout(image, p):
 
 def lines(image, p):
     """Coverage by distance along the normal; one line after the other, 8 bits in between."""
-    y, x = _grid(image)
+    y, x = grid(image)
     levels = image.astype(np.float64)
     for r0, c0, r1, c1 in p["ends"][: int(p["count"])].astype(np.float64):
         length = np.hypot(r1 - r0, c1 - c0)
@@ -214,31 +215,9 @@ def pseudocolor(image, p):
 
 
 def hue_shift(image, p):
-    out = np.empty(image.shape)
-    for place in np.ndindex(image.shape[:2]):
-        red, green, blue = image[place] / 255
-        value, chroma = max(red, green, blue), max(red, green, blue) - min(red, green, blue)
-        if chroma == 0:
-            hue = 0.0
-        elif value == red:
-            hue = (green - blue) / chroma / 6
-        elif value == green:
-            hue = 1 / 3 + (blue - red) / chroma / 6
-        else:
-            hue = 2 / 3 + (red - green) / chroma / 6
-        hue = (hue + p["turns"]) % 1.0
-        sector = int(6 * hue) % 6
-        f = 6 * hue - int(6 * hue)
-        low, falling, rising = value - chroma, value - chroma * f, value - chroma * (1 - f)
-        out[place] = [
-            (value, rising, low),
-            (falling, value, low),
-            (low, value, rising),
-            (low, falling, value),
-            (rising, low, value),
-            (value, low, falling),
-        ][sector]
-    return _cut(255 * out)
+    hsv = colors.rgb_to_hsv(image / 255)
+    hsv[..., 0] = (hsv[..., 0] + p["turns"]) % 1
+    return _cut(255 * colors.hsv_to_rgb(hsv))
 
 
 def color_balance(image, p):

@@ -1,63 +1,42 @@
 """The warps of C-bar in NumPy and float64, as their definitions read: 8-bit image and draws in, 8-bit image out."""
 
 import numpy as np
+from scipy import ndimage
 
-from tests.reference.cbar.definitions import caustic
+from tests.reference.cbar.definitions import caustic, grid
 
 
 def _cut(unit):
     return np.clip(255 * unit, 0, 255).astype(np.uint8)
 
 
-def _grid(image):
-    y, x = np.mgrid[: image.shape[0], : image.shape[1]].astype(np.float64)
-    return y, x
-
-
 def bil0(image, y, x):
-    """Four taps, each 0 outside the image."""
-    height, width = image.shape[:2]
-    top, left = np.floor(y).astype(int), np.floor(x).astype(int)
-    total = 0.0
-    for row in (top, top + 1):
-        for column in (left, left + 1):
-            there = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            tap = image[np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)]
-            weight = (1 - abs(y - row)) * (1 - abs(x - column))
-            total = total + (there * weight)[..., None] * tap
-    return total
+    """Bilinear in float64, 0 outside the image."""
+    return _looked_up(image, y, x, "grid-constant")
 
 
 def pillow_bilinear(image, x, y):
-    """Positions from the corner of the image; four taps, the border repeated; -1 outside the image."""
-    height, width = image.shape[:2]
-    inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-    x, y = x - 0.5, y - 0.5
-    top, left = np.floor(y).astype(int), np.floor(x).astype(int)
+    """Whole levels at positions from the corner of the image, the border repeated; -1 outside the image."""
+    inside = (x >= 0) & (x < image.shape[1]) & (y >= 0) & (y < image.shape[0])
+    levels = np.floor(_looked_up(image, y - 0.5, x - 0.5, "nearest") + 1e-9)  # equal levels stay
+    return np.where(inside[..., None], levels.astype(int), -1)
 
-    def tap(row, column):
-        return image[np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)].astype(np.float64)
 
-    fx, fy = (x - left)[..., None], (y - top)[..., None]
-    upper = tap(top, left) + (tap(top, left + 1) - tap(top, left)) * fx
-    lower = tap(top + 1, left) + (tap(top + 1, left + 1) - tap(top + 1, left)) * fx
-    return np.where(inside[..., None], (upper + (lower - upper) * fy).astype(int), -1)
+def _looked_up(image, y, x, mode):
+    planes = np.moveaxis(image, -1, 0)
+    return np.stack([ndimage.map_coordinates(c, (y, x), np.float64, 1, mode) for c in planes], -1)
 
 
 def caustic_refraction(image, p):
-    height, width, _ = image.shape
-    taps = np.exp(-0.5 * np.arange(-4, 5) ** 2)
-    taps /= taps.sum()
-    surface = np.pad(caustic(image.shape, p["time"], p["scale"]), 4, mode="symmetric")
-    surface = sum(w * surface[i : i + height] for i, w in enumerate(taps))
-    surface = np.pad(sum(w * surface[:, i : i + width] for i, w in enumerate(taps)), 1)
+    surface = caustic(image.shape, p["time"], p["scale"])
+    surface = np.pad(ndimage.gaussian_filter(surface, 1, mode="reflect", truncate=4), 1)
     dr, dc = surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
     nz = 1 / np.sqrt(1 + dr**2 + dc**2)
     theta = np.arccos(nz)
     length = p["lens"] * np.sin(theta - np.arcsin(np.sin(theta) / 4))
     norm = np.maximum(np.hypot(dr, dc), 1e-300)
     sy, sx = (np.where(nz >= 0.999, 0, np.round(length * d / norm, 3)) for d in (dr, dc))
-    y, x = _grid(image)
+    y, x = grid(image)
     return _cut(np.clip(bil0(image / 255, y + sy, x + sx) + (p["light"] * (dr - dc))[..., None], 0, 1))
 
 
@@ -69,7 +48,7 @@ def pinch_and_twirl(image, p):
     for j in range(p["signs"].shape[1]):
         for i in range(p["signs"].shape[0]):
             cy, cx = i * cell + radius, j * cell + radius
-            y, x = _grid(image)
+            y, x = grid(image)
             dist = np.round(np.hypot(y - cy, x - cx), 3)
             y, x = (v[(dist <= radius) & (dist != 0)] for v in (y, x))
             d = np.round(np.hypot(y - cy, x - cx), 3) / radius
@@ -104,7 +83,7 @@ def fish_eye(image, p):
 
 
 def water_drop(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     cy, cx = p["centre"]
     dist = np.hypot(y - cy, x - cx)
     dist[dist == 0] = np.inf
@@ -114,7 +93,7 @@ def water_drop(image, p):
 
 
 def ripple(image, p):
-    y, x = _grid(image)
+    y, x = grid(image)
     (wavelength_y, wavelength_x), (phase_y, phase_x) = p["wavelengths"], p["phases"]
     y = y + p["amplitude"] * np.sin(2 * np.pi * y / wavelength_y + phase_y)
     x = x + p["amplitude"] * np.sin(2 * np.pi * x / wavelength_x + phase_x)
@@ -125,14 +104,14 @@ def scatter(image, p):
     def h(u, v):
         return np.mod(43758.5453 * np.sin(12.9898 * np.sin(p["seed"] * u) + 78.233 * np.cos(p["seed"] * v)), 1)
 
-    y, x = _grid(image)
+    y, x = grid(image)
     moved_y = np.clip(y + p["reach"] * (2 * h(y, x) - 1), 0, image.shape[0] - 1)
     moved_x = np.clip(x + p["reach"] * (2 * h(x, y) - 1), 0, image.shape[1] - 1)
     return _cut(bil0(image / 255, moved_y, moved_x))
 
 
 def perspective_no_bars(image, p):
-    y, x = _grid(image) + np.array(0.5)
+    y, x = grid(image) + np.array(0.5)
     (ox, oy), (tx, ty), (fx, fy) = p["shears"], p["shifts"], p["scales"]
     below = p["tilt"] * x + p["tilt"] * y + 1
     seen = pillow_bilinear(image, (fx * x + ox * y + tx) / below, (oy * x + fy * y + ty) / below)
@@ -140,7 +119,7 @@ def perspective_no_bars(image, p):
 
 
 def quadrilateral_no_bars(image, p):
-    y, x = _grid(image) + np.array(0.5)
+    y, x = grid(image) + np.array(0.5)
     y, x = (y / image.shape[0])[..., None], (x / image.shape[1])[..., None]
     nw, sw, se, ne = p["corners"]
     source = (1 - x) * (1 - y) * nw + (1 - x) * y * sw + x * y * se + x * (1 - y) * ne

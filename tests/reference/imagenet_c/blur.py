@@ -1,4 +1,4 @@
-"""Defocus, Gaussian and zoom blur of ImageNet-C by SciPy, in float64, with the published levels."""
+"""The blurs of ImageNet-C in float64, with the published levels: by SciPy, as ImageMagick's sum, as loops over pixels."""
 
 import numpy as np
 from scipy import ndimage
@@ -19,6 +19,18 @@ GAUSSIAN = {
 SMALL = ((1.06, 0.01, 7), (1.11, 0.01, 12), (1.15, 0.01, 16), (1.20, 0.01, 21), (1.25, 0.01, 26))
 LARGE = ((1.11, 0.01, 12), (1.15, 0.01, 16), (1.20, 0.02, 11), (1.24, 0.02, 13), (1.30, 0.03, 11))
 ZOOM = {"cifar": SMALL, "tiny": SMALL, "imagenet": LARGE, "inception": LARGE}
+MOTION = {
+    "cifar": ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)),
+    "tiny": ((10, 1), (10, 1.5), (10, 2), (10, 2.5), (12, 3)),
+    "imagenet": ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
+    "inception": ((12, 4), (17, 6), (17, 9), (17, 13), (22, 16)),
+}
+GLASS = {
+    "cifar": ((0.05, 1, 1), (0.25, 1, 1), (0.4, 1, 1), (0.25, 1, 2), (0.4, 1, 2)),
+    "tiny": ((0.1, 1, 1), (0.5, 1, 1), (0.6, 1, 2), (0.7, 2, 1), (0.9, 2, 2)),
+    "imagenet": ((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
+    "inception": ((0.8, 1, 3), (1, 3, 1), (1.1, 2, 4), (1.2, 4, 2), (1.6, 5, 2)),
+}
 
 
 def disk(radius, alias):
@@ -42,20 +54,57 @@ def smoothed(x, sigma):
     return ndimage.gaussian_filter(x, (sigma, sigma, 0), mode="nearest", truncate=4.0)
 
 
+def clipped_zoom(x, factor):
+    """Crops the centre, zooms it linearly, trims it; images need not be square, and may have channels."""
+    crops = [int(np.ceil(size / factor)) for size in x.shape[:2]]
+    middle = tuple(slice((n - k) // 2, (n - k) // 2 + k) for n, k in zip(x.shape, crops))
+    layer = ndimage.zoom(x[middle], (factor, factor, 1)[: x.ndim], order=1)
+    top, left = ((a - b) // 2 for a, b in zip(layer.shape[:2], x.shape))
+    return layer[top : top + x.shape[0], left : left + x.shape[1]]
+
+
 def zoomed(x, row):
     last, step, count = row
     factors = np.arange(1, last + step / 2, step)
     assert len(factors) == count
-    layers = [x]
-    for factor in factors:
-        crops, trims = [], []
-        for size in x.shape[:2]:
-            crop = int(np.ceil(size / factor))
-            crops.append(slice((size - crop) // 2, (size - crop) // 2 + crop))
-        layer = ndimage.zoom(x[tuple(crops)], (factor, factor, 1), order=1)
-        trims = [(a - b) // 2 for a, b in zip(layer.shape[:2], x.shape[:2], strict=True)]
-        layers.append(layer[trims[0] :, trims[1] :][: x.shape[0], : x.shape[1]])
-    return sum(layers) / len(layers)
+    return (x + sum(clipped_zoom(x, factor) for factor in factors)) / (count + 1)
 
 
 CASES = {"defocus_blur": (defocused, DEFOCUS), "gaussian_blur": (smoothed, GAUSSIAN), "zoom_blur": (zoomed, ZOOM)}
+
+
+def imagemagick(image, radius, sigma, degrees):
+    """ImageMagick's one-sided motion blur of levels [H, W] or [H, W, C], rounded to 16 bits and cut to 8."""
+    height, width = image.shape[:2]
+    i = np.arange(2 * int(np.ceil(radius)) + 1)
+    weights = np.exp(-(i**2) / (2.0 * sigma**2))
+    weights /= weights.sum()
+    theta = np.deg2rad(degrees)
+    rows, columns = np.ceil(i * np.sin(theta) - 0.5).astype(int), np.ceil(i * np.cos(theta) - 0.5).astype(int)
+    y, x = np.mgrid[:height, :width]
+    total = np.zeros(image.shape)
+    for weight, dy, dx in zip(weights, rows, columns, strict=True):
+        total += weight * image[np.clip(y + dy, 0, height - 1), np.clip(x + dx, 0, width - 1)]
+    return np.floor(257 * total + 0.5) // 257
+
+
+def scrambled(pixels, shifts, reach):
+    """The original's double loop, its swap of array views included."""
+    x = pixels.copy()
+    height, width = x.shape[:2]
+    for h in range(height - reach, reach, -1):
+        for w in range(width - reach, reach, -1):
+            dy, dx = shifts[:, h, w]
+            h_prime, w_prime = h + dy, w + dx
+            # Both sides are views of one array: this copies, it does not swap.
+            x[h, w], x[h_prime, w_prime] = x[h_prime, w_prime], x[h, w]
+    return x
+
+
+def glass(image, row, shifts):
+    """Float64 levels of the whole corruption with given shifts [passes, 2, H, W]."""
+    sigma, reach, passes = row
+    pixels = np.uint8(smoothed(image / 255.0, sigma) * 255)
+    for i in range(passes):
+        pixels = scrambled(pixels, shifts[i], reach)
+    return 255 * np.clip(smoothed(pixels / 255.0, sigma), 0, 1)

@@ -6,68 +6,27 @@ The references share no code with the library; here they only get their argument
 
 import numpy as np
 
-from tests.reference.imagenet_c import (
-    blur,
-    color,
-    elastic,
-    fog,
-    frost,
-    glass,
-    jpeg,
-    motion,
-    noise,
-    pixelate,
-    snow,
-    spatter,
-    spatter_stages,
-)
+from tests.reference.imagenet_c import blur, color, elastic, fog, noise, pillow, snow, spatter
 
 SIDES = {"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299}  # the image sides the tables were made for
-
-
-def _blurred(name):
-    reference, rows = blur.CASES[name]
-    return lambda image, params, table, k: 255 * np.clip(reference(image / 255.0, rows[table][k]), 0, 1)
-
-
-def _colored(name):
-    reference, parameters = color.CASES[name]
-    return lambda image, params, table, k: reference(image, parameters[table][k])
-
-
-def _noisy(name):
-    return lambda image, params, table, k: noise.reference(name, image / 255.0, params)
-
-
-def _pixelate(image, params, table, k):
-    return pixelate.pillow(image, pixelate.SCALES[table][k])
-
-
-def _jpeg(image, params, table, k):
-    return jpeg.pillow(image, jpeg.QUALITIES[table][k])
-
-
-def _glass(image, params, table, k):
-    return glass.reference(image, glass.TABLES[table][k], params["shifts"])
-
-
-def _motion(image, params, table, k):
-    return motion.imagemagick(image, *motion.TABLES[table][k], float(params["angle"]))
-
-
-def _elastic(image, params, table, k):
-    return elastic.reference(image, params["points"], params["dx"], params["dy"])
+# The published weights (image, texture) of frost, by image side and severity.
+FROST = {
+    32: ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
+    64: ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55)),
+    224: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+    299: ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
+}
 
 
 def _snow(image, params, table, k):
     _, _, factor, threshold, radius, sigma, mix = snow.LEVELS[SIDES[table]][k]
     flakes = snow.reference_flakes(params["noise"], factor, threshold)
-    streaks = snow.reference_streaks(flakes, radius, sigma, float(params["angle"]))
+    streaks = blur.imagemagick(flakes, radius, sigma, float(params["angle"]))
     return snow.reference_composite(image, streaks, mix)
 
 
 def _frost(image, params, table, k):
-    a, b = frost.WEIGHTS[SIDES[table]][k]
+    a, b = FROST[SIDES[table]][k]
     return np.clip(a * image.astype(np.float64) + b * params["texture"], 0, 255)
 
 
@@ -78,21 +37,34 @@ def _fog(image, params, table, k):
 
 def _spatter(image, params, table, k):
     _, _, sigma, threshold, strength, mud = spatter.LEVELS[SIDES[table]][k]
-    layer = spatter_stages.liquid(params["noise"], sigma, threshold)
+    layer = spatter.liquid(params["noise"], sigma, threshold)
     if mud:
-        return spatter_stages.mud(image, layer, strength, threshold)
-    return spatter_stages.water(image, layer, strength)
+        return spatter.mud(image, layer, strength, threshold)
+    return spatter.water(image, layer, strength)
 
 
-REFERENCES = {
-    **{name: _blurred(name) for name in blur.CASES},
-    **{name: _colored(name) for name in color.CASES},
-    **{name: _noisy(name) for name in noise.TABLES},
-    "pixelate": _pixelate,
-    "jpeg_compression": _jpeg,
-    "glass_blur": _glass,
-    "motion_blur": _motion,
-    "elastic_transform": _elastic,
+REFERENCES = {  # the result for (image, params, table, severity - 1)
+    **{
+        name: lambda image, params, table, k, of=of, rows=rows: 255 * np.clip(of(image / 255.0, rows[table][k]), 0, 1)
+        for name, (of, rows) in blur.CASES.items()
+    },
+    **{
+        name: lambda image, params, table, k, of=of, rows=rows: of(image, rows[table][k])
+        for name, (of, rows) in color.CASES.items()
+    },
+    **{
+        name: lambda image, params, table, k, name=name: noise.reference(name, image / 255.0, params)
+        for name in noise.TABLES
+    },
+    "pixelate": lambda image, params, table, k: pillow.pixelated(image, pillow.SCALES[table][k]),
+    "jpeg_compression": lambda image, params, table, k: pillow.jpeg(image, pillow.QUALITIES[table][k]),
+    "glass_blur": lambda image, params, table, k: blur.glass(image, blur.GLASS[table][k], params["shifts"]),
+    "motion_blur": lambda image, params, table, k: blur.imagemagick(
+        image, *blur.MOTION[table][k], float(params["angle"])
+    ),
+    "elastic_transform": lambda image, params, table, k: elastic.reference(
+        image, params["points"], params["dx"], params["dy"]
+    ),
     "snow": _snow,
     "frost": _frost,
     "fog": _fog,

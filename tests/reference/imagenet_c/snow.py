@@ -1,9 +1,8 @@
 """Snow of ImageNet-C in float64, layer by layer, with the published levels."""
 
-import math
-
 import numpy as np
-from scipy import ndimage
+
+from tests.reference.imagenet_c.blur import clipped_zoom
 
 # (mean, deviation, zoom, threshold, radius, sigma, mix) as published.
 SMALL = (
@@ -28,34 +27,10 @@ LEVELS = {
 }
 
 
-def reference_zoom(noise, factor):
-    """Crops the centre, zooms it linearly by SciPy, trims it; images need not be square."""
-    height, width = noise.shape
-    crop_height, crop_width = math.ceil(height / factor), math.ceil(width / factor)
-    top, left = (height - crop_height) // 2, (width - crop_width) // 2
-    out = ndimage.zoom(noise[top : top + crop_height, left : left + crop_width], factor, order=1)
-    top, left = (out.shape[0] - height) // 2, (out.shape[1] - width) // 2
-    return out[top : top + height, left : left + width]
-
-
 def reference_flakes(noise, factor, threshold):
-    layer = reference_zoom(noise, factor)
+    layer = clipped_zoom(noise, factor)
     layer[layer < threshold] = 0
     return np.floor(255 * np.clip(layer, 0, 1)).astype(int)
-
-
-def reference_streaks(flakes, radius, sigma, angle):
-    """Blurs an 8-bit plane as ImageMagick does, tap by tap in float64, rounded to 16 bits."""
-    count = 2 * math.ceil(radius) + 1
-    weights = np.exp(-(np.arange(count) ** 2) / (2 * sigma**2))
-    weights /= weights.sum()
-    y, x = np.indices(flakes.shape)
-    total = np.zeros(flakes.shape)
-    for i, weight in enumerate(weights):
-        dy = math.ceil(i * math.sin(math.radians(angle)) - 0.5)
-        dx = math.ceil(i * math.cos(math.radians(angle)) - 0.5)
-        total += weight * flakes[np.clip(y + dy, 0, y.max()), np.clip(x + dx, 0, x.max())]
-    return np.floor(257 * total + 0.5).astype(int) // 257
 
 
 def reference_composite(image, streaks, mix):
