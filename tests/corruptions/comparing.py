@@ -1,5 +1,7 @@
 """Compares one image in other batches and programs, by the promises of `corrupt`, and draws with their distributions."""
 
+import functools
+
 import jax
 import numpy as np
 import scipy.stats
@@ -32,9 +34,13 @@ def as_on(platform, monkeypatch):
     monkeypatch.setattr(jax.lax, "platform_dependent", chosen)
 
 
-def assert_normal(values, mean=0.0, deviation=1.0):
-    """Kolmogorov-Smirnov; by chance one in 10,000 fails, and the seeds are fixed."""
-    assert scipy.stats.kstest(np.ravel(values), scipy.stats.norm(mean, deviation).cdf).pvalue > 1e-4
+@functools.cache
+def drawn(name, number, severity=None, shape=(224, 224, 3), seed=7, **options):
+    """Draws the params of `number` images, NumPy arrays with a leading axis; of several severities each in turn."""
+    keys = jax.random.split(jax.random.key(seed), number)
+    given = () if severity is None else (np.resize(severity, number),)
+    sample = jax.jit(jax.vmap(lambda key, *given: dict(corruptions.get(name).sample(key, shape, *given, **options))))
+    return jax.tree.map(np.asarray, sample(keys, *given))
 
 
 def assert_uniform(values, low, high):

@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import batch, cbar, registry
+from corruptions import cbar, registry
 from corruptions.cbar import lenses, severities
-from corruptions.primitives.fourier import blue, brown, phase_shape, spectral_field
+from corruptions.primitives.fourier import blue, phase_shape, spectral_field
 from tests.corruptions.cbar.exact_test import BLURS, WARPS
+from tests.corruptions.comparing import drawn
 
 DRAWS = 400
 FIELD = jax.jit(spectral_field, static_argnums=(1, 2))
 
 
-@functools.cache
-def draws(name, shape=(32, 32, 3), table=None):
+def draws(name, shape=(32, 32, 3)):
     """Parameters of many draws, levels 1..10 in turn."""
-    sample = functools.partial(getattr(cbar, name).sample, shape=shape, table=table)
-    keys, levels = jax.random.split(jax.random.key(12 if name in WARPS else 11), DRAWS), 1 + np.arange(DRAWS) % 10
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(lambda k, s: dict(sample(k, severity=s))))(keys, levels))
+    return drawn(f"cbar/{name}", DRAWS, tuple(range(1, 11)), shape, seed=12 if name in WARPS else 11)
 
 
 # Supplement D: strength at level 1 and step from level to level, at 32 and at 224 pixels.
@@ -217,45 +215,6 @@ def test_lines_meet_their_middle():
     middle = (ends[..., :2] + ends[..., 2:]).reshape(-1, 2)[::5] / 2
     for axis in (0, 1):
         assert scipy.stats.kstest(middle[:, axis], "uniform", (0, 32)).statistic < 0.03
-
-
-def test_spectra():
-    phases = np.random.default_rng(0).uniform(0, 2 * np.pi, (200, *phase_shape((32, 32)))).astype(np.float32)
-    fields = {f: np.asarray(FIELD(phases, (32, 32), f)) for f in (blue, brown)}
-    for field in fields.values():
-        assert np.allclose(field.std((1, 2)), 1, atol=1e-5)
-    assert abs(fields[blue].mean((1, 2))).max() < 1e-5
-    assert 0.55 < fields[brown].mean((1, 2)).std() < 0.8
-    assert (
-        (fields[blue][:, 1:] * fields[blue][:, :-1]).mean()
-        < -0.2
-        < 0.8
-        < (fields[brown][:, 1:] * fields[brown][:, :-1]).mean()
-    )
-
-
-def test_share_of_lost_pixels():
-    images = np.full((200, 32, 32, 3), 60, np.uint8)
-    key = jax.random.key(1)
-    lost = np.asarray(batch.corrupt(key, images, cbar.blue_noise_sample, 10)) == 0
-    assert abs(lost.mean() - scipy.stats.norm.cdf(-0.4)) < 0.01
-    cut = np.asarray(batch.corrupt(key, images, cbar.checkerboard_cutout, 6)) == 128
-    assert abs(cut.mean() - 0.3) < 0.02
-
-
-def test_overflow_by_hand():
-    image = np.zeros((16, 16, 3), np.float32)
-    image[0, 0, 0], image[0, 1, 0] = 1.0, 200 / 255
-    params = {"weight": np.float32(1), "wrap": np.bool_(True)}
-    meant = params | {"wrap": np.bool_(False)}
-
-    def levels(corruption, params):
-        return np.asarray(batch.from_float(corruption.apply(image, params), np.uint8, "truncate"))[0, :2, 0]
-
-    # A full red is multiplied by 1.5 twice: 573.75, or 61 mod 256.
-    assert levels(cbar.technicolor, params)[0] == 61 and levels(cbar.technicolor, meant)[0] == 255
-    # Twice 200 is 144 mod 256, times a luma of 0.2126 * 200 / 255.
-    assert levels(cbar.bleach_bypass, params)[1] == 24 and levels(cbar.bleach_bypass, meant)[1] == 66
 
 
 ALIASES = {

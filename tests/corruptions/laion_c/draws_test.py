@@ -6,22 +6,15 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import laion_c
-from tests.corruptions.comparing import assert_uniform, assert_whole
+from tests.corruptions.comparing import assert_uniform, assert_whole, drawn
 
 KEY = jax.random.key(11)
-
-
-def drawn(corruption, shape, severity, number=400, **options):
-    """Draws of so many images."""
-    sample = jax.jit(jax.vmap(lambda key: dict(corruption.sample(key, shape, severity, **options))))
-    return jax.tree.map(np.asarray, sample(jax.random.split(KEY, number)))
 
 
 @pytest.mark.parametrize("severity", [2, 5])
 def test_random_glitches(severity):
     glitch, (height, width) = {2: 4, 5: 10}[severity], (40, 32)
-    params = drawn(laion_c.glitched, (height, width, 3), severity, mode="random")
+    params = drawn("laion_c/glitched", 400, severity, (height, width, 3), mode="random")
     most, (roll, start, rows) = int(glitch * glitch / 100 * width), np.moveaxis(params["bands"], -1, 0)
     assert_whole(roll, -most, most)
     assert_whole(start, 0, height)
@@ -36,14 +29,14 @@ def test_random_glitches(severity):
 
 
 def test_shapes():
-    params = drawn(laion_c.geometric_shapes, (40, 64, 3), 1, 100)
+    params = drawn("laion_c/geometric_shapes", 100, 1, (40, 64, 3))
     assert (params["count"] == 240).all() and params["kind"].shape == (100, 1600)
     for name, most in {"kind": 3, "size": 9, "row": 39, "column": 63, "rotation": 359, "color": 255}.items():
         assert_whole(params[name].astype(int), 0, most)
 
 
 def test_stickers():
-    params = drawn(laion_c.stickers, (48, 64, 3), 5, 30)
+    params = drawn("laion_c/stickers", 30, 5, (48, 64, 3))
     assert (params["count"] == 1600).all()
     for name, most in {"row": 48 - 3 - 1, "column": 64 - 3 - 1, "tile": 47}.items():
         assert_whole(params[name], 0, most)
@@ -60,6 +53,6 @@ def test_shapes_cover_the_published_share(side):
 
 @pytest.mark.parametrize(("severity", "low", "high"), [(1, 0, 50), (3, 100, 125), (5, 150, 255)])
 def test_amplitudes(severity, low, high):
-    amplitude = drawn(laion_c.luminance_checkerboard, (48, 33, 3), severity, 50)["amplitude"]
+    amplitude = drawn("laion_c/luminance_checkerboard", 50, severity, (48, 33, 3))["amplitude"]
     assert amplitude.shape == (50, 24, 17)
     assert_uniform(amplitude, low, high)

@@ -5,7 +5,8 @@ import numpy as np
 
 import corruptions
 from corruptions import noc
-from tests.corruptions.noc.running import NAMES, draws
+from tests.corruptions.comparing import drawn
+from tests.corruptions.noc.exact_test import NAMES
 
 PUBLISHED = {
     "quantization": (8, 3), "gaussian": (0.05, 0.18), "salt_pepper": (0.003, 0.032), "blur": (0.40, 0.95),
@@ -46,14 +47,14 @@ def test_benchmarks_and_names():
 
 
 def test_a_custom_range():
-    assert np.all(draws("border", 3, 1.0, range=(10, 45))["thickness"] == 45)
-    assert np.all(draws("quantization", 3, 0.0, range=(20, 5))["steps"] == 20)
+    assert np.all(drawn("noc/border", 3, 1.0, range=(10, 45))["thickness"] == 45)
+    assert np.all(drawn("noc/quantization", 3, 0.0, range=(20, 5))["steps"] == 20)
     image = np.full((32, 32, 3), 0.5, np.float32)
     assert np.array_equal(noc.circle(jax.random.key(0), image, range=(0, 0)), image)
-    shapes = draws("circle", 3, 1.0, range=(2, 300))
+    shapes = drawn("noc/circle", 3, 1.0, range=(2, 300))
     assert shapes["rows"].shape == (3, 300) and np.all(shapes["number"] == 300)
-    assert np.allclose(draws("contrast", 3, 0.5, range=(0.1, 0.2))["weight"], 0.15)
-    assert np.all(draws("border", 3, range=(5, 5), grey=0.5)["grey"] == 0.5)
+    assert np.allclose(drawn("noc/contrast", 3, 0.5, range=(0.1, 0.2))["weight"], 0.15)
+    assert np.all(drawn("noc/border", 3, range=(5, 5), grey=0.5)["grey"] == 0.5)
 
 
 def test_batches_are_rounded_to_nearest():

@@ -9,6 +9,7 @@ import corruptions
 from corruptions import optics
 from corruptions.imagenet_c import blur
 from corruptions.optics import aberrations
+from tests.corruptions.comparing import drawn
 from tests.pages import example_of
 from tests.reference import optics as reference
 from tests.reference.photographs import photograph
@@ -143,11 +144,10 @@ def test_blurs_equal_scipys_correlation(benchmark, border):
 
 def test_each_kernel_of_a_pair_is_drawn_half_of_the_time_and_can_be_chosen():
     coma = corruptions.get("optics/coma")
-    sample = jax.jit(jax.vmap(lambda key: coma.sample(key, (32, 32, 3), 3)["kernel"]))
-    drawn = np.asarray(sample(jax.random.split(jax.random.key(0), 2000)))
+    found = drawn("optics/coma", 2000, 3, (32, 32, 3))["kernel"]
     both = [coma.sample(jax.random.key(0), (32, 32, 3), 3, kernel=k)["kernel"] for k in (0, 1)]
-    first = (drawn == np.asarray(both[0])).all((1, 2))
-    np.testing.assert_array_equal(drawn[~first], np.broadcast_to(both[1], drawn[~first].shape))
+    first = (found == np.asarray(both[0])).all((1, 2))
+    np.testing.assert_array_equal(found[~first], np.broadcast_to(both[1], found[~first].shape))
     assert abs(first.mean() - 0.5) < 5 * 0.5 / 2000**0.5
     np.testing.assert_allclose(both[0], aberrations.kernels((6, 7), "cifar")[2, 0], rtol=1e-6)
 
