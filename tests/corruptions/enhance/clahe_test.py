@@ -1,4 +1,4 @@
-"""CLAHE against NumPy, whose results are OpenCV's; colour; the variant of scikit-image."""
+"""CLAHE against digests of OpenCV's results; colour; the variant of scikit-image."""
 
 import hashlib
 
@@ -31,12 +31,9 @@ def picture(height, width):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_clahe_is_opencvs_bit_for_bit(case):
     height, width, clip, grid = case
-    channel = picture(height, width)
-    expected = references.clahe(channel, clip, grid)
-    assert hashlib.sha256(expected.tobytes()).hexdigest()[:16] == CASES[case]  # the reference is OpenCV
-    found = equalize(channel, clip, grid)
+    found = equalize(picture(height, width), clip, grid)
     assert found.dtype == jnp.uint8
-    np.testing.assert_array_equal(found, expected)
+    assert hashlib.sha256(np.asarray(found).tobytes()).hexdigest()[:16] == CASES[case]
 
 
 def test_a_constant_channel_stays_constant():
@@ -50,13 +47,6 @@ def test_what_is_cut_off_is_given_back():
         found = np.asarray(jax.jit(clahe.clipped)(counts, limit))
         np.testing.assert_array_equal(found, [references.clipped(np.asarray(row), limit) for row in counts])
         assert (found.sum(1) == 784).all() and (found >= 0).all()  # so that running sums rise: tables are monotone
-
-
-def test_a_flat_histogram_is_left_nearly_as_it_is():
-    """Every level once in each of two tiles: the table is (v + 1) 255 / 256."""
-    flat = np.stack([RNG.permutation(256).reshape(16, 16) for _ in range(2)], 1).reshape(16, 32).astype(np.uint8)
-    found = np.asarray(equalize(flat, 1.0, (1, 2))).astype(int)
-    assert np.abs(found - flat).max() <= 1
 
 
 def test_lab_is_the_formula_and_comes_back():
@@ -103,10 +93,3 @@ def test_no_bin_of_scikit_images_variant_passes_the_limit():
     found = np.asarray(jax.jit(clahe_skimage.clipped)(counts.astype(np.int32), 7))
     np.testing.assert_array_equal(found, [references.skimage_clipped(row, 7) for row in counts])
     assert found.max() <= 7
-
-
-def test_histograms_count_every_pixel():
-    values = RNG.integers(0, 9, (12, 10))
-    found = np.asarray(clahe.histograms(clahe.cut(jnp.asarray(values, jnp.int32), 3, 2), 9))
-    np.testing.assert_array_equal(found[3], np.bincount(values[4:8, 5:].ravel(), minlength=9))
-    assert found.sum() == values.size

@@ -6,31 +6,6 @@ import math
 import numpy as np
 
 
-def clahe(channel, clip, grid):
-    """OpenCV's: uint8 [H, W] to uint8, in float32 with every product and sum rounded."""
-    height, width = channel.shape
-    rows, columns = grid
-    bottom, right = rows - height % rows, columns - width % columns
-    padded = channel
-    if height % rows or width % columns:
-        padded = np.pad(channel, ((0, bottom), (0, right)), mode="reflect")
-    h, w = padded.shape[0] // rows, padded.shape[1] // columns
-    tables = np.zeros((rows, columns, 256), np.float32)
-    for i, j in itertools.product(range(rows), range(columns)):
-        counts = np.bincount(padded[i * h : (i + 1) * h, j * w : (j + 1) * w].ravel(), minlength=256)
-        if clip > 0:
-            counts = clipped(counts, max(int(clip * h * w / 256), 1))
-        tables[i, j] = np.rint(np.cumsum(counts).astype(np.float32) * (np.float32(255) / np.float32(h * w)))
-    y, x = (around(size, side, number) for size, side, number in ((height, h, rows), (width, w, columns)))
-    out = np.empty_like(channel)
-    for row, column in np.ndindex(height, width):
-        (top, below, v), (left, further, u) = y[row], x[column]
-        a, b, c, d = (tables[i, j, channel[row, column]] for i in (top, below) for j in (left, further))
-        one = np.float32(1)
-        out[row, column] = np.rint((a * (one - u) + b * u) * (one - v) + (c * (one - u) + d * u) * v)
-    return out
-
-
 def clipped(counts, limit):
     """Cut off, and given back in equal parts, the rest at equal distances."""
     excess = np.maximum(counts - limit, 0).sum()
@@ -39,16 +14,6 @@ def clipped(counts, limit):
     if rest:
         counts[:: max(256 // rest, 1)][:rest] += 1
     return counts
-
-
-def around(size, side, number):
-    """(tile before, tile after, weight of the latter) for each pixel."""
-    found = []
-    for pixel in range(size):
-        place = np.float32(pixel) * (np.float32(1) / np.float32(side)) - np.float32(0.5)
-        first = math.floor(place)
-        found.append((max(first, 0), min(first + 1, number - 1), np.float32(place - np.float32(first))))
-    return found
 
 
 def skimage_clahe(value):
