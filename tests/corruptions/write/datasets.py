@@ -8,7 +8,6 @@ import numpy as np
 
 import corruptions
 
-NUMBER = 23
 IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
 LABELS = np.arange(12) % 3
 
@@ -32,7 +31,11 @@ def expected_at_once(images, name, severity, seed):
 def contents(folder, manifest=False):
     """{name: bytes} of a dataset's files; with `manifest` also its fields, but for the runs, which have times."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    about = json.loads(found.pop("manifest.json"))
-    found = {name: content for name, content in found.items() if name not in (".lock", ".checks.json")}
+    return comparable(found, manifest)
+
+
+def comparable(files, manifest=False):
+    about = json.loads(files.pop("manifest.json"))
+    found = {name: content for name, content in files.items() if name not in (".lock", ".checks.json")}
     fields = {key: value for key, value in about.items() if key not in ("runs", "sha256")}
     return found | ({"manifest": fields} if manifest else {})

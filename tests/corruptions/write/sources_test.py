@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pathlib
-import shutil
 import sys
 import tarfile
 import zlib
@@ -259,18 +258,6 @@ def test_safe_names_stay_as_they_are_and_others_stay_distinct(caplog):
     assert "2 names are no safe file names, and are changed (the first: 'a/b' to 'a_b')" in caplog.text
     again = dataclasses.replace(source)
     assert again.class_names == source.class_names and again.names == source.names
-
-
-def test_class_names_of_a_tfds_dataset_stay_in_the_folder(tfds_root, tmp_path):
-    copied = tmp_path / "tfds"
-    shutil.copytree(tfds_root, copied)
-    (listed,) = copied.rglob("label.labels.txt")
-    listed.write_text(f"../../../../x\n{tmp_path}/absolute\n.hidden\n")
-    source = from_tfds("jaxc_tiny", data_dir=copied)
-    write_dataset(tmp_path / "out", source, corruptions="noc/hue", severities=[1], layout="folders")
-    assert {path.name for path in tmp_path.iterdir()} == {"tfds", "out"}
-    assert open_corrupted(tmp_path / "out").class_names == source.class_names
-    assert len(list((tmp_path / "out/hue/1").rglob("*.JPEG"))) == 12
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from corruptions import objects
 from corruptions.write import WriteError, sources, upload, write_dataset, writer
+from tests.corruptions.write import datasets
 
-IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
-LABELS = np.array([0, 1, 2, 0, 1, 2])
+IMAGES, LABELS = datasets.IMAGES[:6, :16, :16], datasets.LABELS[:6]
 OPTIONS = {"corruptions": ["noc/contrast", "noc/hue"], "severities": [0, 0.5], "progress": False}
 ADDRESS = "memory://b/sets/noc"
 
@@ -31,20 +31,10 @@ def write(out, layout, **options):
     return write_dataset(out, (IMAGES, LABELS), layout=layout, **OPTIONS | options)
 
 
-def of_folder(folder):
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return _comparable({name: content for name, content in found.items() if not name.startswith(".")})
-
-
 def of_bucket(prefix="sets/noc/"):
     bucket = objects.Bucket("memory", "b")
-    return _comparable({key.removeprefix(prefix): bucket.read(key).content for key in bucket.list(prefix)})
-
-
-def _comparable(files):
-    manifest = json.loads(files.pop("manifest.json"))
-    del manifest["runs"], manifest["sha256"]  # runs have times
-    return files, manifest
+    files = {key.removeprefix(prefix): bucket.read(key).content for key in bucket.list(prefix)}
+    return datasets.comparable(files, manifest=True)
 
 
 @pytest.mark.parametrize("layout", ["npy", "folders", "webdataset"])
@@ -61,11 +51,12 @@ def test_a_bucket_holds_what_a_folder_would(layout, tmp_path, machine, monkeypat
     monkeypatch.setattr(upload.Upload, "take", stopping)
     with pytest.raises(KeyboardInterrupt):
         write(ADDRESS, layout)
-    assert 0 < len(of_bucket()[0]) < len(of_folder(tmp_path / "out")[0])
+    whole = datasets.contents(tmp_path / "out", manifest=True)
+    assert 1 < len(of_bucket()) < len(whole)
     monkeypatch.setattr(upload.Upload, "take", take)
     machine("second")
     assert write(ADDRESS, layout) == f"{ADDRESS}/manifest.json"
-    assert of_bucket() == of_folder(tmp_path / "out")
+    assert of_bucket() == whole
     left_here = [path for path in (tmp_path / "second").rglob("*") if path.is_file()]
     assert not left_here, "each unit leaves this machine"
     write(ADDRESS, layout)
