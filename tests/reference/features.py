@@ -6,14 +6,7 @@ LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def features(clean, corrupted):
-    """Computes the features of one image pair.
-
-    Args:
-      clean, corrupted: uint8 [H, W, 3].
-
-    Returns:
-      A dictionary of float64 arrays, keyed like the golden JSON files.
-    """
+    """Computes the features of a pair of images uint8 [H, W, 3]: float64 arrays, keyed like the golden JSON files."""
     x, y = clean / 255.0, corrupted / 255.0
     difference = y - x
     luma = y @ LUMA

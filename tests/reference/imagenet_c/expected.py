@@ -73,14 +73,7 @@ REFERENCES = {  # the result for (image, params, table, severity - 1)
 
 
 def expected(name, image, params, table, severity):
-    """Float64 levels [H, W, 3] before truncation of corruption `name` (unqualified).
-
-    Args:
-      image: uint8 [H, W, 3], square with the table's own side.
-      params: what our sampler drew.
-      table: `cifar`, `tiny`, `imagenet` or `inception`.
-      severity: 1..5.
-    """
+    """Float64 levels before truncation of corruption `name` (unqualified), for uint8 [H, W, 3] and what our sampler drew."""
     drawn = {key: np.asarray(value) for key, value in params.items()}
     drawn = {key: v.astype(np.float64) if v.dtype == np.float32 else v for key, v in drawn.items()}
     return np.asarray(REFERENCES[name](image, drawn, table, severity - 1), np.float64)

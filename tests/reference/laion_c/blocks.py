@@ -10,7 +10,6 @@ GRIDS = {"cifar": (16, 11, 8, 5, 3), "imagenet": (56, 112 / 3, 28, 14, 8)}
 
 
 def luminance_checkerboard(image, params, severity):
-    """uint8 [H, W, 3] -> levels, float64 [H, W, 3]."""
     low, high = ((0, 50), (50, 100), (100, 125), (125, 150), (150, 255))[severity - 1]
     side = max(1, round(14 * min(image.shape[:2]) / 224))
     found, amplitude = image.astype(np.float64), np.float64(params["amplitude"])
@@ -57,7 +56,6 @@ class Bank:
 
 
 def mosaic(image, bank, params, severity):
-    """uint8 [H, W, 3] -> uint8 [H, W, 3], tile by tile."""
     height, width, _ = image.shape
     grid = GRIDS["cifar" if min(height, width) <= 84 else "imagenet"][severity - 1]
     side = max(1, round(min(height, width) / grid))
@@ -68,7 +66,6 @@ def mosaic(image, bank, params, severity):
 
 
 def stickers(image, bank, params, severity):
-    """uint8 [H, W, 3] -> uint8 [H, W, 3], one sticker after another."""
     height, width, _ = image.shape
     side = max(1, round(16 * min(height, width) / 224))
     assert params["count"] == round((100, 200, 400, 600, 1200)[severity - 1] * height * width / min(height, width) ** 2)

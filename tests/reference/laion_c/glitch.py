@@ -27,7 +27,6 @@ RELEASED = (
 
 
 def reference(image, params, severity):
-    """uint8 [H, W, 3] -> uint8 [H, W, 3]."""
     del severity
     found, height = image.copy(), len(image)
     for roll, start, rows in params["bands"]:

@@ -8,7 +8,6 @@ ROWS = ((224, 1), (178, 2), (112, 4), (84, 6), (60, 8))
 
 
 def reference(image, params, severity):
-    """uint8 [H, W, 3] -> uint8 [H, W, 3]; nothing is drawn at random."""
     del params
     height, width, _ = image.shape
     lines, step = (round(n * width / 224) for n in ROWS[severity - 1])

@@ -13,7 +13,6 @@ MARGIN = 64
 
 
 def reference(image, params, severity):
-    """uint8 [H, W, 3] -> uint8 [H, W, 3]."""
     height, width, _ = image.shape
     assert params["count"] == round(COUNTS[severity - 1] * height * width / min(height, width) ** 2)
     canvas = PIL.Image.fromarray(np.pad(image, ((MARGIN, MARGIN), (MARGIN, MARGIN), (0, 0))))
