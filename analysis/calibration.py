@@ -48,7 +48,6 @@ def calibrate(
     *,
     integer: bool = False,
     targets: tuple[float, float] = TARGETS,
-    tolerance: float = TOLERANCE,
     noise: float = 0.0,
 ) -> Calibration:
     """Finds the values at which R reaches two targets: a coarse grid, then bisection (whole values: the nearest).
@@ -56,7 +55,7 @@ def calibrate(
     `robustness` is v -> R(v), deterministic (common random numbers), evaluated once for each v; `targets` are R at
     the mild and at the severe end, descending within (0, 1). `domain` is a (mildest, most severe) value, which
     differ; severity may run downwards (quantization: 255 to 1). With `integer` v is whole; then the two ends are at
-    least 1 apart where the domain allows. The bisection of a real parameter ends at |R - target| <= `tolerance`;
+    least 1 apart where the domain allows. The bisection of a real parameter ends at |R - target| <= `TOLERANCE`;
     rises of R up to `noise` between neighbours of the grid do not count as non-monotone.
     """
     mildest, severest = domain
@@ -70,7 +69,7 @@ def calibrate(
     grid = [search.at(k / (count - 1)) for k in range(count)]
     falls = [search.value(v) for v in grid]
     monotone = all(after <= before + noise for before, after in itertools.pairwise(falls))
-    ends, capped = zip(*(search.crossing(grid, target, tolerance) for target in targets))
+    ends, capped = zip(*(search.crossing(grid, target) for target in targets))
     if integer and ends[0] == ends[1]:
         ends = search.apart(ends[0])
     values = tuple(search.value(v) for v in ends)
@@ -125,20 +124,20 @@ class _Search:
             self.known[v] = float(self._robustness(v))
         return self.known[v]
 
-    def crossing(self, grid, target, tolerance):
+    def crossing(self, grid, target):
         """(v, capped): the mildest v at which R falls to the target."""
         below = next((k for k, v in enumerate(grid) if self.value(v) <= target), None)
         if below is None:
             return grid[-1], True
         if below == 0:
-            return grid[0], self.value(grid[0]) < target - tolerance
+            return grid[0], self.value(grid[0]) < target - TOLERANCE
         mild, severe = grid[below - 1], grid[below]
         for _ in range(_BISECTIONS):
             if self._integer and abs(severe - mild) <= 1:
                 break
             middle = (mild + severe) // 2 if self._integer else (mild + severe) / 2
             reached = self.value(middle)
-            if not self._integer and abs(reached - target) < tolerance:
+            if not self._integer and abs(reached - target) < TOLERANCE:
                 return middle, False
             mild, severe = (mild, middle) if reached <= target else (middle, severe)
         return min((mild, severe), key=lambda v: abs(self.value(v) - target)), False
