@@ -153,9 +153,10 @@ def workdir(folder, clean, errors, held=None, seeds=(0,)):
     counts = [
         Count("standard", seed, *cell, round(FEWER * (1 - e)), FEWER) for cell, e in cells.items() for seed in seeds
     ]
-    described = {name: of_corruption(name, IMAGENET) for name, _ in errors} | (held or {})
+    described = {name: of_corruption(name, IMAGENET) for name, _ in errors}
     if FROST in described:
         described[FROST]["frost"] = "original_photographs"
+    described |= held or {}
     return write_answers(folder, counts, Conditions("imagenet", 1000, IMAGENET, PREPROCESSING, described))
 
 
