@@ -10,11 +10,12 @@ import pytest
 
 import corruptions
 import data
+import models
 from configs import default
 from runtime import meshes
-from tests.training import tiny
+from tests.evaluation import known
 from tools.calibrate import Robustness
-from training import cli, states, study
+from training import cli, study
 from training.ranges import read_ranges
 from training.sections import TrainSettings
 
@@ -27,8 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def setting():
     mesh = meshes.data_mesh()
     split = data.load("shapes", train_limit=10, test_limit=NUMBER).test.to_device()
-    graphdef, params, statistics = states.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
-    return mesh, (graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())), split
+    return mesh, known.split(models.build("small_resnet", 10)), split
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 
 import configs.msd
 import configs.scheme
@@ -16,6 +15,7 @@ from corruptions.augment import stored
 from evaluation import trained_models
 from evaluation.distances import centres, features, sampling
 from runtime import meshes, workdirs
+from tests.tools.msd_test import feature_of, untrained
 from tests.training import tiny
 from tools import msd
 from training import batches, study
@@ -51,9 +51,7 @@ def resampling(**changed):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    config = tiny.config()
-    config.dataset.train_limit = IMAGES
-    return tiny.untrained_workdir(tmp_path_factory.mktemp("experiments") / "work", config)
+    return untrained(tmp_path_factory.mktemp("experiments"), IMAGES)
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +61,7 @@ def images():
 
 @pytest.fixture(scope="module")
 def feature(trained):
-    """Images in [0, 1] -> penultimate features [N, D]."""
-    ((graphdef, state),) = trained_models.read_models(trained, 10, 32, meshes.data_mesh(1)).values()
-    model = nnx.merge(graphdef, state.params, state.statistics)
-    return jax.jit(lambda shown: model(shown, train=False)[1]["penultimate"])
+    return feature_of(trained)
 
 
 @pytest.fixture(scope="module")

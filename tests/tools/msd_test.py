@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from flax import nnx
 
 import configs.msd
 import corruptions
@@ -24,6 +23,7 @@ from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
 from tests import processes
 from tests.analysis.made_up import write_answers
+from tests.evaluation import known
 from tests.training import tiny
 from tools import msd
 
@@ -41,11 +41,23 @@ SETTINGS = {
 }
 
 
+def untrained(folder, images):
+    """A workdir of an untrained network with so many training images."""
+    config = tiny.config()
+    config.dataset.train_limit = images
+    return tiny.untrained_workdir(folder / "work", config)
+
+
+def feature_of(workdir):
+    """Images in [0, 1] -> penultimate features [N, D] of the network of a workdir."""
+    ((graphdef, state),) = trained_models.read_models(workdir, 10, 32, meshes.data_mesh(1)).values()
+    model = known.merge(graphdef, state)
+    return jax.jit(lambda images: model(images, train=False)[1]["penultimate"])
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    config = tiny.config()
-    config.dataset.train_limit = IMAGES
-    return tiny.untrained_workdir(tmp_path_factory.mktemp("msd") / "work", config)
+    return untrained(tmp_path_factory.mktemp("msd"), IMAGES)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +84,7 @@ def test_msd_of_unchanged_images_is_the_distance_of_mean_features(measured):
     """No augmentation and a deterministic corruption: both distances are the distance of two means over the images."""
     folder, rows = measured
     images = data.load("shapes", train_limit=IMAGES, test_limit=10).train.images
-    ((graphdef, state),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).values()
-    model = nnx.merge(graphdef, state.params, state.statistics)
-
-    features = jax.jit(lambda images: model(images, train=False)[1]["penultimate"])
+    features = feature_of(folder)
 
     def mean_feature(images):
         return np.asarray(features(images)).mean(0)

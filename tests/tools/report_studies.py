@@ -29,6 +29,10 @@ PROVENANCE = {
     "command": "overlap.py --config=configs/overlap_shapes.py",
     "versions": {"jax": "0.10.2", "python": "3.11.7"},
 }
+RANGE = {  # of a corruption in ranges.json
+    "range": [0.1, 0.75], "unit": "fraction", "robustness": [0.951, 0.502], "robustness_se": [0.004, None],
+    "capped": [False, True], "monotone": True, "mean_robustness": 0.72, "mean_robustness_se": 0.01,
+}  # fmt: skip
 
 
 def records(workdir):

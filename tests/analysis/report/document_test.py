@@ -93,11 +93,7 @@ def _head(study: Study) -> str:
 
 
 def test_optional_results_are_shown(small, page):
-    entry = {
-        "range": [0.1, 0.75], "unit": "fraction", "robustness": [0.951, 0.502], "robustness_se": [0.004, 0.009],
-        "capped": [False, True], "monotone": True, "mean_robustness": 0.72, "mean_robustness_se": 0.01,
-    }  # fmt: skip
-    ranges = {"corruptions": {"noc/hue": entry, "noc/border": {"range": [10, 45]}}}
+    ranges = {"corruptions": {"noc/hue": report_studies.RANGE, "noc/border": {"range": [10, 45]}}}
     (small / "ranges.json").write_text(json.dumps(ranges))
     (small / "timing.json").write_text(json.dumps({"training_seconds": {"standard|0": 100.0, "noc/hue|0": 200.0}}))
     (small / "coverage.json").write_text(json.dumps({"benchmark": ["noc/hue"]}))

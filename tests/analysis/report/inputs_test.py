@@ -13,23 +13,13 @@ from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError, mismatch, read_json
 from tests.tools import report_studies
 
-_ENTRY = {
-    "range": [1, 2.5],
-    "unit": "pixels",
-    "robustness": [0.95, 0.5],
-    "robustness_se": [0.01, None],
-    "mean_robustness": 0.7,
-    "mean_robustness_se": 0.01,
-    "monotone": True,
-    "capped": [False, True],
-}
 CONTENTS = {  # file -> an example that fits its shape
     "provenance.json": report_studies.PROVENANCE | {"continued": [{"device": "gpu"}]},
     "benchmark.json": {"threshold": 0.2, "strict": False, "written": "2026-01-01T00:00:00"},
     "coverage.json": {"benchmark": ["noc/hue"]},
     "comparison.json": {"first": "one", "threshold": 0.1, "workdirs": ["a", "b"], "training_seconds": [1.0, 2.0]},
     "evaluation.json": {"eval": {"reference": "", "reference_mismatch": "refuse"}},
-    "ranges.json": {"corruptions": {"noc/hue": _ENTRY}},
+    "ranges.json": {"corruptions": {"noc/hue": report_studies.RANGE}},
     "timing.json": {"training_seconds": {"standard|0": 100.0}},
     "section.json": {
         "title": "t",

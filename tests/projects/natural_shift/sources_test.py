@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis import answers
-from analysis.frames import CLEAN
+from analysis.frames import CLEAN, Count
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from runtime import command
+from tests.analysis.made_up import write_answers
 from tests.projects.natural_shift.tables import changed, made_up
 
 
@@ -136,12 +136,9 @@ def test_timm_without_natural_shifts_is_refused(tmp_path):
         read_timm(tmp_path)
 
 
-def evaluated(folder, rows, about=None):
+def evaluated(folder, rows, **said):
     """Writes a workdir with so many of 200 answers correct for each (model, seed, corruption, severity)."""
-    for corruption, severity in dict.fromkeys(row[2:4] for row in rows):
-        bits = {row[:2]: np.arange(200) < row[4] for row in rows if row[2:4] == (corruption, severity)}
-        answers.write(folder / "answers", bits, answers.Record(corruption, severity, None, 200, {}, about or {}, {}))
-    return folder
+    return write_answers(folder, [Count(*row, 200) for row in rows], **said)
 
 
 def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
@@ -172,7 +169,7 @@ def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monke
     monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
     others = ("imagenet_c/fog", "noc/border", "noc/hue")
     rows = [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)]
-    path = evaluated(tmp_path / "work", rows, {"imports": ["benchmark_of_a_test"]})
+    path = evaluated(tmp_path / "work", rows, imports=["benchmark_of_a_test"])
     command.import_all(["benchmark_of_a_test"])
     assert read_workdirs([path]).members(["benchmark_of_a_test"]) == ("noc/hue", "noc/border")
 

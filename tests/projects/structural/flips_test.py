@@ -13,9 +13,9 @@ from projects.structural.flip_rates import read_flips
 from projects.structural.flips import Sequences, open_sequences
 from runtime import meshes
 from runtime.settings import SettingsError
+from tests.evaluation import known
 from tests.training import tiny
 from tools import exits
-from training.states import TrainState
 
 ZEROS = np.zeros((4, 2, 32, 32, 3), np.uint8)
 
@@ -85,14 +85,9 @@ class FirstPixels(nnx.Module):
         return images.reshape(len(images), -1)[:, :7].astype(jnp.float32) * self.factor[...], {}
 
 
-def network(factor):
-    graphdef, params, statistics = nnx.split(FirstPixels(factor), nnx.Param, ...)
-    return graphdef, TrainState(jnp.zeros((), int), params, statistics, None)
-
-
 @pytest.mark.parametrize("batch_size", [7, 2])  # two sequences of three frames, and less than one
 def test_the_five_best_classes_of_every_frame(batch_size):
-    models = {("standard", 0): network(1), ("standard", 1): network(-1)}
+    models = {("standard", 0): known.split(FirstPixels(1)), ("standard", 1): known.split(FirstPixels(-1))}
     found = flips.best_classes(models, SEQUENCES, batch_size, meshes.data_mesh(1))
     logits = FRAMES.reshape(5, 3, -1)[..., :7].astype(int)
     for seed, sign in ((0, -1), (1, 1)):
@@ -102,7 +97,7 @@ def test_the_five_best_classes_of_every_frame(batch_size):
 
 def test_a_network_that_diverged_is_not_called_steady():
     with pytest.raises(ValueError, match="images under rotate, found NaN"):
-        flips.best_classes({("standard", 0): network(np.nan)}, SEQUENCES, 7, meshes.data_mesh(1))
+        flips.best_classes({("standard", 0): known.split(FirstPixels(np.nan))}, SEQUENCES, 7, meshes.data_mesh(1))
 
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 2, 16, 17, 3)).astype(np.uint8)
