@@ -133,17 +133,6 @@ def test_folders_as_published_are_jpeg_85(clean, tmp_path):
     ]
 
 
-def test_folders_without_jpeg_are_lossless(clean, tmp_path):
-    images, labels = clean
-    options = {"severities": [0.25, "random"], "layout": "folders", "jpeg_quality": None}
-    write_dataset(tmp_path, clean, corruptions=["noc/border"], **options)
-    for severity, value in (("0.25", 0.25), ("random", None)):
-        target = expected(images, "noc/border", value, seed=0)
-        for i in range(NUMBER):
-            with Image.open(tmp_path / f"border/{severity}/{labels[i]}/{i:02d}.png") as image:
-                assert np.array_equal(np.asarray(image), target[i])
-
-
 def test_folders_keep_class_and_file_names(clean, tmp_path):
     images, _ = clean
     for i, name in enumerate(["n02/val_7.png", "n02/val_10.JPEG", "n01/x/y.png"]):
