@@ -102,6 +102,21 @@ def test_autocontrast_of_all_ranges_equals_the_float64_table():
     assert (found[np.arange(len(high)), high] == 254).sum() > 1000  # where float64 falls short
 
 
+def test_chain_equals_pillow_in_order():
+    given = images((32, 32))[:8]
+    names = ("translate_y", "posterize", "autocontrast", "equalize", "brightness", "solarize")
+    strength = np.float32([5, 4, 0, 0, 1.27, 200])
+    codes = jnp.asarray([operations.CODES[name] for name in names])
+
+    @jax.jit
+    def chain(images):
+        return jax.vmap(lambda image: operations.chain(operations.pack(image), codes, jnp.asarray(strength)))(images)
+
+    found = np.asarray(operations.levels(chain(to_float(jnp.asarray(given)))))
+    expected = np.stack([drawing.chain(names, strength, image) for image in given])
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_pack_rounds_to_the_nearest_level():
     image = np.random.default_rng(0).uniform(size=(20, 24, 3)).astype(np.float32)
     np.testing.assert_array_equal(operations.levels(operations.pack(jnp.asarray(image))), np.floor(image * 255 + 0.5))

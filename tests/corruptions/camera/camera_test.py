@@ -9,11 +9,23 @@ import pytest
 
 import corruptions
 from corruptions import camera
+from corruptions.camera import libero
 from tests.pages import example_of
 from tests.reference import camera as reference
 from tests.reference import libero as released
 from tests.reference.photographs import photograph
 
+# Mean, standard deviation and share of zeros of `dark` at grey v of an image that holds 0 and 255, severities 1 to 5.
+DARK_LAW = {
+    64: ((9.138, 2.887), (7.580, 4.095), (6.375, 5.200), (5.835, 6.407), (5.832, 7.547)),
+    128: ((38.051, 4.542), (31.625, 6.497), (25.202, 8.700), (18.965, 11.570), (13.675, 12.398)),
+    255: ((152.500, 8.323), (127.000, 11.811), (101.500, 15.424), (76.000, 20.837), (50.536, 22.880)),
+}
+ISO_LAW = {
+    0: ((5.449, 8.169), (8.297, 12.337), (12.569, 18.589), (18.266, 26.925), (26.809, 39.422)),
+    128: ((127.479, 38.775), (127.466, 41.869), (127.434, 47.944), (127.390, 57.198), (127.370, 70.250)),
+    255: ((231.163, 28.884), (229.306, 30.375), (226.221, 33.844), (221.669, 39.916), (214.259, 50.478)),
+}
 # Standard deviation of a displacement in pixels at severities 1 to 5.
 DISPLACEMENTS = {(192, 640): (0.56, 0.73, 0.95, 1.12, 1.34), (224, 224): (1.02, 1.33, 1.73, 2.04, 2.45)}
 TORN = ("libero_motion_blur", "libero_gaussian_blur", "libero_zoom_blur", "libero_fog", "libero_glass_blur")
@@ -31,15 +43,20 @@ def test_exposures_equal_their_references(name):
         assert (different > 0).mean() <= 1e-3 and different.max() <= 255 / float(params["photons"]) + 1
 
 
-@pytest.mark.parametrize("name", ["dark", "iso_noise"])
-def test_a_sensor_has_its_exact_law(name):
-    """The law at grey 128, held by the sampler over 64 x 64 x 3 x 8 values of images that hold 0 and 255."""
+@pytest.mark.parametrize(("name", "laws"), [("dark", DARK_LAW), ("iso_noise", ISO_LAW)])
+def test_a_sensor_has_its_exact_law(name, laws):
+    """The published law of the sheet, computed again, and held by the sampler over 64 x 64 x 3 x 8 values."""
+    for grey, rows in laws.items():
+        for level, (mean, deviation) in enumerate(rows):
+            scale, photons, sigma = reference.DARK[level] if name == "dark" else (1, 25, reference.ISO[level])
+            light = scale * (grey / 255) ** 2 if name == "dark" else grey / 255
+            exact = reference.law(light, photons, sigma)
+            assert exact[:2] == pytest.approx((mean, deviation), abs=6e-4)
     images = np.full((8, 64, 64, 3), 128, np.uint8)
     images[:, 0, 0], images[:, 0, 1] = 0, 255
     for level in (0, 4):
-        scale, photons, sigma = reference.DARK[level] if name == "dark" else (1, 25, reference.ISO[level])
-        mean, deviation = reference.law(scale * (128 / 255) ** (2 if name == "dark" else 1), photons, sigma)
         values = np.asarray(corruptions.corrupt(jax.random.key(1), images, f"camera/{name}", level + 1))[:, 1:].ravel()
+        mean, deviation = laws[128][level]
         assert abs(values.mean() - mean) < 4.5 * deviation / values.size**0.5
         assert values.std() == pytest.approx(deviation, rel=0.015)
 
@@ -80,6 +97,16 @@ def test_displacements_have_their_published_size(shape):
             assert np.asarray(drawn[axis]).std() == pytest.approx(DISPLACEMENTS[shape][severity - 1], rel=0.03)
 
 
+def test_the_filter_of_a_field_is_scipys():
+    """On white noise given by hand, through the matrices that the sampler uses."""
+    from corruptions.primitives import filters
+
+    noise = np.random.default_rng(0).uniform(-1, 1, (150, 210))
+    matrices = [filters.mirrored_matrix(n, 0.01 * n, int(0.03 * n + 0.5), 3.0) for n in noise.shape]
+    found = 25 * filters.separable(jnp.asarray(0.005 * 150 * noise, jnp.float32), *matrices)
+    np.testing.assert_allclose(found, reference.elastic_noise(noise, 25), atol=2e-5)
+
+
 @pytest.mark.parametrize("name", ["motion_blur", "gaussian_blur", "zoom_blur", "fog", "glass_blur"])
 def test_every_level_of_libero_is_the_released_function(name):
     corruption, image = corruptions.get(f"camera/libero_{name}"), photograph(60, 60)
@@ -93,10 +120,40 @@ def test_every_level_of_libero_is_the_released_function(name):
         assert (off > 1e-3).mean() < 0.03, level
 
 
+# Where the rows of LIBERO-Plus are ImageNet-C's: level there, severity here.
+SHARED = {
+    "zoom_blur": {1: 1, 2: 2, 3: 3, 4: 4, 5: 5},
+    "gaussian_blur": {1: 1, 2: 2, 3: 3, 4: 4, 6: 5},
+    "glass_blur": {5: 4, 7: 5},
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_rows_of_libero_that_imagenet_c_has_give_its_pixels(name):
+    image = np.float32(photograph(224, 224) / 255)
+    ours, original = corruptions.get(f"camera/libero_{name}"), corruptions.get(f"imagenet_c/{name}")
+    pairs = SHARED[name].items() if name == "gaussian_blur" else list(SHARED[name].items())[-2:]
+    for level, severity in pairs:
+        params, other = (c.sample(jax.random.key(5), image.shape, s) for c, s in ((ours, level), (original, severity)))
+        if name == "glass_blur":
+            np.testing.assert_array_equal(params["shifts"][:2], other["shifts"][:2])
+        found, expected = (np.asarray(c.apply(image, p)) for c, p in ((ours, params), (original, other)))
+        np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
 def test_libero_has_ten_levels_of_its_own():
     assert corruptions.names("libero_plus_noise") == tuple(f"camera/{name}" for name in TORN)
     for name in TORN:
         assert corruptions.severities(f"camera/{name}") == tuple(range(1, 11))
+    taps = corruptions.get("camera/libero_motion_blur").sample(jax.random.key(0), (64, 64, 3), 10)["weights"]
+    i = np.arange(71)
+    np.testing.assert_allclose(taps, np.exp(-(i**2) / 800) / np.exp(-(i**2) / 800).sum(), rtol=1e-5)
+    weaker = corruptions.get("camera/libero_motion_blur").sample(jax.random.key(0), (64, 64, 3), 1)["weights"]
+    assert np.count_nonzero(weaker) == 11
+    layers = [np.count_nonzero(row) for row in libero.blur.zoom_weights(libero._ZOOM)]
+    last = [np.arange(1, end, step)[-1] for end, step in zip(released.ENDS, released.STEPS)]
+    assert layers == [12, 16, 11, 13, 11, 37, 41, 23, 26, 19]
+    np.testing.assert_allclose(last, [1 + step * (n - 1) for (step, n) in libero._ZOOM])
 
 
 def test_benchmarks_take_the_table_of_224_pixels_at_any_size():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import cbar, registry
+from corruptions import batch, cbar, registry
 from corruptions.cbar import lenses, severities
 from corruptions.primitives.fourier import blue, phase_shape, spectral_field
 from tests.corruptions.cbar.exact_test import BLURS, WARPS
@@ -215,6 +215,15 @@ def test_lines_meet_their_middle():
     middle = (ends[..., :2] + ends[..., 2:]).reshape(-1, 2)[::5] / 2
     for axis in (0, 1):
         assert scipy.stats.kstest(middle[:, axis], "uniform", (0, 32)).statistic < 0.03
+
+
+def test_share_of_lost_pixels():
+    images = np.full((200, 32, 32, 3), 60, np.uint8)
+    key = jax.random.key(1)
+    lost = np.asarray(batch.corrupt(key, images, cbar.blue_noise_sample, 10)) == 0
+    assert abs(lost.mean() - scipy.stats.norm.cdf(-0.4)) < 0.01
+    cut = np.asarray(batch.corrupt(key, images, cbar.checkerboard_cutout, 6)) == 128
+    assert abs(cut.mean() - 0.3) < 0.02
 
 
 ALIASES = {

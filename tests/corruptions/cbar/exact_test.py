@@ -12,6 +12,7 @@ import scipy.stats
 
 from corruptions import cbar
 from corruptions.batch import from_float, to_float
+from corruptions.cbar import displacement
 from corruptions.primitives import spline
 from corruptions.primitives.special import arctangent2, sine_cosine
 from corruptions.primitives.textures import caustic
@@ -202,3 +203,19 @@ def test_no_bars(name):
     grey = np.full((32, 32, 3), 77, np.uint8)
     for level in (1, 10):
         assert np.all(compiled(name, grey.shape)(jax.random.key(level), grey, level)[1] == 77)
+
+
+def test_hash():
+    """The two fields are those of float64, swapped axes of one another, and as good as uniform and independent."""
+    hashes = jax.jit(displacement._hashes, static_argnums=0)
+    for k in (0.37, 3.3, 7.1):
+        seed = np.float32(k)
+        down, right = (np.asarray(v) for v in hashes((48, 64), seed))
+        y, x = np.mgrid[:48, :64].astype(np.float64)
+        for found, (u, v) in ((down, (y, x)), (right, (x, y))):
+            inner = 12.9898 * np.sin(float(seed) * u) + 78.233 * np.cos(float(seed) * v)
+            gap = np.abs(found - np.mod(43758.5453 * np.sin(inner), 1))
+            assert np.minimum(gap, 1 - gap).max() < 1e-6
+        assert np.array_equal(down[:, :48], right[:, :48].T)
+        assert down.dtype == np.float32 and scipy.stats.kstest(down.ravel(), "uniform").pvalue > 1e-4
+        assert abs(np.corrcoef(down[:, 1:].ravel(), down[:, :-1].ravel())[0, 1]) < 0.08

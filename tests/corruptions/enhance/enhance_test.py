@@ -104,6 +104,14 @@ def test_the_estimate_is_the_median_of_the_finest_wavelets(shape):
     assert float(estimate(image)) == pytest.approx(references.noise(image), rel=1e-4)
 
 
+def test_the_estimate_is_that_of_gaussian_noise():
+    flat = (0.5 + RNG.normal(scale=0.07, size=(96, 96, 3))).astype(np.float32)
+    found = float(estimate(flat))
+    assert found / 0.07 == pytest.approx(1, abs=0.03)
+    assert float(estimate(flat + 0.25)) == pytest.approx(found, rel=1e-4)
+    assert float(estimate(flat * 3)) == pytest.approx(3 * found, rel=1e-4)
+
+
 def test_a_constant_image_has_no_noise():
     assert float(estimate(np.full((32, 32, 3), 0.3, np.float32))) < 1e-6
     assert float(estimate(np.zeros((32, 32, 3), np.float32))) == 0
@@ -125,10 +133,13 @@ def test_strips_of_a_taller_image_fit_together():
     np.testing.assert_allclose(found[rows], expected, atol=1e-5)
 
 
-def test_constants_and_without_strength_all_images_stay():
+def test_denoising_keeps_constants_and_edges_and_removes_noise():
     denoised = jax.jit(denoise.denoise)
     constant = np.full((34, 37, 3), 0.3, np.float32)
     np.testing.assert_allclose(denoised(constant, 0.05), constant, atol=1e-6)
+    found = np.asarray(denoised(NOISY, 0.064))
+    assert ((found - STEP) ** 2).mean() < 0.3 * ((NOISY - STEP) ** 2).mean()
+    assert found.min() >= NOISY.min() and found.max() <= NOISY.max()
     np.testing.assert_allclose(denoised(NOISY, 0.0), NOISY, atol=1e-6)
 
 

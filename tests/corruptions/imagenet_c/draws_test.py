@@ -8,10 +8,12 @@ from scipy import ndimage, stats
 
 import corruptions
 from corruptions import imagenet_c
-from corruptions.imagenet_c import elastic_transform, fog, glass_blur, motion_blur, spatter
+from corruptions.imagenet_c import elastic_transform, fog, glass_blur, motion_blur, snow, spatter
+from corruptions.imagenet_c.fog import diamond_square
 from tests.corruptions.comparing import drawn
 from tests.reference.imagenet_c import blur, noise, pillow
 from tests.reference.imagenet_c.elastic import PIXELS, reference_anchors
+from tests.reference.imagenet_c.snow import LARGE, reference_flakes
 from tests.reference.photographs import photograph
 
 KEY, SHAPE = jax.random.key(11), (96, 80, 3)
@@ -63,6 +65,68 @@ def test_angles_of_snow_are_uniform_and_independent_of_the_noise():
     angles = params["angle"]
     assert stats.kstest(angles, stats.uniform(-135, 90).cdf).pvalue > 1e-4
     assert abs(np.corrcoef(angles, params["noise"].mean((1, 2)))[0, 1]) < 4 / np.sqrt(1000)
+
+
+def test_coverage_of_snow():
+    """Share of pixels with snow before the blur, per cent, measured on the original at 224."""
+    sample = jax.jit(snow.sample, static_argnums=1)
+    for severity, expected in enumerate((2.5, 7, 4, 6, 7), 1):
+        share = []
+        for seed in range(6):
+            params = sample(jax.random.key(seed), (224, 224, 3), severity)
+            noise = np.asarray(params["noise"], np.float64)
+            share.append((reference_flakes(noise, LARGE[severity - 1][2], LARGE[severity - 1][3]) > 0).mean())
+        assert abs(100 * np.mean(share) - expected) < 0.5 + 0.15 * expected
+
+
+# Pixels changed on a dark image, per cent, measured on the original; severities 1 to 5.
+@pytest.mark.parametrize(
+    ("side", "images", "expected"),
+    [
+        (224, 8, (3.4, 13.6, 21.4, 12.3, 19.8)),
+        (32, 200, (2.7, 6.7, 18.3, 4.0, 6.8)),
+        (64, 60, (2.4, 6.4, 18.4, 7.1, 10.3)),
+    ],
+)
+def test_coverage_of_spatter(side, images, expected):
+    dark = jnp.full((side, side, 3), 10, jnp.float32) / 255
+    keys = jax.random.split(jax.random.key(3), images)
+    cover = jax.jit(lambda severity: jax.lax.map(lambda key: spatter(key, dark, severity), keys))
+    for severity, per_cent in enumerate(expected, 1):
+        changed = np.floor(np.asarray(cover(severity)) * 255 + 1e-3) != 10
+        share = 100 * changed.any(-1).mean((1, 2))
+        assert abs(share.mean() - per_cent) < 3 * share.std() / np.sqrt(images) + 0.1 * per_cent
+
+
+# Published maps: mean, standard deviation inside a map, and mean step between neighbours along x (60 maps each).
+@pytest.mark.parametrize(
+    ("side", "decay", "mean", "std", "step"),
+    [
+        (256, 2, 0.51, 0.142, 0.0028),
+        (256, 1.7, 0.51, 0.154, 0.0035),
+        (256, 1.5, 0.51, 0.167, 0.0053),
+        (256, 1.4, 0.51, 0.173, 0.0081),
+        (32, 3, 0.52, 0.150, 0.021),
+        (32, 1.75, 0.52, 0.171, 0.029),
+        (64, 3, 0.49, 0.150, 0.010),
+        (64, 2, 0.49, 0.164, 0.012),
+    ],
+)
+def test_maps_of_fog_look_as_measured_on_the_original(side, decay, mean, std, step):
+    number = 60
+
+    @jax.jit
+    @jax.vmap
+    def drawn(i):
+        uniforms = fog.sample(jax.random.key(i), (side, side, 3), 1, table="cifar")["displacements"]
+        return diamond_square(uniforms, jnp.float32(decay))
+
+    maps = np.asarray(drawn(jnp.arange(number)))
+    low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
+    maps = (maps - low) / (high - low)
+    assert abs(maps.mean() - mean) < 4 * 0.096 * np.sqrt(2 / number)
+    assert abs(maps.std((1, 2)).mean() / std - 1) < 0.12
+    assert abs(np.abs(np.diff(maps, axis=2)).mean() / step - 1) < 0.12
 
 
 def test_displacements_of_fog_are_uniform():

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.imagenet_c import elastic_transform, motion
+from corruptions.imagenet_c import blur, elastic_transform, motion
 from corruptions.imagenet_c.pixelate import _LONGEST, _by_products, _by_shifts, _rounded_means, _taps, pixelate
 from corruptions.imagenet_c.snow import flake_levels, snow, streak_levels
 from corruptions.imagenet_c.spatter import relief
 from tests.corruptions.comparing import as_on
-from tests.reference.imagenet_c.blur import MOTION, imagemagick
+from tests.reference.imagenet_c.blur import DEFOCUS, MOTION, imagemagick
 from tests.reference.imagenet_c.pillow import SCALES
 from tests.reference.imagenet_c.snow import LEVELS, reference_flakes
 from tests.reference.photographs import photograph
@@ -19,6 +19,15 @@ from tests.reference.photographs import photograph
 # Degrees, in the ranges of motion_blur and of snow. At multiples of 30 offsets are exact halves,
 # decided by the last bit of the sine, so the test stays beside them.
 ANGLES = (0.0, 0.3, 13.7, 44.9, 45.0, -17.2, -45.0, -60.7, -90.0, -91.3, -133.3)
+
+
+def test_disk_kernels_keep_the_originals_sums():
+    sums = {row: blur.disk_kernel(*row).sum() for row in DEFOCUS["imagenet"]}
+    assert abs(sums[8, 0.5] - 1.01298) < 1e-5 and abs(sums[10, 0.5] - 1.01079) < 1e-5
+    assert all(abs(s - 1) < 1e-12 for row, s in sums.items() if row[0] < 8)
+    pixels = {0.5: 1, 1: 5, 1.5: 9, 2.5: 21, 3: 29, 4: 49, 6: 113, 8: 197, 10: 317}
+    for radius, count in pixels.items():
+        assert np.sum(blur.disk_kernel(radius, 0.01) > 1e-9) == count
 
 
 @pytest.mark.parametrize("table", MOTION)

@@ -20,6 +20,39 @@ def corrupted(image, name, severity, **options):
     return np.asarray(corruptions.corrupt(KEY, image[None], f"laion_c/{name}", severity, **options))[0]
 
 
+def of_one_color(colors):
+    return np.broadcast_to(np.asarray(colors, np.uint8)[:, None, None], (len(colors), 8, 8, 3))
+
+
+def test_a_constant_image_is_one_tile_repeated():
+    for severity, side in zip(range(1, 6), (4, 6, 8, 16, 28), strict=True):
+        found = corrupted(np.full((224, 224, 3), 90, np.uint8), "mosaic", severity)
+        left = 2 if side == 6 else 0  # 38 tiles of 6 pixels reach 2 pixels over both borders
+        tile = found[side - left : 2 * side - left, side - left : 2 * side - left]
+        np.testing.assert_array_equal(found, np.tile(tile, (57, 57, 1))[left : left + 224, left : left + 224])
+
+
+def test_a_bank_of_greys_makes_pixels_of_pillow():
+    bank = laion_c.use_bank(of_one_color(np.arange(256)[:, None].repeat(3, 1)))
+    image = np.broadcast_to(photograph(48, 48)[..., :1], (48, 48, 3))
+    for severity, side in ((1, 3), (2, 4), (3, 6), (5, 16)):
+        expected = (
+            PIL.Image.fromarray(image).resize((48 // side,) * 2, PIL.Image.BICUBIC).resize((48, 48), PIL.Image.NEAREST)
+        )
+        np.testing.assert_array_equal(corrupted(image, "mosaic", severity, bank=bank), expected)
+
+
+def test_colours_are_off_by_the_distance_to_the_nearest_of_many():
+    """About .55 N^(-1/3) of the range for N uniform colours."""
+    rng, number = np.random.default_rng(0), 4096
+    bank = laion_c.use_bank(of_one_color(rng.integers(0, 256, (number, 3))))
+    cells = rng.integers(0, 256, (16, 16, 3), np.uint8)
+    image = cells.repeat(2, 0).repeat(2, 1)  # 2 pixels are a cell of severity 1 at 32
+    found = corrupted(image, "mosaic", 1, bank=bank)[::2, ::2].astype(float)
+    error = np.sqrt(((found - blocks.reduced(image, 2)) ** 2).sum(-1)) / 255
+    assert abs(error.mean() * number ** (1 / 3) / 0.55 - 1) < 0.15
+
+
 def test_severity_2_is_the_middle_of_the_released_mosaic():
     """The release makes 42 x 42 tiles of an image of 252 and shows its middle 224; borders see what lies beyond them."""
     large, tiles = photograph(252, 252, 3), photographs(48, 32, 32)

@@ -6,7 +6,7 @@ import pytest
 
 import corruptions
 from corruptions import laion_c
-from tests.reference.laion_c import definition, glitch
+from tests.reference.laion_c import definition, glitch, lines
 from tests.reference.photographs import photograph, photographs
 
 BANK = photographs(48, 32, 32)  # as tests/conftest.py reads it
@@ -51,3 +51,19 @@ def test_glitches_are_the_released_ones(severity):
     assert int(params["channel"]) == 0 and tuple(np.asarray(params["offset"]).tolist()) == offset
     most = {1: 8, 2: 35, 3: 56, 4: 143, 5: 224}[severity]
     assert max(abs(roll) for roll, _, _ in passes) <= min(most, {1: 7}.get(severity, most))
+
+
+def test_lines_on_white_are_straight_and_on_black_black():
+    for severity, (count, step) in enumerate(lines.ROWS, 1):
+        white = np.asarray(laion_c.vertical_lines(jax.random.key(0), np.ones((224, 224, 3), np.float32), severity))
+        last = (224 - 1) // step * step
+        assert last == (223, 222, 220, 222, 216)[severity - 1] and not white[last + 1 :].any()
+        columns = np.isin(np.arange(224), (np.arange(count) / count * 224).astype(int))
+        np.testing.assert_array_equal(white[: last + 1], np.broadcast_to(columns[None, :, None], (last + 1, 224, 3)))
+        assert not np.any(laion_c.vertical_lines(jax.random.key(0), np.zeros((48, 40, 3), np.float32), severity))
+
+
+def test_no_shapes_leave_the_image_alone():
+    image = photograph(32, 48) / np.float32(255)
+    params = dict(laion_c.geometric_shapes.sample(jax.random.key(0), image.shape, 3))
+    np.testing.assert_array_equal(laion_c.geometric_shapes.apply(image, params | {"count": np.int32(0)}), image)

@@ -2,8 +2,10 @@
 
 import jax
 import numpy as np
+import pytest
 import scipy.stats
 
+from corruptions import noc
 from tests.corruptions.comparing import assert_uniform, assert_whole, drawn
 from tests.corruptions.noc.exact_test import SQUARE, compiled
 
@@ -79,3 +81,36 @@ def test_noise():
     size = image.size
     for value in (0.0, 1.0):
         assert scipy.stats.binomtest(int((image == value).sum()), size, 0.0175 / 2).pvalue > 1e-4
+
+
+# Percent of pixels changed at the two ends of the range, overlaps counted once.
+CHANGED = {
+    "rhombus": (1.7, 13.8),
+    "circle": (1.7, 11.3),
+    "rain": (2.8, 25.0),
+    "artifacts": (1.0, 11.8),
+    "vertical_artifacts": (1.0, 12.4),
+    "obstruction": (4.4, 31.1),
+    "border": (15.4, 65.3),
+    "translation": (13.0, 47.7),
+    "shear": (5.0, 20.0),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_fraction_of_changed_pixels(name):
+    image = np.full(SQUARE, 1 / 3, np.float32)
+    for severity, percent in zip((0.0, 1.0), CHANGED[name]):
+        found = [compiled(name, SQUARE)(jax.random.key(s), image, severity)[1] for s in range(12)]
+        changed = 100 * np.mean([np.any(x != image, axis=-1) for x in found])
+        assert changed == pytest.approx(percent, rel=0.07), f"at severity {severity}"
+
+
+def test_shapes_keep_their_share_of_small_images():
+    for name in ("rhombus", "artifacts"):
+        at_full, at_small = (noc.ranges((side, side))[name] for side in (224, 32))
+        assert at_small[1] < at_full[1]
+        image = np.full((32, 32, 3), 1 / 3, np.float32)
+        found = [compiled(name, image.shape)(jax.random.key(s), image, 1.0)[1] for s in range(40)]
+        changed = 100 * np.mean([np.any(x != image, axis=-1) for x in found])
+        assert changed == pytest.approx(CHANGED[name][1], rel=0.12)

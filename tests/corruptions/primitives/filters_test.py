@@ -8,6 +8,7 @@ from scipy import ndimage
 
 from corruptions.primitives import filters, fourier, resizing
 from tests.corruptions.comparing import as_on
+from tests.reference.imagenet_c.blur import clipped_zoom
 from tests.reference.imagenet_c.elastic import PIXELS
 
 
@@ -39,6 +40,14 @@ def test_fields_are_smoothed_noise(table, platform, monkeypatch):
         np.testing.assert_allclose(smooth(noise, sigma), expected, atol=2e-6 * max(alpha, 1) / max(alpha, 1e-6))
 
 
+@pytest.mark.parametrize("shape, sigma", [((20, 33, 3), 1.5), ((16, 21), 4.0)])
+def test_a_gaussian_repeats_the_border(shape, sigma):
+    image = np.random.default_rng(0).uniform(size=shape).astype(np.float32)
+    expected = ndimage.gaussian_filter(image.astype(float), (sigma, sigma, 0)[: len(shape)], mode="nearest")
+    weights = filters.gaussian_weights(sigma, int(4 * sigma + 0.5) + 2)  # more room than needed changes nothing
+    np.testing.assert_allclose(jax.jit(filters.gaussian)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(21, 33), (16, 16), (64, 47)])
 def test_fourier_filter_is_the_mirrored_correlation(shape):
     rng = np.random.default_rng(0)
@@ -57,6 +66,14 @@ def test_fast_sizes():
     smooth = sorted(2**a * 3**b * 5**c for a in range(10) for b in range(7) for c in range(5))
     for size in range(1, 500):
         assert fourier.fast_size(size) == next(s for s in smooth if s >= size)
+
+
+@pytest.mark.parametrize("size", [16, 32, 33, 64, 100])
+@pytest.mark.parametrize("factor", [1, 1.11, 1.3, 1.75, 2.25, 3, 4.5])
+def test_zoom_matrix_is_the_zoomed_central_crop(size, factor):
+    x = np.random.default_rng(size).uniform(size=(size, size))
+    matrix = resizing.zoom_matrix(size, factor)
+    np.testing.assert_allclose(matrix @ x @ matrix.T, clipped_zoom(x, factor), atol=1e-12)
 
 
 def test_zoom_rejects_factors_below_one():

@@ -1,8 +1,11 @@
 """The lossy half of JPEG, bit for bit with Pillow."""
 
+import io
+
 import jax
 import numpy as np
 import pytest
+from PIL import Image
 
 from corruptions.primitives import jpeg
 from tests.reference.imagenet_c import pillow
@@ -34,3 +37,13 @@ def test_round_trip_is_bit_exact_at_imagenet_size():
         for quality in (1, 7, 25, 85, 100):
             ours = np.asarray(round_trip(image.astype(np.int32), quality))
             np.testing.assert_array_equal(ours, pillow.jpeg(image, quality))
+
+
+def test_quantization_tables_are_those_in_pillows_files():
+    for quality in range(1, 101):
+        file = io.BytesIO()
+        Image.fromarray(np.zeros((16, 16, 3), np.uint8)).save(file, "JPEG", quality=quality)
+        # Pillow lists the tables in natural order.
+        tables = Image.open(file).quantization
+        for ours, theirs in zip(jpeg.quantization_tables(quality), (tables[0], tables[1]), strict=True):
+            np.testing.assert_array_equal(np.asarray(ours).ravel(), theirs)

@@ -13,11 +13,17 @@ from scipy import ndimage
 from corruptions.imagenet_c.fog import diamond_square
 from corruptions.primitives import color, painting, textures
 from corruptions.primitives import edges as edging
+from corruptions.primitives.color import luma
 from corruptions.primitives.textures import OCTAVES, turbulence
 from tests.reference.imagenet_c import spatter as reference
 from tests.reference.photographs import photograph
 
 spatter = sys.modules["corruptions.imagenet_c.spatter"]  # the module, whose name the corruption has taken
+
+
+def test_luma_weighs_the_channels_as_bt_601():
+    image = jnp.eye(3)[None]
+    np.testing.assert_allclose(luma(image), [[0.299, 0.587, 0.114]], rtol=1e-6)
 
 
 def test_means_of_channels_are_exact_for_whole_levels_of_any_number_of_pixels():

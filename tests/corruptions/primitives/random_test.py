@@ -139,5 +139,10 @@ def test_poisson_quantile_is_scipys(low, high):
     assert wrong[decided].mean() <= 1e-4
 
 
-def test_the_lowest_uniform_gives_no_photons():
+def test_poisson_moments_and_zero():
+    uniform = random.uniform(jax.random.key(5), (COUNT,))
+    for mean in (0.0, 0.02, 0.7, 4.5, 33.0, 444.0):
+        x = np.asarray(special.poisson_quantile(uniform, jnp.full((COUNT,), mean)), np.float64)
+        assert abs(x.mean() - mean) <= 4.5 * np.sqrt(mean / COUNT)
+        assert abs(x.var() - mean) <= 4.5 * np.sqrt((mean + 2 * mean**2) / COUNT)
     np.testing.assert_array_equal(special.poisson_quantile(jnp.zeros(3), jnp.array([0.0, 30.0, 500.0])), 0)

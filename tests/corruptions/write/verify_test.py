@@ -241,3 +241,8 @@ def test_a_link_among_the_hidden_files_is_not_followed(copy):
     (folder / ".lock").symlink_to(precious)
     with pytest.raises(WriteError, match="cannot write to the folder"):
         write_dataset(folder, SOURCE, **OPTIONS)
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"with manifest\.json, in"):
+        verify(tmp_path)
