@@ -121,7 +121,6 @@ def test_training_condenses_and_lowers_the_loss():
 
 
 # DenseNets: the same numbers, running statistics moved once, less kept for the backward pass.
-
 SQUARES = RNG.random((3, 16, 16, 3)).astype(np.float32)
 
 
@@ -172,9 +171,6 @@ def test_what_is_kept_for_the_backward_pass_grows_with_the_layers_not_with_their
     assert kept[12, True] < 2 * kept[6, True]
     assert kept[12, False] > 2.4 * kept[6, False]
     assert kept[12, True] < 0.4 * kept[12, False]
-
-
-# The fast network.
 
 
 def built(name="fast_cifar", **options):

@@ -64,11 +64,13 @@ def test_forward_pass_is_the_papers_network(name, train):
 @pytest.mark.parametrize(
     "name, train",
     [(name, False) for name in TINY]
-    + [(name, True) for name in ("wide_resnet", "resnext", "densenet", "vgg_bn")],  # the others have nothing new in it
+    + [(name, True) for name in ("wide_resnet", "resnext", "densenet", "vgg_bn")]  # the others have nothing new in it
+    + [pytest.param(name, train, marks=pytest.mark.slow) for name in OF_SIDES for train in (False, True)],
 )
 def test_forward_pass_of_a_small_member_is_the_familys(name, train, monkeypatch):
     side = tiny.NETWORKS[name][1]
-    check(tiny.build(monkeypatch, name), TINY[name], (side, side + 5), train, 1e-4)
+    width, tolerance = (2 * side, 1e-3) if name in OF_SIDES else (side + 5, 1e-4)
+    check(tiny.build(monkeypatch, name), (TINY | OF_SIDES)[name], (side, width), train, tolerance)
 
 
 @pytest.mark.parametrize("name", ["alexnet", "cifar_densenet", "condensenet", "multigrid"])
@@ -91,14 +93,6 @@ def test_training_of_a_multi_scale_or_grouped_network_lowers_for_accelerators(na
     traced = jax.jit(jax.grad(loss)).trace(params, jax.ShapeDtypeStruct((2, side, side, 3), np.float32))
     for platform in ("cuda", "tpu"):
         assert traced.lower(lowering_platforms=(platform,)).as_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OF_SIDES)
-@pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
-def test_forward_pass_of_a_multi_scale_or_grouped_network_is_the_papers(name, train, monkeypatch):
-    side = tiny.NETWORKS[name][1]
-    check(tiny.build(monkeypatch, name), OF_SIDES[name], (side, 2 * side), train, 1e-3)
 
 
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])

@@ -150,7 +150,6 @@ def test_maps_too_small_are_named():
 
 
 # The convolution of CPUs against `lax.conv_general_dilated`: values and both gradients.
-
 CASES = {  # (H, W, C_in, C_out), kernel, stride, padding
     "3x3": ((8, 7, 5, 6), (3, 3), (1, 1), ((1, 1), (1, 1))),
     "3x3 even": ((8, 8, 4, 3), (3, 3), (1, 1), ((1, 1), (1, 1))),

@@ -16,10 +16,10 @@ def conv(x, kernel, stride=1, padding=None):
     return np.tensordot(windows, kernel, ([4, 5, 3], [0, 1, 2]))
 
 
-def grouped_conv(x, kernel, stride, groups):
+def grouped_conv(x, kernel, stride, groups, padding=None):
     """Each run of channels by its own kernels, side by side."""
     runs = zip(np.split(x, groups, -1), np.split(kernel, groups, -1), strict=True)
-    return np.concatenate([conv(part, own, stride) for part, own in runs], -1)
+    return np.concatenate([conv(part, own, stride, padding) for part, own in runs], -1)
 
 
 def max_pool(x, size, stride, ceil=False):

@@ -6,7 +6,19 @@ so `arrays` afterwards is a state_dict with exactly the names the network has.
 
 import numpy as np
 
+from tests.models.reference import adaptive_mean_pool, grouped_conv, relu
+from tests.models.reference import max_pool as max_pool_last
+
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+
+
+def last(x):
+    """NCHW -> NHWC."""
+    return np.moveaxis(x, 1, -1)
+
+
+def first(x):
+    return np.moveaxis(x, -1, 1)
 
 
 class Network:
@@ -26,11 +38,7 @@ class Network:
 
     def conv(self, name, x, c_out, size, stride=1, padding=None, groups=1, bias=False):
         kernel = self.draw(f"{name}.weight", (c_out, x.shape[1] // groups, size, size))
-        pad = size // 2 if padding is None else padding
-        x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-        windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), (2, 3))[:, :, ::stride, ::stride]
-        parts = zip(np.split(windows, groups, 1), np.split(kernel, groups))
-        y = np.concatenate([np.tensordot(w, k, ([1, 4, 5], [1, 2, 3])) for w, k in parts], -1).transpose(0, 3, 1, 2)
+        y = first(grouped_conv(last(x), kernel.transpose(2, 3, 1, 0), stride, groups, padding))
         return y + self.draw(f"{name}.bias", (c_out,), -0.2, 0.2)[:, None, None] if bias else y
 
     def norm(self, name, x):
@@ -52,25 +60,14 @@ class Network:
         return x.astype(np.float32) @ self.draw(f"{name}.weight", (c_out, x.shape[1])).T + bias
 
 
-def relu(x):
-    return np.maximum(x, 0)
-
-
 def max_pool(x, size, stride, padding=0, ceil=False):
     """Maxima of non-negative maps, so that a rim of zeros is neutral."""
-    extra = [(-(side + 2 * padding - size)) % stride if ceil else 0 for side in x.shape[2:]]
-    x = np.pad(x, ((0, 0), (0, 0), *((padding, padding + more) for more in extra)))
-    windows = np.lib.stride_tricks.sliding_window_view(x, (size, size), (2, 3))
-    return windows[:, :, ::stride, ::stride].max((-1, -2))
+    x = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
+    return first(max_pool_last(last(x), size, stride, ceil))
 
 
 def adaptive_mean(x, side):
-    """PyTorch's AdaptiveAvgPool2d: window i goes from floor(i n / side) to ceil((i + 1) n / side)."""
-    for axis in (2, 3):
-        n = x.shape[axis]
-        parts = [x.take(range(i * n // side, -(-(i + 1) * n // side)), axis).mean(axis) for i in range(side)]
-        x = np.stack(parts, axis)
-    return x
+    return first(adaptive_mean_pool(last(x), side))
 
 
 def resnet(net, images, classes, sizes, bottleneck, groups=1, width=64):
