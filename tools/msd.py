@@ -88,12 +88,11 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
         all_images = {target: centre[0].astype(np.float32) for target, centre in centres.items()}
         results.write_centres(measured.folder / "features.npz", all_images, measured.made_from)
         del centres[frames.CLEAN, 0]  # the centre of clean images is stored, but no scheme is measured against it
-        rows = []
-        forecast = sampling.Forecast(sum(measured.images_left(scheme, centres) for scheme in schemes))
-        for scheme in bar("scheme", schemes):
-            found = measured.scheme_distances(scheme, centres, forecast.saw)
-            rows += [Distance.of(scheme.name, target, both) for target, both in found.items()]
-        forecast.end()
+        rows, left = [], sum(measured.images_left(scheme, centres) for scheme in schemes)
+        with bar("image", total=left, desc="all schemes", unit_scale=True) as progress:
+            for scheme in schemes:
+                found = measured.scheme_distances(scheme, centres, progress.update)
+                rows += [Distance.of(scheme.name, target, both) for target, both in found.items()]
         record = provenance()
         workdirs.write_json(measured.folder / "provenance.json", {"msd": asked.to_dict(), "provenance": record})
         origin = (

@@ -1,10 +1,9 @@
-"""Means over images with one draw each; pools of transforms; repeated measurements of pairs; a forecast of the time."""
+"""Means over images with one draw each; pools of transforms; repeated measurements of pairs."""
 
 import dataclasses
 import functools
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -19,7 +18,7 @@ from evaluation.distances.centres import IMAGES, Measured
 from evaluation.distances.features import Transform
 from evaluation.shown import Shown, file_name
 from runtime import distributed
-from runtime.log import bar, log
+from runtime.log import bar
 
 
 def centre(measured: Measured, condition: Condition) -> np.ndarray:
@@ -124,49 +123,3 @@ def pair_distances(
         single = np.asarray(shown(transform.apply, params))[0]
         distances.append(nested_distances(single, np.concatenate(drawn), draws))
     return np.stack(distances)
-
-
-# How fast images go through a network.
-
-_AFTER = 10.0
-"""Seconds of work before a rate is logged: the first seconds compile and fill caches."""
-
-
-class Forecast:
-    """Counts finished images and logs once how long the others will take.
-
-    Args:
-      images: how many there are to do.
-      clock: seconds, rising.
-    """
-
-    def __init__(self, images: int, clock: Callable[[], float] = time.perf_counter):
-        self._left, self._clock = images, clock
-        self._begun: float | None = None
-        self._done, self._told = 0, False
-
-    def saw(self, images: int) -> None:
-        """Counts finished images; the first call, which compiles, is in no rate."""
-        self._left -= images
-        if self._begun is None:
-            self._begun = self._clock()
-            return
-        self._done += images
-        if not self._told and self._clock() - self._begun >= _AFTER:
-            self._told = True
-            log.info("%s images/s: %s images are left, about %s.", self._rate(), f"{self._left:,}", self._duration())
-
-    def end(self) -> None:
-        """Logs the rate over all images if a forecast was made."""
-        if self._told:
-            log.info("%s images/s over all.", self._rate())
-
-    def _rate(self):
-        return f"{self._done / (self._clock() - self._begun):,.0f}"
-
-    def _duration(self):
-        seconds = max(self._left, 0) * (self._clock() - self._begun) / self._done
-        for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-            if seconds >= 1.5 * length:
-                return f"{seconds / length:.2g} {unit}"
-        return f"{seconds:.0f} seconds"

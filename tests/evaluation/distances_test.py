@@ -1,6 +1,5 @@
-"""Features of transforms, and centres of images with draws of their own, against one image at a time; how long it takes."""
+"""Features of transforms, and centres of images with draws of their own, against one image at a time."""
 
-import logging
 import zlib
 
 import jax
@@ -83,12 +82,6 @@ def test_a_scheme_keeps_values_between_levels(network, images):
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_no_augmentation_shows_the_images(network, images):
-    found = measured(network, images, features.IDENTITY, number=1)
-    expected = jax.jit(lambda x: network[0](x, train=False)[1]["penultimate"])(images)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-5)
-
-
 def test_every_image_gets_the_same_draws(network, images):
     """Images 2 and 3 are equal, and so are their features under every draw of noise."""
     found = measured(network, images, features.of_corruption("imagenet_c/gaussian_noise", 5))
@@ -153,9 +146,6 @@ def test_bad_input_is_named(network, call, message):
         call(network)
 
 
-# Images that each have a draw of their own.
-
-
 @pytest.fixture(scope="module")
 def joint():
     """(model, what measures with it) of a network that saw no training: five images, four at a time."""
@@ -211,44 +201,3 @@ def test_what_is_measured_is_read_back_and_nan_is_refused(joint, tmp_path, monke
     with pytest.raises(ValueError, match="expected finite outputs for images under imagenet_c/gaussian_noise"):
         sampling.centre(centres_in(tmp_path / "other", joint), condition)
     assert not (tmp_path / "other").exists()
-
-
-# The time that a measurement will take, by a clock that the test sets.
-
-
-@pytest.fixture
-def said(caplog, monkeypatch):
-    monkeypatch.setattr(sampling.log, "propagate", True)
-    caplog.set_level(logging.INFO)
-    return caplog
-
-
-def test_the_rate_is_told_once_and_without_the_first_call_which_compiles(said):
-    now = [0.0]
-    estimate = sampling.Forecast(1_000_000, lambda: now[0])
-    for seconds, images in ((70, 500), (75, 2500), (81, 2500), (91, 5000)):
-        now[0] = seconds
-        estimate.saw(images)
-    # 5,000 images from 70 to 81 s: 454.5 a second, 994,500 are left, 2,187.9 s.
-    assert said.messages == ["455 images/s: 994,500 images are left, about 36 minutes."]
-    estimate.end()
-    assert said.messages[1:] == ["476 images/s over all."]
-
-
-@pytest.mark.parametrize(("images", "duration"), [(10_000, "50 seconds"), (2_000_000, "2.8 hours"), (10**9, "58 days")])
-def test_durations_have_the_unit_that_fits(said, images, duration):
-    now = [0.0]
-    estimate = sampling.Forecast(images + 2000 + 1, lambda: now[0])
-    estimate.saw(1)
-    now[0] = 10.0
-    estimate.saw(2000)
-    assert said.messages[0].endswith(f"about {duration}.")
-
-
-def test_what_is_quick_says_nothing(said):
-    now = [0.0]
-    estimate = sampling.Forecast(100, lambda: now[0])
-    for now[0] in (1.0, 2.0, 9.0):
-        estimate.saw(30)
-    estimate.end()
-    assert not said.messages
