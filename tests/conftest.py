@@ -99,6 +99,30 @@ def own_banks():
     banks._USED.update(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_images(tmp_path_factory):
+    """No test, and no script that one starts, reads or writes the user's own cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAXC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def mesh():
+    """One device."""
+    from runtime import meshes
+
+    return meshes.data_mesh()
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    """Few images of the embedded dataset."""
+    import data
+
+    return data.load("shapes", train_limit=160, test_limit=70)
+
+
 @pytest.fixture
 def shared():
     """Folder with golden/ and data/, named by JAXC_SHARED; tests that need it are skipped, visibly, without it."""

@@ -4,14 +4,13 @@ import importlib.util
 import os
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 
 import corruptions
 import data
 import eval as evaluation_script
+import models
 from corruptions.scoring.conditions import list_conditions
 from corruptions.write import write_dataset
 from eval import evaluate
@@ -21,29 +20,28 @@ from evaluation.shown import Shown
 from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests.analysis.made_up import read_counts
+from tests.evaluation import known
+from tests.fixtures import small
 from tests.training import tiny
-from training import states, study
 
 CORRUPTIONS = ("imagenet_c/gaussian_noise", "noc/border")
 BATCH = 32  # 70 images: two batches and a part
 
 
 @pytest.fixture(scope="module")
-def split():
-    return data.load("shapes", train_limit=10, test_limit=70).test
+def split(dataset):
+    return dataset.test
 
 
 @pytest.fixture(scope="module")
 def network():
-    """(graphdef, TrainState) of a small untrained network."""
-    graphdef, params, statistics = states.build_model(study.model_config(tiny.config(), "standard", 0), 10, 32)
-    return graphdef, states.TrainState(jnp.zeros((), jnp.int32), params, statistics, ())
+    return known.split(models.build("small_resnet", 10, **small.NETWORK))
 
 
 @pytest.fixture(scope="module")
 def flax_predict(network):
-    graphdef, weights = network
-    return jax.jit(lambda images: nnx.merge(graphdef, weights.params, weights.statistics)(images, train=False)[0])
+    model = known.merge(*network)
+    return jax.jit(lambda images: model(images, train=False)[0])
 
 
 def brightness(images):

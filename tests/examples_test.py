@@ -1,7 +1,6 @@
 """Every example runs, but for a cheap one as its own process, and does what it says."""
 
 import importlib.util
-import pathlib
 import re
 import sys
 
@@ -10,8 +9,8 @@ import pytest
 
 from examples import segmentation
 from tests import compiling, processes
+from tests.processes import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 NEEDS = {"flax_loop": "flax", "keras_loop": "keras", "segmentation": "jax", "torch_dlpack": "torch"}
 
 

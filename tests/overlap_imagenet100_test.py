@@ -33,8 +33,7 @@ def test_another_variant_is_refused():
         overlap_imagenet100.get_config("resnet50")
 
 
-def test_a_study_reads_squashed_images(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
+def test_a_study_reads_squashed_images(tmp_path):
     tree = trees.write(tmp_path / "tree")
     config = overlap_imagenet100.get_config()
     config.dataset.update({"data_dir": str(tree), "image_size": 16})

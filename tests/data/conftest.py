@@ -1,4 +1,4 @@
-"""No test may read or write the user's own cache."""
+"""A cache of its own for each test of data, which counts what is decoded."""
 
 import pytest
 

@@ -195,9 +195,6 @@ def test_datasets_that_do_not_fit_together_are_refused(both, change, message):
         dataset.union(first, dataclasses.replace(second, **change(second)))
 
 
-# Lists of test images.
-
-
 @pytest.fixture(scope="module")
 def shapes():
     return data.load("shapes", train_limit=10, test_limit=30)

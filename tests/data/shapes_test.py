@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +15,8 @@ from PIL import Image, ImageDraw
 
 import data
 from data import shapes
+from tests.processes import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAIRS = list(itertools.combinations(range(10), 2))
 SCENES = 60
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from flax import nnx
 
-import data
 import models
 from evaluation import adaptation
 from models.layers import Linear
@@ -105,12 +104,12 @@ def test_every_layer_of_a_model_is_adapted(name):
     assert logits.shape == (2, 10)
 
 
-def test_training_images_give_back_the_statistics_of_training(tmp_path):
+def test_training_images_give_back_the_statistics_of_training(dataset, tmp_path):
     """Running averages of the last steps, at a small learning rate, are near those of all images
     under the last weights.
     """
     config = tiny.config(epochs=20, learning_rate=0.02, schedule="cosine", flip=False)
-    split = data.load("shapes", train_limit=160, test_limit=70).train.to_device()
+    split = dataset.train.to_device()
     one = study.model_config(config, "standard", 0)
     graphdef, state = loop.train(one, split, 10, tmp_path, mesh=meshes.data_mesh(32))
     batches = np.asarray(split.images).reshape(5, 32, 32, 32, 3)

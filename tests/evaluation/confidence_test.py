@@ -95,9 +95,6 @@ def test_outputs_that_are_not_finite_are_refused_by_condition(three):
         correctness.ask({"": (graphdef, broken)}, shown)
 
 
-# In a workdir.
-
-
 @pytest.fixture(scope="module")
 def study_of_two(tmp_path_factory):
     """A study of two seeds that trained on 160 images, of networks that saw none."""

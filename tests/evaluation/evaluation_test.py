@@ -29,13 +29,8 @@ from tests.training import tiny
 
 
 @pytest.fixture(scope="module")
-def mesh():
-    return meshes.data_mesh()
-
-
-@pytest.fixture(scope="module")
-def test_split():
-    return data.load("shapes", train_limit=10, test_limit=70).test.to_device()
+def test_split(dataset):
+    return dataset.test.to_device()
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +98,13 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
     assert met(calibrated.under(noise).images()) == {2}
 
 
-def test_a_list_of_test_images_is_evaluated_alone(tmp_path):
+def test_a_list_of_test_images_is_evaluated_alone(dataset, tmp_path):
     """In a separate workdir, whose tables are not compared with the tables of all images."""
     config = tiny.config()
     config.eval.corruptions = ("noc/border",)
     whole, some = (tiny.untrained_workdir(tmp_path / name, config) for name in ("whole", "some"))
-    test = data.load("shapes", train_limit=160, test_limit=70)
-    lines = [f"{place} {test.class_names[label]}\n" for place, label in zip(test.test.index[:6], test.test.labels[:6])]
+    first = zip(dataset.test.index[:6], dataset.test.labels[:6])
+    lines = [f"{place} {dataset.class_names[label]}\n" for place, label in first]
     (tmp_path / "list").write_text("".join(lines))
     everything = {c.corruption: c for c in commands.run(config, whole)}
     bits = read_answers(whole).correct(("standard", 0, "noc/border", "random"))
@@ -211,9 +206,6 @@ def test_a_released_c_bar_folder_is_evaluated_under_our_names(mesh, model, test_
         evaluate_models({}, ShownStored(open_corrupted(source), mesh, batch_size=32), stored.conditions, workdir)
 
 
-# Enhanced images.
-
-
 def test_an_enhanced_evaluation_is_one_of_a_model_with_a_name_of_its_own(tmp_path):
     def settings(**changed):
         config = tiny.config()
@@ -253,9 +245,6 @@ def test_images_are_enhanced_or_answers_averaged(name):
         assert correctness.of_models(models, shown, name)[""].all()
         assert not correctness.of_models(models, shown)[""].all()
     assert compiled["network_logits"] <= (2 if name == "ten_crop" else 1)  # enhanced images are images
-
-
-# Networks with several exits.
 
 
 class Known(nnx.Module):

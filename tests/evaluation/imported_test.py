@@ -75,16 +75,9 @@ def asked(root, **changes):
     return config
 
 
-@pytest.fixture(autouse=True)
-def cache(root, monkeypatch):
-    monkeypatch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
-
-
 @pytest.fixture(scope="module")
 def workdir(root):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAXC_CACHE_DIR", str(root / "cache"))
-        evaluate(asked(root), root / "work")
+    evaluate(asked(root), root / "work")
     return root / "work"
 
 

@@ -39,11 +39,6 @@ def folder(tmp_path_factory):
     return root
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def situation(names, place=False):
     """(models, dataset, shown): logits that are noise, other noise for every grey, and two clean images per class."""
     labels = np.repeat(np.arange(len(names)), 2).astype(np.int32)
@@ -145,7 +140,6 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
 
 
 # LAION-C.
-
 MEMBERS = list(SUPERCLASSES.values())
 LABELS = np.full(1000, -1)
 for _number, _members in enumerate(MEMBERS):

@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 
-import data
 import eval as evaluation
 from analysis import answers
 from configs import default
@@ -95,9 +94,6 @@ def test_answers_to_one_condition_are_not_taken_for_another(folder):
         measure(folder)
 
 
-# A trained workdir: of a network that saw no training.
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tiny.untrained_workdir(tmp_path_factory.mktemp("trained") / "work", tiny.config())
@@ -126,11 +122,11 @@ def test_a_model_that_was_trained_again_is_evaluated_again(trained, tmp_path, wa
     assert run(fresh, ("noc/border",)) == after
 
 
-def test_answers_of_other_models_stay_beside(trained, tmp_path, monkeypatch):
+def test_answers_of_other_models_stay_beside(dataset, trained, tmp_path, monkeypatch):
     folder = shutil.copytree(trained, tmp_path / "work")
     path = folder / "answers" / "noc.border-random.npz"
     found, record = answers.read_file(path)
-    expected = data.load("shapes", train_limit=160, test_limit=70).provenance["test"]["sha256"]
+    expected = dataset.provenance["test"]["sha256"]
     assert record.shown["images"] == expected and expected.keys() == {"images", "labels", "index"}
     assert record.number == 70
     assert record.models == {("standard", 0): answers.trained_digest(folder, "standard", 0)}

@@ -270,7 +270,6 @@ def test_files_need_no_jax():
 
 
 # Artifacts: read as they were written, or refused with the sentence that mends them.
-
 ARRAYS = {
     "bits": np.arange(5, dtype=np.uint8),
     "centre": np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3),

@@ -1,7 +1,6 @@
 """Two processes of one run over loopback, each as if it were a host."""
 
 import contextlib
-import pathlib
 import socket
 import subprocess
 import sys
@@ -10,8 +9,8 @@ import time
 import pytest
 
 from tests import compiling, processes
+from tests.processes import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 250  # seconds; an idle machine takes about ten
 
 

@@ -1,7 +1,6 @@
 """The files in configs/: their keys are known, and recipes are those of the papers they name."""
 
 import importlib
-import pathlib
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,10 +10,10 @@ from flax import nnx
 import data
 from configs import fast_cifar10
 from runtime import meshes
+from tests.processes import ROOT
 from tests.training import tiny
 from training import augmentation, cli, loop, sections, states, study
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGUMENTS = {  # variants of the files in configs/, besides the one without an argument
     "aug": ("noc/border", "mixture=imagenet_noc"),
     "cbar_search": ("cifar10", "imagenet", "smoke"),

@@ -1,7 +1,6 @@
 """The settings: every range holds at both ends, contradictions are refused, unknown keys named, and all are listed."""
 
 import math
-import pathlib
 import sys
 
 import pytest
@@ -10,10 +9,10 @@ from ml_collections import config_flags
 
 from configs import default
 from runtime.settings import SettingsError
+from tests.processes import ROOT
 from tools import settings
 from training import cli, sections, study
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 INF, NAN = math.inf, math.nan
 INT32, INT64 = 2**31 - 1, 2**64 - 1
 _SEED = ((0, 2**40, INT64), (-1, INT64 + 1, 1.0, True, "0"))

@@ -105,9 +105,6 @@ def test_control_c_is_one_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == "data.prepare: stopped; the same command continues\n"
 
 
-# Damage.
-
-
 def flip(path, position=-7):
     whole = bytearray(path.read_bytes())
     whole[position] ^= 1

@@ -167,7 +167,6 @@ def test_real_photographs(shared, tmp_path):
 
 
 # A tiny imagenet2012 that tfds itself writes.
-
 NAMES = [f"n{i:08d}" for i in range(1000)]
 LABELS = {"train": [10, 990, 15, 0, 11, 30, 20, 20, 9, 500, 500, 999], "validation": [0, 7, 70]}
 

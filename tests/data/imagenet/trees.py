@@ -1,14 +1,14 @@
 """A small ImageNet: 100 class folders of files such as the real one holds, and what a store of it must contain."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
 import numpy as np
 from PIL import Image
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+from tests.processes import ROOT
+
 CLASSES = [f"n{i:08d}" for i in range(100)]
 SIZES = [(40, 30), (24, 24), (19, 50), (12, 15), (33, 61)]  # (width, height), some smaller than what is stored
 TRUNCATED, NO_IMAGE = 37, 121  # places among the 200 training images, in sorted order

@@ -88,8 +88,6 @@ def test_published_settings_follow_the_size_and_an_unknown_method_is_named():
         np.testing.assert_allclose(moved["a"]["bias"], -first, rtol=1e-5)
 
 
-# Methods that choose samples.
-
 ADAM = Descent("adam", 0.03)
 
 
@@ -163,9 +161,6 @@ def test_lame_without_affinity_keeps_the_answers_and_equal_features_have_affinit
     w = lame.affinity(z, 5)
     np.testing.assert_allclose(w, w.T, rtol=1e-6)
     np.testing.assert_array_equal(np.diag(w), 1)
-
-
-# Methods that compare views of an image.
 
 
 def seen(x):
@@ -243,7 +238,6 @@ def test_what_rotta_sees_is_blurred_and_noisy():
 
 
 # Every method with its published settings in the scan over a stream: state and types go round, on uint8 images.
-
 SHAPE = (2, 4, 16, 16, 3)  # two batches of four images
 WITHOUT_BATCH_NORM = ("source", "tent", "lame", "eta", "eata", "sar", "rotta", "roid")
 CASES = [("small_resnet", name) for name in methods.names()] + [("small_vit", name) for name in WITHOUT_BATCH_NORM]

@@ -91,7 +91,6 @@ def test_dirichlet_is_a_permutation_and_a_small_delta_correlates():
 
 
 # Walks between two corruptions.
-
 ROW, COLUMN = np.meshgrid(np.arange(21), np.arange(21), indexing="ij")
 PLANE = 100 - 10 * (ROW + COLUMN) / 4
 HILL = 80 * np.exp(-((ROW / 10) ** 2) - (COLUMN / 8) ** 2)
