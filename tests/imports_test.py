@@ -100,18 +100,16 @@ def test_no_project_imports_another():
             assert found <= {project.name}, f"{path.relative_to(ROOT)} imports {found}"
 
 
-def test_no_tool_imports_another():
-    files = list((ROOT / "tools").glob("*.py"))
+@pytest.mark.parametrize(
+    "folder, others, but",
+    [("tools", {"tools"}, ()), ("tests/reference", OURS, REFERENCES)],
+    ids=["tools", "references"],
+)
+def test_no_tool_imports_another_and_references_share_no_code_with_what_they_check(folder, others, but):
+    files = list((ROOT / folder).rglob("*.py"))
     assert len(files) > 10
     for path in files:
-        assert "tools" not in imported(path), path.name
-
-
-def test_the_references_share_no_code_with_what_they_check():
-    files = list((ROOT / "tests" / "reference").rglob("*.py"))
-    assert len(files) > 10
-    for path in files:
-        assert not imported(path, but=REFERENCES) & OURS, path.name
+        assert not imported(path, but=but) & others, path.name
 
 
 def test_importing_corruptions_is_light():

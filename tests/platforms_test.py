@@ -4,6 +4,7 @@ dtype silently: the tests are traced strictly (tests/conftest.py).
 
 import ast
 import pathlib
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -64,31 +65,26 @@ def test_only_functions_of_the_host_ask():
     assert found == ON_THE_HOST
 
 
-@pytest.fixture
-def unknown(monkeypatch):
+def refused():
     """Makes every query of the platform fail."""
-
-    def refuse():
-        raise AssertionError("expected a trace not to ask for the platform, found jax.default_backend()")
-
-    return lambda: monkeypatch.setattr(jax, "default_backend", refuse)
+    asked = AssertionError("expected a trace not to ask for the platform, found jax.default_backend()")
+    return mock.patch.object(jax, "default_backend", side_effect=asked)
 
 
-def test_schemes_are_loops_for_a_cpu_alone(unknown):
-    unknown()
-    traced = jax.jit(lambda key, images: augment.augment(key, images, "patch_gaussian")).trace(
-        jax.random.key(0), IMAGES
-    )
-    lowered = {platform: traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "tpu")}
+def test_schemes_are_loops_for_a_cpu_alone():
+    with refused():
+        scheme = jax.jit(lambda key, images: augment.augment(key, images, "patch_gaussian"))
+        traced = scheme.trace(jax.random.key(0), IMAGES)
+        lowered = {platform: traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "tpu")}
     assert "stablehlo.while" in lowered["cpu"] and "stablehlo.while" not in lowered["tpu"]
 
 
-def test_networks_and_enhancements_are_traced_without_asking(unknown):
+def test_networks_and_enhancements_are_traced_without_asking():
     graphdef, state = nnx.split(models.abstract("small_resnet", 2, dtype="float32"))
-    unknown()
-    logits, _ = jax.eval_shape(lambda state, images: nnx.merge(graphdef, state)(images, train=False), state, IMAGES)
-    assert logits.dtype == jnp.float32
-    assert jax.eval_shape(lambda images: enhancements.enhance(images, "clahe"), IMAGES).shape == IMAGES.shape
+    with refused():
+        logits, _ = jax.eval_shape(lambda state, images: nnx.merge(graphdef, state)(images, train=False), state, IMAGES)
+        enhanced = jax.eval_shape(lambda images: enhancements.enhance(images, "clahe"), IMAGES)
+    assert logits.dtype == jnp.float32 and enhanced.shape == IMAGES.shape
 
 
 def test_promotion_is_an_error():

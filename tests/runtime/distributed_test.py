@@ -14,6 +14,7 @@ import pytest
 from runtime import distributed
 from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
+from tests.training import tiny
 from training.states import Checkpoints
 
 SMALL = (
@@ -31,8 +32,7 @@ STEPS = 16
 
 
 def losses(workdir):
-    lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
-    return [(line["step"], line["loss"]) for line in lines]
+    return tiny.metrics(workdir, "step", "loss")
 
 
 def table(path):

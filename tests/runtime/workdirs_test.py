@@ -40,7 +40,8 @@ def test_a_workdir_without_results_takes_new_settings(tmp_path):
     """A run that failed before its first step does not refuse the corrected command."""
     for epochs in (5, 6):
         with workdirs.open_workdir(tmp_path, {"train": {"epochs": epochs}}):
-            (tmp_path / "answers").mkdir(exist_ok=True)
+            for name in ("answers", "checkpoints"):
+                (tmp_path / name).mkdir(exist_ok=True)
             assert not (tmp_path / "data.json").exists()  # it may be trained on other images, too
             (tmp_path / "data.json").write_text("{}")
         assert workdirs.read_config(tmp_path) == {"train": {"epochs": epochs}}
@@ -110,7 +111,6 @@ def test_what_is_no_workdir_is_refused_and_left(tmp_path, path, message):
 
 
 # Settings that are stored with results: every difference is named.
-
 STORED = {"seed": 0, "train": {"epochs": 5, "betas": (0.9, 0.99)}, "study": {"seeds": [0]}, "studies": 1}
 OTHER = {"train": {"epochs": 6, "betas": (0.9, 0.98), "rate": 0}, "study": {"seeds": [0, 1], "limit": 3}, "studies": 2}
 LINES = [
@@ -147,7 +147,6 @@ def test_damaged_settings_are_named(tmp_path):
 
 
 # A config.json that was edited: every reader refuses it, and the command that made the workdir restores it.
-
 CONFIG = {"seed": 3, "dataset": {"seed": 0, "test_limit": 200}, "study": {"seeds": [0]}}
 FREE = ("study",)
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from flax import nnx
 
-import data
 import models
 from corruptions.scoring.conditions import list_conditions
 from evaluation.evaluate import evaluate_models
@@ -34,8 +33,7 @@ def run(config, dataset, workdir, mesh):
 
 
 def lines(folder):
-    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [(line["step"], line["loss"], line["accuracy"]) for line in found]
+    return tiny.metrics(folder, "step", "loss", "accuracy")
 
 
 def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
@@ -107,21 +105,6 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
     assert final(tmp_path / "killed") == final(whole)
 
     assert lines(tmp_path / "killed") == lines(whole)
-
-
-@pytest.mark.slow
-def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
-    """Preemption: status 143, a message, and a checkpoint where it was, long before the next one due."""
-    rare = (EPOCHS, "--config.train.checkpoint_epochs=60")
-    process = tiny.start(tmp_path / "run", *rare)
-    tiny.wait_for(process, (tmp_path / "run" / "metrics.jsonl").exists)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=250)
-    assert process.returncode == 143 and "the same command continues" in output, output
-    assert not (tmp_path / "run" / "final.json").exists() and tiny.checkpoints_begun(tmp_path / "run") > 0
-    assert "Resuming" in tiny.end(tiny.start(tmp_path / "run", *rare))
-    assert final(tmp_path / "run") == final(whole)
 
 
 @pytest.mark.slow
@@ -240,14 +223,13 @@ def traced(folder):
 
 
 @pytest.mark.slow
-def test_a_block_is_handed_over_before_the_one_before_it_has_ended(tmp_path, monkeypatch):
+def test_a_block_is_handed_over_before_the_one_before_it_has_ended(dataset, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "in_pieces", lambda mesh: False)  # as on an accelerator
-    images = data.load("shapes", train_limit=160, test_limit=70)
     config = study.model_config(tiny.config(epochs=BLOCKS, checkpoint_epochs=BLOCKS), "standard", 0)
     workdir = tmp_path / "run"
     workdir.mkdir()
     with workdirs.open_workdir(workdir, config.to_dict()), jax.profiler.trace(tmp_path / "trace"):
-        loop.train(config, images.train.to_device(), images.num_classes, workdir, mesh=meshes.data_mesh(1))
+        loop.train(config, dataset.train.to_device(), dataset.num_classes, workdir, mesh=meshes.data_mesh(1))
     handed_over, ended = traced(tmp_path / "trace")
     assert len(handed_over) == len(ended) == BLOCKS
     assert all(following < end for following, end in zip(handed_over[1:], ended))

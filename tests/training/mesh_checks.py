@@ -2,18 +2,19 @@
 
 import contextlib
 import functools
-import json
 import os
 import pathlib
 import re
 import signal
 import tempfile
+from unittest import mock
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 from flax import nnx
 
 from data.dataset import Split
@@ -83,12 +84,8 @@ def shapes_of_meshes():
     assert shape(8, 2, 32) == (2, 4)  # no more rows than models
     assert shape(2, 5, 6) == (2, 3)  # on a CPU a row's devices divide the batch
     for parallel in (-1, 9):
-        try:
+        with pytest.raises(ValueError, match=r"config\.study\.parallel from 0 to the 8 devices"):
             meshes.training_mesh(one, parallel, 20, 32)
-        except ValueError as error:
-            assert "config.study.parallel from 0 to the 8 devices" in str(error)
-        else:
-            raise AssertionError(parallel)
 
 
 def no_copy_for_a_row():
@@ -206,11 +203,8 @@ def counted_rounds():
         return original(mesh, graphdef, optimizer, stacked, images, *rest, **options)
 
     call._cache_size = original._cache_size
-    steps.train_models_block = call
-    try:
+    with mock.patch.object(steps, "train_models_block", call):
         yield calls
-    finally:
-        steps.train_models_block = original
 
 
 class Setting:
@@ -287,12 +281,8 @@ def ended_after(number):
         steps_saved.append(int(state.step))
         save(self, state)
 
-    run.Checkpoints.save = stop
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            yield steps_saved
-    finally:
-        run.Checkpoints.save = save
+    with mock.patch.object(run.Checkpoints, "save", stop), contextlib.suppress(KeyboardInterrupt):
+        yield steps_saved
 
 
 def stopped_between_the_checkpoints_of_two_models():
@@ -307,8 +297,7 @@ def stopped_between_the_checkpoints_of_two_models():
         continued = setting.train("halves", members, grid(3, 2))
         chex.assert_trees_all_equal(continued, whole)
         for path in (setting.root / "whole").iterdir():
-            logs = [(setting.root / run / path.name / "metrics.jsonl").read_text() for run in ("whole", "halves")]
-            losses = [[json.loads(line)["loss"] for line in log.splitlines()] for log in logs]
+            losses = [tiny.metrics(setting.root / run / path.name, "loss") for run in ("whole", "halves")]
             assert losses[0] == losses[1] and len(losses[0]) == 2
         terminated_in_a_group(setting, members, whole)
 
@@ -322,15 +311,9 @@ def terminated_in_a_group(setting, members, whole):
         os.kill(os.getpid(), signal.SIGTERM)
         return send(*arguments, **options)
 
-    steps.train_models_block = terminate
-    try:
+    with mock.patch.object(steps, "train_models_block", terminate), pytest.raises(SystemExit) as end:
         setting.train("terminated", members, at, checkpoint_epochs=2)
-    except SystemExit as error:
-        assert error.code == 143
-    else:
-        raise AssertionError("expected the process to be asked to leave")
-    finally:
-        steps.train_models_block = send
+    assert end.value.code == 143
     assert sorted(path.name for path in setting.root.glob("terminated/*/checkpoints/[0-9]*")) == ["5", "5", "5"]
     chex.assert_trees_all_equal(setting.train("terminated", members, at, checkpoint_epochs=2), whole)
 

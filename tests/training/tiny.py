@@ -1,6 +1,7 @@
 """A study small enough for tests: few images of the embedded dataset, the small network; and train.py as a process."""
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -62,6 +63,12 @@ def finish(folder, given, state_of_seed=0, classes=10):
     with contextlib.closing(Checkpoints(folder / "checkpoints")) as checkpoints:
         checkpoints.save(state)
     workdirs.write_final(folder, step=0, digest=digest(state), num_classes=classes)
+
+
+def metrics(workdir, *names):
+    """Values of these names in each line of metrics.jsonl."""
+    lines = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().splitlines()]
+    return [tuple(line[name] for name in names) for line in lines]
 
 
 COMMAND = [sys.executable, "train.py", "--config=tests/fixtures/small.py:noc/border"]
