@@ -47,13 +47,13 @@ def draw(number: int, resamples: int, seed: int = 0) -> np.ndarray:
     return np.concatenate([np.ones((1, number)), drawn])
 
 
-def estimate(values: ArrayLike) -> dict[str, float]:
+def estimate(values: ArrayLike, level: float = 0.95) -> dict[str, float]:
     """Makes {value, low, high} of values [1 + R]: the first one, and the interval of the others.
 
     The ends are NaN where fewer than half of the resamples define the statistic.
     """
     values = np.asarray(values, float)
-    low, high = percentile_interval(values[1:], known=0.5)
+    low, high = percentile_interval(values[1:], level, known=0.5)
     return {"value": float(values[0]), "low": low, "high": high}
 
 
@@ -140,9 +140,9 @@ def _ranks(values, weights):
 FILTERED = "imagenet_a"  # images that one model gets wrong: two lines
 
 
-def logit(percent: ArrayLike) -> np.ndarray:
-    """Computes log(p / (100 - p)) of accuracies; NaN at 0 and 100."""
-    percent = np.asarray(percent, float)
+def logit(percent: ArrayLike, floor: float = 0.0) -> np.ndarray:
+    """Computes log(p / (100 - p)) of accuracies clipped to [floor, 100 - floor]; NaN at 0 and 100."""
+    percent = np.clip(np.asarray(percent, float), floor, 100 - floor)
     inside = (percent > 0) & (percent < 100)
     safe = np.where(inside, percent, 50)
     return np.where(inside, np.log(safe / (100 - safe)), np.nan)
@@ -258,23 +258,24 @@ def residual_correlation(
     synthetic: np.ndarray,
     synthetic_clean: np.ndarray,
     weights: np.ndarray,
+    floor: float = 0.0,
 ) -> tuple[np.ndarray, int]:
     """Correlates the residuals of logit(natural) and logit(synthetic), each after the line in the logit of its clean accuracy.
 
     With the same clean accuracy for both this is the partial correlation given its logit. Accuracies are in percent [N],
-    weights [R, N]; models of accuracy 0 or 100 are left out. Returns (r [R], models that take part).
+    weights [R, N]; a floor of 0 leaves models of accuracy 0 or 100 out. Returns (r [R], models that take part).
     """
     pairs = (natural, natural_clean), (synthetic, synthetic_clean)
-    left = [residuals(*pair, weights) for pair in pairs]
+    left = [residuals(*pair, weights, floor) for pair in pairs]
     known = ~np.isnan(left[0][0] + left[1][0])
     if not known.all():  # lines of the models that both know
-        left = [residuals(*pair, weights * known) for pair in pairs]
+        left = [residuals(*pair, weights * known, floor) for pair in pairs]
     return pearson(*left, weights), int((known & (weights[0] > 0)).sum())
 
 
-def residuals(accuracy: np.ndarray, clean: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def residuals(accuracy: np.ndarray, clean: np.ndarray, weights: np.ndarray, floor: float = 0.0) -> np.ndarray:
     """Computes the residuals of logit(accuracy) after the line in logit(clean): [R, N]."""
-    x, y = logit(clean), logit(accuracy)
+    x, y = logit(clean, floor), logit(accuracy, floor)
     slope, intercept = line(x, y, weights)
     return y - slope[:, None] * x - intercept[:, None]
 

@@ -101,6 +101,11 @@ def test_clustering_brings_families_together():
     for family in (IMAGENET_C[:3], IMAGENET_C[3:7]):
         places = sorted(position[name] for name in family)
         assert places[-1] - places[0] == len(family) - 1, family
+    axes = figures.heatmap(FIGURE3[np.ix_(order, order)], names, tree=True).axes[0]
+    assert labels(axes) == [names[i] for i in found]
+    printed = np.array([float(t) for t in texts(axes)[:225]]).reshape(15, 15)
+    index = [IMAGENET_C.index(name) for name in labels(axes)]
+    np.testing.assert_array_equal(printed, FIGURE3[np.ix_(index, index)])
 
 
 def test_branches_join_at_the_mean_overlap_of_their_members_beside_their_rows():

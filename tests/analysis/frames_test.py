@@ -108,7 +108,12 @@ def test_names_of_others_are_text_in_markdown_and_latex():
     assert f"{written} & \\textbf{{1.0 $\\pm$ .2$^\\dagger$}} \\\\" in latex
 
 
-def test_the_standard_error_of_robustness_with_other_numbers_of_clean_images():
+def test_robustness_and_its_standard_error_match_simulation():
+    rng = np.random.default_rng(1)
+    corrupted, clean = rng.binomial(500, 0.4, 20000) / 500, rng.binomial(500, 0.8, 20000) / 500
+    ratios = frames.robustness(corrupted, clean)
+    assert ratios.mean() == pytest.approx(0.5, abs=0.002)
+    assert frames.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
     assert frames.robustness_standard_error(0.0, 0.8, 500) == 0
     fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
     assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5)

@@ -1,4 +1,4 @@
-"""Overlap matrices of published tables and of others, and names of members."""
+"""Overlap matrices of published tables and of others, the overlap score written from its definition, names of members."""
 
 import numpy as np
 
@@ -26,6 +26,19 @@ def _of_table(table, alexnet, names, raw=False, **options):
     """With `raw`, computed from accuracies instead of robustness."""
     full = published.accuracies(table, alexnet, names)
     return overlap_matrix(full[:, 1:], np.ones(len(full)) if raw else full[:, 0], names=names, **options)
+
+
+def by_definition(full, raw=False):
+    """The overlap score as the paper words it, one pair at a time."""
+    n = len(full) - 1
+
+    def r(m, c):
+        return full[m, c] if raw else full[m, c] / full[m, 0]
+
+    def t(i, j):
+        return (r(i, j) - r(0, j)) / (r(j, j) - r(0, j))
+
+    return np.array([[(t(i, j) + t(j, i)) / 2 for j in range(1, n + 1)] for i in range(1, n + 1)])
 
 
 def write_overlap(path, names, matrix):

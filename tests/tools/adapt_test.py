@@ -95,6 +95,7 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
         ({"images": 200}, "config.adapt.images up to 160"),
         ({"images": 10}, "as many images, found 40 and 10"),
         ({"scheme": "augmx"}, "unknown augmentation scheme"),
+        ({"pseudo_count": -1.0}, "at least 0, found -1"),
     ],
 )
 def test_what_is_wrong_is_refused(source, tmp_path, changed, message):

@@ -2,6 +2,7 @@
 continued), and the selection of ten candidates as a user runs it.
 """
 
+import dataclasses
 import json
 import sys
 
@@ -179,6 +180,7 @@ def test_a_seed_gives_one_result_beside_the_first_scan(folder_of_scans, tmp_path
         ("nowhere/run*.npz", 26, "expected scans at nowhere/run\\*.npz, found no file"),
         ("nowhere.npz", 26, "expected a scan at nowhere.npz, found no file"),
         ("{scans}/run0.npz", 90, "meet the target error"),
+        ("{scans}/run0.npz", -1, "expected a target above 0"),
     ],
 )
 def test_what_is_wrong_is_refused(folder_of_scans, scan, target, message):
@@ -190,3 +192,10 @@ def test_what_is_wrong_is_refused(folder_of_scans, scan, target, message):
 def test_missing_flags_are_named():
     done = command("--target=26")
     assert done.returncode != 0 and "expected --scan=FILE and --target=PERCENT" in done.stdout + done.stderr
+
+
+def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):
+    other = dataclasses.replace(make_scan(2), candidates=(*NAMES[:-1], "cbar/other"))
+    scans.write_scan(tmp_path / "other.npz", other)
+    with pytest.raises(ValueError, match=r"same candidates in every run, found \['cbar/c12', 'cbar/other'\]"):
+        cbar.select([folder_of_scans / "run0.npz", tmp_path / "other.npz"], 26, 0, tmp_path / "o.json")

@@ -104,6 +104,8 @@ def test_a_folder_of_any_classifier_is_measured(tmp_path):
 def test_bad_input_is_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="expected models among standard, augmix, found resnet"):
         confidence.run(folder, tmp_path, models=["resnet"])
+    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
+        confidence.run(tmp_path)
     by_model = {("standard", 0): answered(0)[0].correct}
     answers.write(tmp_path / "old" / answers.FOLDER, by_model, answers.Record("clean", 0, None, NUMBER, {}))
     with pytest.raises(ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of sta"):

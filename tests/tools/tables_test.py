@@ -128,6 +128,8 @@ def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
         run(command.errors, [first, other])
     run(command.errors, [first, other], mismatch="label")
     assert "dataset: cifar10, here shapes" in capsys.readouterr().out
+    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
+        run(command.errors, [tmp_path])
     with pytest.raises(ValueError, match="once"):
         run(command.errors, [first, first])
     with pytest.raises(ValueError, match="--measures of mean_error"):

@@ -55,7 +55,9 @@ def test_archives_that_are_no_scan_are_refused(change, message, tmp_path):
         scans.read_scan(tmp_path / "run0.npz")
 
 
-def test_damaged_files_are_refused(tmp_path):
+def test_files_that_are_absent_or_damaged_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected a scan at .*, found no file"):
+        scans.read_scan(tmp_path / "none.npz")
     path = tmp_path / "run0.npz"
     scans.write_scan(path, scan())
     path.write_bytes(path.read_bytes()[:100])

@@ -79,6 +79,14 @@ def test_thirty_candidates_have_every_half_set_and_meet_the_target():
     assert len(run.distances) == 100_000
 
 
+def test_a_seed_gives_one_result():
+    scan = table(1, 12)
+    run, again, other = (selection.measure(scan, TARGET, seed, number=5000) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(run.halves.groups, again.halves.groups)
+    assert run.contribution == again.contribution
+    assert (run.halves.groups != other.halves.groups).any() and run.contribution != other.contribution
+
+
 def halves_of(members, error=None):
     members = np.array(members, np.int8)
     error = np.full(len(members), TARGET) if error is None else np.array(error, float)

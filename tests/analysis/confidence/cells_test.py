@@ -137,10 +137,14 @@ def test_intervals_are_percentiles_and_pivots_and_differences_are_paired():
     assert "ece" not in ends
     loss = one["nll"]
     assert ends["nll"] == pytest.approx(tuple(np.percentile(loss[1:], [2.5, 97.5])))
+    width = ends["nll"][1] - ends["nll"][0]
+    assert width == pytest.approx(2 * 1.96 * found.loss.std() / NUMBER**0.5, rel=0.15)
     low, high = np.percentile(one["debiased"][1:], [2.5, 97.5])
     assert ends["debiased"] == pytest.approx((2 * one["debiased"][0] - high, 2 * one["debiased"][0] - low))
     apart = resampling.differences(one, two)
     assert apart["nll"][0] == pytest.approx(other.loss.mean() - found.loss.mean())
+    paired = np.std(other.loss - found.loss) / NUMBER**0.5
+    assert apart["nll"][2] - apart["nll"][1] == pytest.approx(2 * 1.96 * paired, rel=0.15)
     same = resampling.differences(one, one)
     assert all(value == (0, 0, 0) for value in same.values())  # the same images in both
 

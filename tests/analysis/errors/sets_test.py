@@ -134,6 +134,12 @@ def test_relative_ce_of_other_ranges_is_refused(robust, tmp_path):
         over_sets(robust)
 
 
+def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
+    found = over_sets(robust, measure="mean_error", beside=[], out=str(tmp_path / "out.json"))
+    assert list(found["means"]) == sorted([*S1_TABLE1, "alexnet"])
+    assert sets.labelled([joint.read(robust / "alexnet", "alexnet")]) == {"alexnet": {"standard": "standard"}}
+
+
 def test_the_command_writes_the_table_beside_the_matrix(robust, tmp_path):
     matrix = shutil.copy(robust / "overlap.csv", tmp_path)
     flags = [str(robust / "standard"), str(robust / "augmix"), "--table=sets", f"--overlap={matrix}"]

@@ -1,4 +1,4 @@
-"""Standard errors against plain loops and known truth, in every place that shows them."""
+"""Standard errors against plain loops, the delta method and known truth, in every place that shows them."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,9 @@ from analysis.overlap import study as overlap_study
 from analysis.overlap.measured import pairs_frame, read_overlap
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies, standard_errors
+from tests.analysis import published
+from tests.analysis.matrices import by_definition
+from tests.analysis.published import NOC
 from tests.tools import report_studies
 
 NAMES = ("a/x", "a/y", "a/z")
@@ -34,17 +37,28 @@ def by_hand(accuracy):
     return np.concatenate([rows, gain, r[0, 1:], np.diag(r)[1:], accuracy[:, 0]])
 
 
-def test_errors_of_one_seed_are_spreads_over_resampled_images_and_say_so(study):
-    """Of overlaps the deviation, of all else half of the central 68 %: one deviation of a normal variable."""
+def test_errors_of_means_are_those_of_a_plain_loop(study):
     _, bits = study
-    drawn = resample_accuracies(bits[:1], uncertainty.RESAMPLES, seed=0)
-    overlaps, found = [overlap_matrix(a, names=NAMES).unclipped for a in drawn], standard_errors(bits[:1])
-    np.testing.assert_allclose(found.unclipped_samples, overlaps, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(found.overlap, np.std(overlaps, axis=0), rtol=1e-12, atol=1e-12)
-    low, high = np.percentile([by_hand(a) for a in drawn], (15.866, 84.134), axis=0)
+    one = bits[:1]
+    number = one.shape[-1]
+    found = standard_errors(one)
+    rng = np.random.default_rng(7)
+    draws = [by_hand(one[0][..., rng.integers(0, number, number)].mean(axis=-1)) for _ in range(1500)]
+    expected = np.std(draws, axis=0)
     names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
     values = np.concatenate([getattr(found, name) for name in names])
-    np.testing.assert_allclose(values, (high - low) / 2, rtol=1e-9)
+    # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
+    np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
+    np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
+
+
+def test_errors_of_one_seed_are_deviations_over_resampled_images_and_say_so(study):
+    _, bits = study
+    overlaps = [
+        overlap_matrix(a, names=NAMES).unclipped for a in resample_accuracies(bits[:1], uncertainty.RESAMPLES, seed=0)
+    ]
+    found = standard_errors(bits[:1])
+    np.testing.assert_allclose(found.overlap, np.std(overlaps, axis=0), rtol=1e-12, atol=1e-12)
     for seeds, text in ((1, "test images only"), (len(SEEDS), "test images and 3 trainings")):
         overlap = overlap_matrix(bits[:seeds].mean(axis=-1), names=NAMES, number=bits.shape[-1])
         assert set(pairs_frame(overlap, found.overlap)["se_holds"]) == {text}
@@ -157,6 +171,20 @@ def test_an_undefined_overlap_has_no_error():
     assert np.isfinite(found.errors.unclipped_samples[:, 0, 1]).any()
 
 
+def simulated_bits(rng, full, number, shared=True):
+    """Correctness with the given accuracies; shared difficulty correlates the answers of all models."""
+    noise = rng.uniform(size=(*full.shape, number))
+    if shared:
+        noise = 0.5 * noise + 0.5 * rng.uniform(size=number)
+        noise = noise.argsort(axis=-1).argsort(axis=-1) / number
+    return noise < full[..., None]
+
+
+def resampled_errors(bits, resamples, seed=0):
+    """Errors of one training, from its bits [1 + n, 1 + n, N]."""
+    return standard_errors(bits[None], resamples, seed)
+
+
 def test_resampled_counts_are_exact():
     bits = np.random.default_rng(5).integers(0, 2, (2, 3, 3, 50))
     resampled = resample_accuracies(bits, 20, seed=7)
@@ -164,3 +192,36 @@ def test_resampled_counts_are_exact():
     for accuracy in resampled:
         images = rng.integers(0, 50, 50)
         np.testing.assert_allclose(accuracy, bits[..., images].mean(axis=(0, 3)), rtol=1e-12)
+
+
+def test_bootstrap_agrees_with_the_delta_method_on_independent_answers():
+    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
+    bits = simulated_bits(np.random.default_rng(6), full, 3000, shared=False)
+    errors = resampled_errors(bits, 600)
+    delta = overlap_matrix(bits.mean(axis=-1), names=NOC, number=3000)
+    off = ~np.eye(8, dtype=bool)
+    ratio = errors.overlap[off] / delta.se[off]
+    assert np.median(ratio) == pytest.approx(1, abs=0.05) and ratio.min() > 0.8 and ratio.max() < 1.25
+    lower, upper = np.percentile(errors.unclipped_samples, (2.5, 97.5), axis=0)
+    assert (lower <= delta.unclipped + 1e-12).all() and (delta.unclipped <= upper + 1e-12).all()
+    again = resampled_errors(bits, 600)
+    np.testing.assert_array_equal(errors.unclipped_samples, again.unclipped_samples)
+
+
+def test_bootstrap_sees_that_images_are_shared():
+    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
+    bits = simulated_bits(np.random.default_rng(6), full, 3000)
+    off = ~np.eye(8, dtype=bool)
+    delta = overlap_matrix(bits.mean(axis=-1), names=NOC, number=3000).se[off]
+    assert np.median(resampled_errors(bits, 300).overlap[off] / delta) < 0.9
+
+
+def test_bootstrap_intervals_cover_the_truth():
+    full = np.array([[0.8, 0.4, 0.4], [0.8, 0.7, 0.5], [0.8, 0.45, 0.7]])
+    truth, rng = by_definition(full)[0, 1], np.random.default_rng(8)
+    hits = 0
+    for k in range(200):
+        errors = resampled_errors(rng.uniform(size=(3, 3, 400)) < full[..., None], 200, seed=k)
+        lower, upper = np.percentile(np.maximum(errors.unclipped_samples[:, 0, 1], 0), (5, 95))
+        hits += lower <= truth <= upper
+    assert 0.84 <= hits / 200 <= 0.96

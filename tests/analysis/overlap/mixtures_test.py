@@ -1,4 +1,4 @@
-"""Gains of one model over another against published tables and the definition."""
+"""Gains of one model over another against published tables, the definition and simulated answers."""
 
 import numpy as np
 import pytest
@@ -64,6 +64,34 @@ def test_a_mixture_of_imagenet_c_covers_neither_border_nor_hue():
     assert set(z[z < -3].index) == {"border", "hue"} and set(z[z > 3].index) == set(NOC) - {"border", "hue"}
 
 
+def two_models(rng, number):
+    """Correctness under two corruptions of two models, of which the second is better."""
+    difficulty = rng.uniform(size=number)
+    return [
+        {
+            "clean": difficulty + rng.normal(0, 0.1, number) < 0.8,
+            "a": difficulty + rng.normal(0, 0.2, number) < 0.6 + shift,
+            "b": difficulty + rng.normal(0, 0.2, number) < 0.5 + shift,
+        }
+        for shift in (0.0, 0.05)
+    ]
+
+
+def test_paired_standard_errors_match_repeated_test_sets():
+    reference = {"clean": 0.4, "a": 0.6, "b": 0.7}
+    rng = np.random.default_rng(3)
+    found = [mixture_gains(*two_models(rng, 300), reference) for _ in range(600)]
+    for kind in ("raw", "relative"):
+        for name in ("a", "b", "mean"):
+            spread = np.std([f[f"{kind}_gain"][name] for f in found])
+            assert np.median([f[f"{kind}_gain_se"][name] for f in found]) == pytest.approx(spread, rel=0.09)
+    # Unpaired, from binomial noise of both models: larger.
+    both = two_models(rng, 300)
+    accuracy = np.array([m["a"].mean() for m in both])
+    unpaired = 100 * np.sqrt((accuracy * (1 - accuracy) / 300).sum()) / reference["a"]
+    assert mixture_gains(*both, reference).raw_gain_se["a"] < 0.9 * unpaired
+
+
 N = 1000
 
 
@@ -74,8 +102,7 @@ def exactly(**errors):
 
 def test_gains_against_the_standard_model():
     standard = exactly(clean=0.1, fog=0.5, border=0.3, easy=0.1)
-    model = exactly(clean=0.12, fog=0.16, border=0.3, easy=0.05)
-    found = mixture_gains(standard, model)
+    found = mixture_gains(standard, exactly(clean=0.12, fog=0.16, border=0.3, easy=0.05))
     assert list(found.index) == ["fog", "border", "mean"]  # nothing to gain where the standard model loses nothing
     assert found.relative_ce["fog"] == pytest.approx(100 * (0.16 - 0.12) / (0.5 - 0.1))
     assert found.relative_gain["border"] == pytest.approx(100 - 100 * (0.3 - 0.12) / (0.3 - 0.1))
@@ -83,9 +110,5 @@ def test_gains_against_the_standard_model():
     # Paired: the images the two models disagree on, not all N.
     changed = 0.5 - 0.16
     assert found.raw_gain_se["fog"] == pytest.approx(100 / 0.5 * np.sqrt(changed * (1 - changed) / (N - 1)))
-    gained = {name: model[name] - standard[name] for name in standard}
-    lost = [100 * (gained[name] - gained["clean"]) / loss for name, loss in (("fog", 0.4), ("border", 0.2))]
-    for name, images in (("fog", lost[0]), ("mean", np.mean(lost, axis=0))):
-        assert found.relative_gain_se[name] == pytest.approx(images.std(ddof=1) / N**0.5)
     half = {name: np.full(N, 0.5) for name in standard}  # two trainings that agree in no image
     assert mixture_gains(standard, half).relative_ce["fog"] == pytest.approx(0)

@@ -13,7 +13,6 @@ from analysis.errors.reference import Conditions
 from analysis.frames import Count
 from analysis.report import charts, document, inputs
 from analysis.report.inputs import Study
-from analysis.selection import select
 from tests.analysis.made_up import write_answers
 from tests.tools import report_studies
 from tests.tools.report_pages import NUMBER, Page, shows
@@ -177,6 +176,15 @@ def test_without_any_gain_there_is_no_benchmark_and_the_page_says_so(tmp_path, p
     assert "Benchmark at" not in found.text("header") and not found.all("figure", id="figure-stability")
 
 
+def test_large_studies_show_colours_and_keep_every_value(tmp_path, page):
+    names = tuple(f"x/c{k}" for k in range(34))
+    report_studies.write(tmp_path / "work", names, number=60)
+    found = page(tmp_path / "work", drawn=("overlap", "overlap_alphabetical"))
+    titles = [title for *_, title in found.titles("overlap")]
+    assert len(titles) == 34**2 and all(titles)
+    assert not any("±" in text[2] for text in found.within("overlap", "text"))
+
+
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     """(study, page) of the smoke study, read once; two figures are drawn."""
@@ -212,15 +220,23 @@ def test_errors_balance_stability_and_members_are_those_of_their_definitions(smo
     }
 
 
-def test_the_sweep_shows_the_benchmark_at_every_threshold(smoke):
+def test_the_sweep_finds_the_largest_sets_of_smallest_mean_overlap(smoke):
+    """Against all 4095 sets of the twelve corruptions."""
     study, found = smoke
+    names, matrix, sets = study.names, study.overlap.overlap, []
+    for bits in range(1, 1 << len(names)):
+        members = [k for k in range(len(names)) if bits >> k & 1]
+        pairs = matrix[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+        sets.append((len(members), pairs.max(initial=0), pairs.mean() if len(pairs) else 0.0))
+    sizes, largest, means = np.array(sets).T
     ((header, numbers, overlaps, *members),) = found.rows(class_="sweep")
-    labels = dict(zip(study.labels, study.names))
+    labels = dict(zip(study.labels, names))
     assert list(map(float, header[1:])) == [round(0.05 * k, 2) for k in range(21)]
     assert {row[0].rstrip(" *") for row in members} == set(labels)
     for column in range(1, 22):
-        best = select(study.overlap.overlap, study.names, float(header[column]), unclipped=study.overlap.unclipped)
-        chosen = {labels[row[0].rstrip(" *")] for row in members if row[column] == "●"}
-        assert chosen == set(best.members) and int(numbers[column]) == best.size
+        allowed = largest <= float(header[column])
+        best = sizes[allowed].max()
+        chosen = [labels[row[0].rstrip(" *")] for row in members if row[column] == "●"]
+        assert len(chosen) == int(numbers[column]) == best
         known = not study.weak(chosen)
-        assert shows(overlaps[column], best.mean_overlap) if known else overlaps[column] == "weak"
+        assert shows(overlaps[column], means[allowed & (sizes == best)].min()) if known else overlaps[column] == "weak"

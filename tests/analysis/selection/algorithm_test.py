@@ -1,4 +1,4 @@
-"""Algorithm 1 against the published matrix and NetworkX, on sixty candidates, and its stability under resampling."""
+"""Algorithm 1 against the published matrix, NetworkX and integer programming, on sixty candidates, and resampled."""
 
 import itertools
 import time
@@ -6,6 +6,7 @@ import time
 import networkx
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from analysis.selection import algorithm, select
 from tests.analysis import published
@@ -37,6 +38,12 @@ def test_published_matrix(threshold):
     tied = [set(s) for s in (found.members, *found.ties)]
     assert sorted(map(sorted, tied)) == sorted(map(sorted, winners))
     assert found.dropped == ()
+
+
+def test_published_matrix_strict():
+    found = select(FIGURE3, IMAGENET_C, 0.10, strict=True)
+    assert (found.size, len(found.sets)) == (3, 16)
+    assert all(FIGURE3[np.ix_(i, i)][OFF(3, 1)].max() < 0.1 for i in (list(indices(s, IMAGENET_C)) for s in found.sets))
 
 
 def test_ties_go_to_unclipped_overlap_then_to_names():
@@ -92,6 +99,42 @@ def test_the_winner_is_exact_when_the_list_is_cut(seed):
     assert (whole.members, len(whole.sets), whole.complete) == (found.members, 81, True)
     _, best = largest_sets(overlap, 0.5)
     assert indices(select(overlap, names, 0.5, max_sets=2).members, names) == best
+
+
+def integer_program(overlap, threshold):
+    """Maximise M sum x_i - sum O_ij y_ij, y_ij >= x_i + x_j - 1, x_i + x_j <= 1 on conflicts."""
+    n = len(overlap)
+    rows, cols = np.triu_indices(n, 1)
+    pairs, values = len(rows), overlap[np.triu_indices(n, 1)]
+    large = 1 + values.sum()
+    cost = np.concatenate([np.full(n, -large), values])
+    table = np.zeros((pairs, n + pairs))
+    table[np.arange(pairs), rows] = table[np.arange(pairs), cols] = 1
+    conflict = values > threshold
+    table[np.arange(pairs), n + np.arange(pairs)] = np.where(conflict, 0, -1)
+    solved = milp(
+        cost,
+        constraints=LinearConstraint(table, -np.inf, 1),
+        integrality=np.concatenate([np.ones(n), np.zeros(pairs)]),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0},
+    )
+    assert solved.success, solved.message
+    chosen = np.flatnonzero(solved.x[:n] > 0.5)
+    return len(chosen), overlap[np.ix_(chosen, chosen)][OFF(len(chosen), 1)].sum()
+
+
+DRAWN = symmetric(np.random.default_rng(17).uniform(0, 1, (16, 16)))
+
+
+@pytest.mark.parametrize(
+    ("overlap", "threshold"), [*((DRAWN, at) for at in (0.05, 0.2, 0.5)), (FIGURE3, 0.2), (FIGURE3, 0.5)]
+)
+def test_integer_program(overlap, threshold):
+    size, total = integer_program(overlap, threshold)
+    found = select(overlap, label(len(overlap)), threshold)
+    assert found.size == size
+    assert found.mean_overlap * size * (size - 1) / 2 == pytest.approx(total, abs=1e-6)
 
 
 def test_giving_up_is_stated(monkeypatch):
@@ -169,6 +212,21 @@ def test_sixty_candidates_with_a_quarter_of_a_billion_largest_sets():
             other[a], other[b] = 5 * (members[a] // 5) + x, 5 * (members[b] // 5) + y
             sums[tuple(other)] = overlap[np.ix_(other, other)][OFF(12, 1)].sum()
     assert min(sums.values()) == pytest.approx(overlap[np.ix_(members, members)][OFF(12, 1)].sum(), abs=1e-9)
+
+
+def test_maximum_cliques_match_networkx():
+    rng = np.random.default_rng(4)
+    for density in (0.2, 0.5, 0.8, 0.95):
+        joined = np.triu(rng.uniform(size=(25, 25)) < density, 1)
+        joined = joined | joined.T
+        adjacent = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined]
+        maximal = list(networkx.find_cliques(networkx.from_numpy_array(joined)))
+        size = max(map(len, maximal))
+        assert algorithm.maximum_size(adjacent) == size
+        found, complete = algorithm.maximum_cliques(adjacent, size, 10**6)
+        expected = {tuple(sorted(c)) for c in maximal if len(c) == size}
+        assert complete and len(found) == len(expected)
+        assert {tuple(algorithm.bits(c)) for c in found} == expected
 
 
 def test_stability_counts_winners():

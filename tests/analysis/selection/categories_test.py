@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.cluster import vq
 
-from analysis.selection.nk_benchmarks import categories, k_means
+from analysis.selection.nk_benchmarks import categories, k_means, within_cluster_correlation
 from tests.analysis.matrices import imagenet_c
 from tests.analysis.published import FIGURE3, IMAGENET_C
 
@@ -121,3 +121,10 @@ def test_undefined_rows_are_dropped_and_reported():
     found = categories(wide, "abxcdef")
     assert found.dropped == ("x",) and set(found.clusters) == {("a", "b", "c"), ("d", "e", "f")}
     assert found.clusters == categories(matrix, "abcdef").clusters
+
+
+def test_pairs_of_equal_labels_only():
+    matrix = np.random.default_rng(3).uniform(size=(4, 4))
+    assert np.isnan(within_cluster_correlation(matrix, [0, 1, 2, 3]))
+    one = stats.pearsonr(matrix[:, 1], matrix[:, 3]).statistic
+    assert within_cluster_correlation(matrix, [0, 1, 2, 1]) == pytest.approx(one)

@@ -8,8 +8,8 @@ import pytest
 from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, UNTESTED, measure_coverage
-from tests.analysis.matrices import noc
-from tests.analysis.published import NOC, by_definition
+from tests.analysis.matrices import by_definition, noc
+from tests.analysis.published import NOC
 
 NORMAL = statistics.NormalDist()
 MATRIX = np.array([[1, 0.4, 0, -0.3], [0.4, 1, 0.2, -0.1], [0, 0.2, 1, -0.2], [-0.3, -0.1, -0.2, 1.0]])
@@ -74,6 +74,17 @@ def test_false_claims_stay_below_the_level(correlation):
     corrected = np.mean([v == COVERED for v in bonferroni])
     assert corrected <= 0.05 + 0.015 and (correlation < 0.5 or corrected < rate - 0.01)
     assert np.mean([v == NOT_COVERED for v in verdicts]) <= 0.05 + 0.018
+
+
+def test_a_true_overlap_is_found_more_often_with_correlated_resamples():
+    rng, names, truth = np.random.default_rng(1), "cabdefghi", np.array([0.12, *[0.0] * 7])
+    found, bonferroni = 0, 0
+    for _ in range(300):
+        observed = normal_samples(rng, truth, 0.05, 0.9, 1)[0]
+        samples = normal_samples(rng, observed[0, 1:], 0.05, 0.9, 199)
+        found += measure_coverage(observed, names, names[1:], samples=samples)["c"].verdict == COVERED
+        bonferroni += measure_coverage(observed, names, names[1:], se=np.full((9, 9), 0.05))["c"].verdict == COVERED
+    assert found > bonferroni > 100
 
 
 def test_resampled_answers_give_the_verdicts_of_known_accuracies():

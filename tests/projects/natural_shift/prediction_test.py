@@ -32,6 +32,7 @@ def predict(table, resamples=20):
 def test_logits_have_no_ends():
     assert prediction.logit([50, 80]) == pytest.approx([0, np.log(4)])
     assert np.isnan(prediction.logit([0, 100, np.nan])).all()
+    np.testing.assert_allclose(prediction.logit([0, 100], floor=0.01), [np.log(0.01 / 99.99), np.log(99.99 / 0.01)])
 
 
 def test_effective_robustness_exceeds_the_line_of_standard_models(table):
@@ -95,13 +96,14 @@ def test_the_partial_correlation_is_the_textbook_formula(table):
     assert found["partial"] == pytest.approx(expected) != pytest.approx(found["residual"])
 
 
-def test_a_model_of_accuracy_zero_is_left_out_of_the_partial_correlation(table):
+def test_a_model_of_accuracy_zero_is_left_out_of_the_partial_correlation_or_raised_to_a_floor(table):
     accuracy, clean = table.shift("imagenet_v2")
     synthetic, weights, others = table.mean(table.members()), np.ones((1, 24)), np.arange(24) != 5
     columns = np.where(others, accuracy, 0), clean, synthetic, table[CLEAN]
     left_out = prediction.residual_correlation(*columns, weights)
     expected = prediction.residual_correlation(*(column[others] for column in columns), weights[:, others])
     assert left_out[0] == pytest.approx(expected[0]) and left_out[1] == 23
+    assert prediction.residual_correlation(*columns, weights, floor=0.01)[1] == 24
 
 
 def test_effective_robustness_is_found_again_where_clean_accuracy_explains_nothing_and_needs_standard_models(table):
@@ -179,6 +181,15 @@ def test_what_does_not_vary_has_no_correlation_and_no_line():
     for value in (0.1, 80.3, np.nan):
         given = np.full(5, value), np.arange(5.0), np.ones((1, 5))
         assert np.isnan(prediction.pearson(*given)).all() and np.isnan(prediction.line(*given)[0]).all()
+
+
+def test_the_interval_is_about_that_of_fishers_transformation():
+    x, noise = np.random.default_rng(0).normal(size=(2, 115))
+    y = 0.75 * x + noise
+    found = prediction.estimate(prediction.pearson(x, y, prediction.draw(115, 2000)))
+    low, high = np.tanh(np.arctanh(found["value"]) + np.array([-1, 1]) * 1.96 / np.sqrt(112))
+    assert found["value"] == pytest.approx(stats.pearsonr(x, y)[0])
+    assert (found["low"], found["high"]) == (pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05))
 
 
 def test_an_interval_takes_half_of_the_resamples_and_a_p_three_models():

@@ -87,6 +87,11 @@ def test_tables_that_do_not_belong_to_the_testbed_are_refused(testbed, tmp_path)
             "found none of resnet50_ba",
         ),
         ((path, path), ValueError, "columns model, type, found"),
+        (
+            (write(tmp_path / "c.csv", of_models, ["m", 10], ["n", 1, 2]),),
+            ValueError,
+            "line 3: expected 2 fields, found 3",
+        ),
         ((models_twice,), ValueError, r"a\.csv: expected every model once, found m again"),
         ((path, twice), ValueError, r"b\.csv: expected every model once, found resnet50 again"),
     ):

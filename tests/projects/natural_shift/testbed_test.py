@@ -54,6 +54,10 @@ def test_drops_accuracies_and_residuals_of_194_models(table):
     assert (np.abs(found.to_numpy() - expected) < [5e-4] * 4 + [6e-4]).all()  # the last is known to 3 digits
     assert (rows["models"]["drop"] == 194).all() and rows["models"]["residual"]["mean", "imagenet_a"] == 193
     np.testing.assert_allclose(rows["value"]["residual"], [0.3910, 0.4487, 0.5688, 0.5766, 0.1585], rtol=0, atol=5e-4)
+    complete = table.complete(SHIFTS, table.members())[None].astype(float)
+    args = *table.shift("imagenet_a"), table.mean(table.members()), table[CLEAN], complete
+    clipped, models = prediction.residual_correlation(*args, floor=0.01)
+    assert (clipped[0], models) == (pytest.approx(0.3988, abs=5e-4), 194)
 
 
 def test_partial_correlations_given_clean_accuracy_are_those_of_a_regression(table):
@@ -61,6 +65,21 @@ def test_partial_correlations_given_clean_accuracy_are_those_of_a_regression(tab
     rows = predict(table, chosen)["value"].swaplevel().loc["objectnet"]
     np.testing.assert_allclose(rows["partial"], [0.38, 0.41, 0.48], rtol=0, atol=0.00501)
     np.testing.assert_allclose(rows["residual"], [0.15, 0.17, 0.23], rtol=0, atol=0.00501)
+
+
+def test_drops_of_every_corruption(table):
+    text = """
+    gaussian_noise .52 .53 .63 .62 .56; shot_noise .51 .54 .64 .63 .56; impulse_noise .54 .55 .59 .59 .57
+    defocus_blur .62 .52 .55 .58 .72; glass_blur .10 .30 .53 .57 .33; motion_blur .52 .50 .52 .54 .62
+    zoom_blur .37 .48 .52 .54 .54; snow .68 .68 .72 .74 .70; frost .66 .61 .70 .71 .65; fog .65 .28 .06 .10 .47
+    brightness .65 .24 .34 .31 .54; contrast .64 .33 .22 .26 .49; elastic_transform .22 .40 .57 .59 .44
+    pixelate .51 .47 .65 .63 .59; jpeg_compression .38 .43 .60 .59 .49
+    """
+    parts = [part.split() for line in text.strip().splitlines() for part in line.split(";")]
+    expected = {f"imagenet_c/{name}": [float(n) for n in numbers] for name, *numbers in parts}
+    assert tuple(expected) == table.members()
+    drops = predict(table, {name: table[name] for name in expected})["value"]["drop"]
+    np.testing.assert_allclose(drops.to_numpy().reshape(15, 5), list(expected.values()), rtol=0, atol=0.00501)
 
 
 def test_effective_robustness_by_the_testbeds_protocol(shared, table):
@@ -140,3 +159,18 @@ def test_a_study_of_the_table_finds_the_best_predictors(table):
     assert of_pairs.idxmax() == ("imagenet_r", "imagenet_sketch")  # nearly one shift
     effects = found.effects.set_index("effect")
     assert effects.low["categories"] > 0 > effects.high["spread"]
+
+
+FIFTEEN = (
+    "resnet18", "resnet50", "resnet152", "efficientnet-b0", "densenet121", "resnext101_32x8d",
+    "resnet50_trained_on_SIN_and_IN", "resnet50_augmix", "resnet50_deepaugment", "resnet50_cutmix",
+    "resnet50_linf_eps4_robust", "efficientnet-b0-advprop-autoaug", "resnet50_lpf3", "instagram-resnext101_32x16d",
+    "resnext101_32x16d_ssl",
+)  # fmt: skip
+
+
+def test_drops_of_fifteen_models_like_those_of_the_paper(table):
+    fifteen = table.chosen(FIFTEEN)
+    rows = predict(fifteen, {"mean": fifteen.mean(fifteen.members())})
+    found = rows["value"]["drop"]
+    np.testing.assert_allclose(found, [0.7700, 0.6050, 0.6718, 0.6906, 0.5758], rtol=0, atol=5e-4)
