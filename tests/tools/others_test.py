@@ -91,6 +91,7 @@ def test_refusals(tmp_path):
 @pytest.mark.slow
 def test_exits_are_counted_clean_and_corrupted(tmp_path, monkeypatch):
     config = tiny.config()
+    del config.model.stem, config.model.widths  # of the small network
     config.model.name = "msdnet"
     config.model.update({"exits": 2, "step": 1, "base": 1})
     config.eval.corruptions, config.eval.severity = ("noc/border",), "random"

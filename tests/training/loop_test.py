@@ -134,6 +134,7 @@ def test_eight_devices_train_like_one(tmp_path):
 def test_groups_are_learned_by_the_end_of_a_training_and_the_network_converts(dataset, mesh, tmp_path, monkeypatch):
     monkeypatch.setitem(models._REGISTRY, "tiny_condensenet", networks.NETWORKS["condensenet"][0])
     config = tiny.config()
+    del config.model.stem, config.model.widths  # of the small network
     config.model.name = "tiny_condensenet"
     one = study.model_config(config, "standard", 0)
     graphdef, state = loop.train(one, dataset.train.to_device(), 10, tmp_path, mesh=mesh)
