@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 
 from analysis.errors import joint, scores, sets
-from analysis.errors.reference import FROST, of_corruption
+from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.errors.sets import set_means
 from analysis.frames import Count
 from analysis.overlap.score import split_by_overlap
 from tests import processes
 from tests.analysis import published
+from tests.analysis.made_up import write_answers
 from tests.analysis.matrices import write_overlap
 from tests.analysis.published import IMAGENET_C, NOC
 from tests.tools.tables_test import IMAGENET, workdir
@@ -59,6 +60,18 @@ def test_s1_table_1_of_the_robust_models():
     assert [row[4] for row in S1_TABLE1.values()] == pytest.approx(border, abs=1)  # the range of S3 is 1 pixel wider
 
 
+OF_MODELS = {
+    ("standard", 0): {
+        ("clean", 0): 90,
+        ("noc/blur", 1): 60,
+        ("noc/blur", 2): 40,
+        ("noc/rain", 1): 50,
+        ("noc/hue", 1): 80,
+    },
+    ("other", 0): {("noc/blur", 1): 70, ("noc/rain", 1): 70, ("noc/hue", 1): 75},
+    ("other", 1): {("noc/blur", 1): 90},
+}
+COUNTS = [Count(*model, *cell, correct, 100) for model, of in OF_MODELS.items() for cell, correct in of.items()]
 ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
 
 
@@ -140,17 +153,19 @@ def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
     assert sets.labelled([joint.read(robust / "alexnet", "alexnet")]) == {"alexnet": {"standard": "standard"}}
 
 
-def test_the_command_writes_the_table_beside_the_matrix(robust, tmp_path):
-    matrix = shutil.copy(robust / "overlap.csv", tmp_path)
-    flags = [str(robust / "standard"), str(robust / "augmix"), "--table=sets", f"--overlap={matrix}"]
+def test_the_command_prints_and_writes_the_table(tmp_path):
+    names = ("noc/blur", "noc/rain", "noc/hue")
+    write_overlap(tmp_path / "overlap.csv", names, np.array([[1, 0.6, 0], [0.6, 1, 0.1], [0, 0.1, 1]]))
+    clean = [Count("other", seed, "clean", 0, 90, 100) for seed in (0, 1)]
+    write_answers(tmp_path / "work", [*COUNTS, *clean], Conditions("shapes", 10, (32, 32, 3), "none", {}))
+    flags = [str(tmp_path / "work"), "--table=sets", f"--overlap={tmp_path}/overlap.csv", "--size=2"]
     done = processes.run([sys.executable, "-m", "tools.tables", *flags])
     assert done.returncode == 0, done.stderr
-    assert f"Set1: {', '.join(f'imagenet_c/{name}' for name in published.SET1)}" in done.stdout
+    assert "Set1: noc/blur, noc/rain" in done.stdout and "| other | 25.0 | +25.0 | 25.0 | -5.0 |" in done.stdout
     content = json.loads((tmp_path / "set_means.json").read_text())
-    found = over_sets(robust, measure="mean_error", out=str(tmp_path / "other.json"))["means"]
-    assert content["means"] == {name: found[name] for name in ("standard", "augmix")} and len(content["inputs"]) == 1
-    done = processes.run([sys.executable, "-m", "tools.tables", *flags, "--size=15"])
-    assert done.returncode == 1 and "size in 1..14" in done.stderr and "Traceback" not in done.stderr
+    assert content["means"]["other"]["Set1"] == {"mean": 25.0, "gain": 25.0} and len(content["inputs"]) == 1
+    done = processes.run([sys.executable, "-m", "tools.tables", *flags[:3], "--size=3"])
+    assert done.returncode == 1 and "size in 1..2" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_names_are_shown_as_they_are_in_the_text_of_set_means():
