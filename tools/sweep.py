@@ -303,11 +303,25 @@ def _clean_error(folder) -> Value:
 
 
 def left(members: Sequence[Member]) -> dict[int, Member]:
-    """Returns {number: member} of the members that are not finished; ValueError: all are finished."""
-    found = {number: member for number, member in enumerate(members) if not member.finished()}
-    if not found:
+    """Returns {number: member} of the members that are not finished."""
+    return {number: member for number, member in enumerate(members) if not member.finished()}
+
+
+def printed(form: str, members: Sequence[Member], again: Sequence[str]) -> str:
+    """Writes the members that are not finished as `form`: commands, slurm, skypilot; `again` is the command of the sweep.
+
+    Raises ValueError where jobs are asked for and all are finished, SettingsError for SkyPilot without a bucket.
+    """
+    waiting = left(members)
+    if form == "commands":
+        return "".join(f"{shell(member)}\n" for member in waiting.values())
+    if not waiting:
         raise ValueError("expected members left to run, found all finished; the command without --print tabulates them")
-    return found
+    if form == "slurm":
+        return jobs.slurm(list(waiting), again)
+    if "://" not in again[-1]:
+        raise SettingsError(f"expected --workdir in a bucket, which outlives SkyPilot's machines, found {again[-1]}")
+    return jobs.skypilot({number: shell(member) for number, member in waiting.items()})
 
 
 def shell(member: Member) -> str:
@@ -347,23 +361,18 @@ def main(argv):
     failed: Mapping[str, int] = {}
     again = [f"--sweep={text}" for text in asked.sweep] + [f"--command={asked.command}"]
     again = [sys.executable, "-m", "tools.sweep", *given, *again, buckets.shown(f"--workdir={workdir}")]
+    waiting = left(members)
     if asked.member is not None:
         if not 0 <= asked.member < len(members):
             raise app.UsageError(f"expected --member from 0 to {len(members) - 1}, found {asked.member}")
         failed = run([members[asked.member]], workdir)
-    elif asked.print == "commands":
-        print("\n".join(shell(member) for member in members if not member.finished()))
-    elif asked.print == "slurm":
-        print(jobs.slurm(list(left(members)), again), end="")
-    elif asked.print == "skypilot":
-        if "://" not in again[-1]:
-            raise SettingsError(f"expected --workdir in a bucket, which outlives SkyPilot's machines, found {workdir}")
-        print(jobs.skypilot({number: shell(member) for number, member in left(members).items()}), end="")
-    elif asked.launch:
-        failed = launch(left(members), again, workdir, asked.launch, asked.job)
+    elif asked.print:
+        print(printed(asked.print, members, again), end="")
+    elif asked.launch and waiting:
+        failed = launch(waiting, again, workdir, asked.launch, asked.job)
     else:
         failed = run(members, workdir)
-    if not (asked.print or asked.launch == "slurm" or asked.member is not None):
+    if not (asked.print or (asked.launch == "slurm" and waiting) or asked.member is not None):
         tabulate(members, workdir, config.eval.reference)
     return status(failed)
 
