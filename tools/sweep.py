@@ -307,12 +307,11 @@ def left(members: Sequence[Member]) -> dict[int, Member]:
     return {number: member for number, member in enumerate(members) if not member.finished()}
 
 
-def printed(form: str, members: Sequence[Member], again: Sequence[str]) -> str:
-    """Writes the members that are not finished as `form`: commands, slurm, skypilot; `again` is the command of the sweep.
+def printed(form: str, waiting: Mapping[int, Member], again: Sequence[str]) -> str:
+    """Writes members that are `left` as `form`: commands, slurm, skypilot; `again` is the command of the sweep.
 
     Raises ValueError where jobs are asked for and all are finished, SettingsError for SkyPilot without a bucket.
     """
-    waiting = left(members)
     if form == "commands":
         return "".join(f"{shell(member)}\n" for member in waiting.values())
     if not waiting:
@@ -361,13 +360,13 @@ def main(argv):
     failed: Mapping[str, int] = {}
     again = [f"--sweep={text}" for text in asked.sweep] + [f"--command={asked.command}"]
     again = [sys.executable, "-m", "tools.sweep", *given, *again, buckets.shown(f"--workdir={workdir}")]
-    waiting = left(members)
+    waiting = left(members) if asked.print or asked.launch else {}
     if asked.member is not None:
         if not 0 <= asked.member < len(members):
             raise app.UsageError(f"expected --member from 0 to {len(members) - 1}, found {asked.member}")
         failed = run([members[asked.member]], workdir)
     elif asked.print:
-        print(printed(asked.print, members, again), end="")
+        print(printed(asked.print, waiting, again), end="")
     elif asked.launch and waiting:
         failed = launch(waiting, again, workdir, asked.launch, asked.job)
     else:

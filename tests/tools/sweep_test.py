@@ -291,14 +291,14 @@ def test_what_is_left_is_printed(run, tmp_path):
     assert list(sweep.left(chosen)) == [0, 1, 2, 3, 4, 5]  # the evaluation is new
     assert list(sweep.left(members(tmp_path / "rates", RATES))) == [1, 4]
     with pytest.raises(SettingsError, match=r"expected --workdir in a bucket, .*, found --workdir=runs/rates"):
-        sweep.printed("skypilot", chosen, ["--workdir=runs/rates"])
+        sweep.printed("skypilot", sweep.left(chosen), ["--workdir=runs/rates"])
     run(Commands())
     finished = members(tmp_path / "rates", RATES)
-    assert not sweep.left(finished) and not sweep.printed("commands", finished, ["again"])
+    assert not sweep.left(finished) and not sweep.printed("commands", {}, ["again"])
     with pytest.raises(
         ValueError, match="expected members left to run, found all finished; the command without --print"
     ):
-        sweep.printed("slurm", finished, ["again"])
+        sweep.printed("slurm", sweep.left(finished), ["again"])
 
 
 def test_a_member_that_another_process_runs_is_left_to_it(tmp_path, monkeypatch):
