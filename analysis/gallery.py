@@ -20,13 +20,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
-from tqdm import tqdm
 
 import corruptions
 import data
 from corruptions import imagenet_c
 from runtime import files
 from runtime.files import write_atomically
+from runtime.log import bar
 
 _GAP = 2
 _HEADER = 20
@@ -161,7 +161,7 @@ def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "
         imagenet_c.use_photographs(folder)
     options = config.get("train", {}).get("corruption_options", {})
     rows = {}
-    for name in tqdm(names, desc="sample images", unit="corruption", dynamic_ncols=True, leave=False, disable=None):
+    for name in bar("corruption", names, desc="sample images", leave=False):
         try:
             rows[name] = corrupted_in_range(name, picture, options.get(name, {}))
         except ValueError:  # an unknown corruption, or one whose photographs or weights are missing

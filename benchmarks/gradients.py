@@ -14,10 +14,10 @@ import pathlib
 import jax
 import numpy as np
 from absl import flags
-from tqdm import tqdm
 
 import corruptions
 from runtime.files import write_atomically
+from runtime.log import bar
 from tests.reference.photographs import crops, photograph
 
 _STEP = 6 / 255
@@ -51,7 +51,7 @@ def main(argv):
         raise ValueError(f"expected the table of docs/gradients.md in --out, found none in {given.out}")
     corruptions.laion_c.use_bank(crops(5000))
     rows = []
-    for name in tqdm(sorted(corruptions.names()), unit="corruption", dynamic_ncols=True):
+    for name in bar("corruption", sorted(corruptions.names())):
         rounds = corruptions.get(name).straight_through is not None
         without = f"{distance(name, 'straight_through'):.2f}" if rounds else "the same"
         rows.append(f"| `{name}` | {distance(name, None):.2f} | {without} |\n")

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from analysis import figures
 from analysis.cbar import scans
 from analysis.cbar.scans import HALF, PRECISION, GroupTable, HalfSets, group_table, half_sets
 from runtime.artifacts import record_inputs
 from runtime.files import without_nan, write_json
+from runtime.log import bar
 
 CANDIDATES = 100_000
 _BLOCK = 1 << 17
@@ -214,7 +214,7 @@ def measure_runs(paths: Iterable[pathlib.Path], target: float, seed: int) -> lis
     Raises FileNotFoundError or ValueError for a missing or broken scan, or one without benchmarks that meet the target.
     """
     runs = []
-    for number, path in enumerate(tqdm(paths, desc="runs", unit="run", dynamic_ncols=True, disable=None)):
+    for number, path in enumerate(bar("run", paths)):
         table = group_table(scans.read_scan(path))
         try:
             runs.append(measure(table, target, (seed, number)))

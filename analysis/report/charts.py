@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from analysis import figures
 from analysis.figures import Panel, Part
@@ -16,6 +15,7 @@ from analysis.overlap.score import balance, mean_overlap, mean_transfer
 from analysis.report.inputs import Study
 from analysis.selection import algorithm
 from analysis.selection.algorithm import Selection
+from runtime.log import bar
 
 _DPI = 300
 _ALPHABETICAL = "_alphabetical"
@@ -45,7 +45,7 @@ def draw(study: Study, selections: Sequence[Selection], only: Iterable[str] | No
 def write(charts: Mapping[str, Chart], folder: pathlib.Path) -> None:
     """Writes each figure as PNG, PDF and SVG."""
     drawn = {name: chart for name, chart in charts.items() if not name.endswith(_ALPHABETICAL)}
-    for name, chart in tqdm(drawn.items(), desc="figures", unit="figure", leave=False, disable=None):
+    for name, chart in bar("figure", drawn.items(), leave=False):
         figures.save(chart.figure, folder / name, dpi=_DPI)
         figures.write_atomically(folder / f"{name}.svg", chart.svg)
 

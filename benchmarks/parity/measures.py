@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
-from tqdm import tqdm
 
 import corruptions
 from analysis import gallery
@@ -18,6 +17,7 @@ from benchmarks import timing
 from corruptions.batch import from_float, to_float
 from evaluation import correctness, trained_models
 from runtime import files, meshes
+from runtime.log import bar
 from tests.reference.features import features
 from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photograph
@@ -38,7 +38,7 @@ def pixels(names, table):
     """Compares our 8-bit results with the float64 definitions under our draws: {name: difference per severity}."""
     side = references.SIDES[table]
     images = [gallery.photograph("", side), *(photograph(side, side, seed) for seed in range(1, _IMAGES[table]))]
-    return {name: _pixels_of(name, table, images) for name in tqdm(names, desc=f"pixels, {table}", dynamic_ncols=True)}
+    return {name: _pixels_of(name, table, images) for name in bar("corruption", names, desc=f"pixels, {table}")}
 
 
 def _pixels_of(name, table, images):
@@ -84,7 +84,7 @@ def golden_features(names, folder, size):
     golden = json.loads((folder / f"imagenet_c_stats_{size}.json").read_text())
     number = golden["images"] * golden["draws_per_image"]
     distances = {}
-    for name in tqdm(names, desc=f"features, {size}", dynamic_ncols=True):
+    for name in bar("corruption", names, desc=f"features, {size}"):
         by_severity = golden["corruptions"][name.split("/")[1]]
         key = jax.random.fold_in(jax.random.key(3), zlib.crc32(name.encode()))
         compare = functools.partial(_compare, clean, name, key, draws=_DRAWS[size], reference_number=number)
@@ -154,7 +154,7 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
 
     version, theirs = peer_images(python, images, names, folder)
     rows = {}
-    for name in tqdm(names, desc="errors", dynamic_ncols=True):
+    for name in bar("corruption", names, desc="errors"):
         key = jax.random.key(zlib.crc32(name.encode()))
         corrupted = (corruptions.corrupt(key, images, name, severity, table="imagenet") for severity in SEVERITIES)
         ours, peer = np.stack([wrong(images) for images in corrupted]), np.stack([wrong(i) for i in theirs[name]])
