@@ -29,9 +29,7 @@ _LOGINS = {
     "gs": "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=FILE",
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws",
 }
-_answered = {
-    "memory"
-}  # schemes whose store has answered a request: credentials are found, and a list may take its time
+_answered = {"memory"}  # schemes whose store has answered: credentials are found, and a list may take its time
 SCHEMES = ("gs", "s3", "memory")
 MISSING = b"\x02"
 """The generation of no object."""
@@ -126,9 +124,7 @@ class Bucket:
     def list(self, prefix: str = "") -> list[str]:
         """Lists the keys that begin with `prefix`, sorted. A missing bucket of gs:// looks empty."""
         if self.address.scheme not in _answered:
-            self.read(
-                prefix or "any"
-            )  # whether the store answers is known within a minute, before a list that may take several
+            self.read(prefix or "any")  # fails within a minute where a list may take several: no store answers
         tensorstore, _ = _tensorstore()
         keys = tensorstore.KvStore.KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else None
         return sorted(key.decode() for key in self._result(self._store.list(keys), prefix, 10 * _SECONDS))
