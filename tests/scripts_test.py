@@ -80,6 +80,21 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
     assert 1 <= len(mixture) <= 2 and "mixture=two: relative CE" in out  # corruptions that cost accuracy
 
 
+@pytest.mark.slow
+def test_eval_adds_conditions(study):
+    workdir, _ = study
+    request = [
+        "--config.eval.corruptions=('noc/rain',)",
+        "--config.eval.severity=0,1",
+        "--config.eval.batch_size=100",
+        IMPORTED,
+    ]
+    code, out, err = script("eval.py", f"--workdir={workdir}", *request)
+    assert code == 0, err
+    rows = [row for row in read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
+    assert {row.severity for row in rows} == {0.0, 1.0} and "noc/rain" in out
+
+
 def test_eval_reads_a_stored_dataset(study, tmp_path):
     """A written dataset gives the same answers as images corrupted during evaluation."""
     workdir, _ = study

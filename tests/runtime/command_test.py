@@ -2,14 +2,17 @@
 
 import ast
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from runtime import artifacts, command
 from runtime.settings import WorkdirInUseError
 from tests.processes import ROOT
+from tests.tools import report_studies
 
 COMMANDS = sorted([*ROOT.glob("*.py"), *ROOT.glob("tools/[a-z]*.py")])
 
@@ -114,6 +117,25 @@ def test_control_c_ends_no_process_by_a_signal_and_is_answered_everywhere(tmp_pa
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_ENABLE_COMPILATION_CACHE": "0"}
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (130, "script.py: stopped; the same command continues\n")
+
+
+@pytest.mark.slow
+def test_control_c_at_any_moment_of_a_report_ends_it_in_one_line(tmp_path):
+    """Its samples are compiled for most of the time."""
+    report_studies.write(tmp_path / "work", ("imagenet_c/elastic_transform", "imagenet_c/frost", "noc/rain"))
+    command = [sys.executable, "-m", "tools.report", f"--workdir={tmp_path / 'work'}"]
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "0"}
+    done = []
+    for seconds in range(4, 29, 3):
+        answers = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
+        streams = {"stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, preexec_fn=answers, **streams)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=100)
+        done.append(process.returncode)
+        assert process.returncode in (0, 130) and "Traceback" not in error, f"after {seconds} s: {error}"
+    assert 130 in done
 
 
 def test_what_is_foreseen_and_what_is_a_mistake_of_ours():

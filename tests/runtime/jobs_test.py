@@ -76,9 +76,8 @@ def test_jobs_of_submitit_on_this_machine(tmp_path):
         "signal.signal(15, lambda *_: (pathlib.Path(sys.argv[1]).write_text('told'), sys.exit(143)))\n"
         "pathlib.Path(sys.argv[1]).write_text('runs'); time.sleep(300)"
     )
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # jobs of a test in the background would ignore it
+    # A test in the background ignores SIGINT, and its jobs would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     (job,) = jobs.launch("local", {0: [sys.executable, "-c", waits, str(mark)]}, tmp_path, ["timeout_min=5"])
     signal.signal(signal.SIGINT, before)
     limit = time.monotonic() + 120

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import resource
+import shlex
+import subprocess
 import sys
 import time
 
@@ -13,6 +15,7 @@ import pytest
 from analysis.overlap.measured import read_overlap
 from tests import compiling, processes
 from tests.analysis.made_up import read_counts
+from tests.processes import ROOT
 from tests.training import tiny
 
 EPOCHS = 8
@@ -99,6 +102,28 @@ def test_with_room_again_and_a_clock_that_jumps_the_result_is_the_same(tmp_path,
         for step in kept
     ]
     assert all(abs(stamp / 1e9 - time.time()) > 86400 for stamp in stamps)  # the clock did jump
+
+
+@pytest.mark.slow
+def test_training_on_a_small_file_system(tmp_path, tmp_path_factory, environment):
+    """The same with a real file system of 3 MB, where the third checkpoint does not fit (wants user namespaces)."""
+    can = subprocess.run(["unshare", "-Urm", "mount", "-t", "tmpfs", "t", str(tmp_path)], capture_output=True)
+    if can.returncode:
+        pytest.skip("this machine lets users mount nothing")
+    larger = ("--config.model.stem=24", "--config.model.widths=(48,96)")  # checkpoints of 1.3 MB
+    expected = finish(tmp_path_factory.mktemp("undisturbed") / "run", environment, *larger)[1]
+    command = shlex.join([*tiny.COMMAND, LONGER, *larger, f"--workdir={tmp_path / 'run'}"])
+    script = f"mount -t tmpfs -o size=3m t {tmp_path}; ({command}) && exit 9; mount -o remount,size=90m {tmp_path}; "
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", f"{script} {command} && cat {tmp_path}/run/final.json"],
+        cwd=ROOT,
+        env=tiny.without_none(os.environ | environment),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "No space left on device" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Resuming" in done.stderr and json.loads(done.stdout) == expected
 
 
 # train.py as it is, but each line of metrics.jsonl also tells the memory of the process.

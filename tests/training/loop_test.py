@@ -108,6 +108,21 @@ def test_killed_run_continues_to_bit_identical_parameters(whole, tmp_path):
 
 
 @pytest.mark.slow
+def test_sigterm_saves_and_the_run_continues_to_the_same_parameters(whole, tmp_path):
+    """Preemption: status 143, a message, and a checkpoint where it was, long before the next one due."""
+    rare = (EPOCHS, "--config.train.checkpoint_epochs=60")
+    process = tiny.start(tmp_path / "run", *rare)
+    tiny.wait_for(process, (tmp_path / "run" / "metrics.jsonl").exists)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 143 and "the same command continues" in output, output
+    assert not (tmp_path / "run" / "final.json").exists() and tiny.checkpoints_begun(tmp_path / "run") > 0
+    assert "Resuming" in tiny.end(tiny.start(tmp_path / "run", *rare))
+    assert final(tmp_path / "run") == final(whole)
+
+
+@pytest.mark.slow
 def test_control_c_keeps_the_checkpoints(tmp_path):
     process = tiny.start(tmp_path / "run", "--config.train.epochs=2000")
     tiny.wait_for(process, lambda: tiny.checkpoints_begun(tmp_path / "run") >= 2)

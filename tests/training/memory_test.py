@@ -1,9 +1,12 @@
 """Streamed images equal those in device memory, bit for bit; a batch that does not fit is refused before the first step."""
 
+import contextlib
 import dataclasses
 import json
 import os
+import random
 import re
+import signal
 import time
 import types
 
@@ -23,6 +26,8 @@ from runtime.settings import SettingsError
 from tests.training import tiny
 from training import batches, loop, memory, states, study
 from training.batches import Plan
+from training.run import MetricsLog
+from training.states import Checkpoints
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +162,21 @@ def test_free_memory_of_devices(mesh):
     assert free({"bytes_limit": 100, "bytes_in_use": 30}) == 70 and free(None) == installed / 2
 
 
+@pytest.mark.slow
+def test_a_killed_stream_continues_to_the_parameters_of_a_resident_run(tmp_path):
+    tiny.end(tiny.start(tmp_path / "whole", "--config.dataset.placement=device"))
+    process = tiny.start(tmp_path / "killed", "--config.dataset.placement=stream")
+    tiny.wait_for(process, lambda: list((tmp_path / "killed").glob("checkpoints/*5")))
+    time.sleep(random.Random(1).uniform(0, 0.2))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed" / "final.json").exists()
+    output = tiny.end(tiny.start(tmp_path / "killed", "--config.dataset.placement=stream"))
+    assert "are streamed from the host" in output
+    for name in ("final.json", "clean.json"):
+        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
 SIDE = 16
 
 
@@ -222,6 +242,15 @@ def test_processes_name_a_batch_that_fits_all_of_them(checked, monkeypatch):
     monkeypatch.setattr(memory.distributed, "anyone", lambda flag: next(another) or flag)
     with pytest.raises(SettingsError, match=r"\(8 need"):
         checked(needed() * 0.7)
+
+
+def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
+    for size in (32, 16):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(workdirs.open_workdir(tmp_path, {"train": {"batch_size": size}}))
+            stack.enter_context(contextlib.closing(Checkpoints(tmp_path / "checkpoints")))
+            stack.enter_context(contextlib.closing(MetricsLog(tmp_path / "metrics.jsonl", 0)))
+    assert workdirs.read_config(tmp_path)["train"]["batch_size"] == 16
 
 
 def test_devices_that_do_not_tell_are_not_asked(monkeypatch):

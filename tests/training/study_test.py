@@ -14,6 +14,8 @@ import train
 from corruptions.augment import stored
 from runtime import meshes, workdirs
 from tests import processes
+from tests.analysis.made_up import read_counts
+from tests.reference.photographs import photographs
 from tests.training import tiny
 from training import augmentation, batches, steps, study
 from training.batches import Plan
@@ -283,3 +285,22 @@ def test_a_second_dataset_that_is_missing_or_has_other_classes_is_refused(root, 
     ):
         with pytest.raises(error, match=message):
             study.load_data(settings(root, name=name, data_dir=str(place)), meshes.data_mesh(16), mixed=True)
+
+
+NEWEST = "('laion_c/mosaic','optics/coma','camera/dark','robodepth/fog')"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_study_of_the_newest_corruptions(tmp_path):
+    """Four small networks and a standard one are trained, evaluated and compared, with a bank from a folder."""
+    (tmp_path / "bank").mkdir()
+    for number, tile in enumerate(photographs(12, 32, 32)):
+        Image.fromarray(np.asarray(tile)).save(tmp_path / "bank" / f"{number}.png")
+    given = [f"--workdir={tmp_path / 'study'}", f"--config.bank={tmp_path / 'bank'}"]
+    smaller = ["--config.train.epochs=1", "--config.train.milestones=()", "--config.dataset.train_limit=500"]
+    command = ["overlap.py", "--config=configs/overlap_imagenet100.py:smoke", f"--config.study.corruptions={NEWEST}"]
+    done = processes.run([sys.executable, *command, *given, *smaller], timeout=1500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    shown = {count.corruption for count in read_counts(tmp_path / "study" / "counts.csv")}
+    assert shown == {"clean", "laion_c/mosaic", "optics/coma", "camera/dark", "robodepth/fog"}
