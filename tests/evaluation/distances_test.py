@@ -201,3 +201,9 @@ def test_what_is_measured_is_read_back_and_nan_is_refused(joint, tmp_path, monke
     with pytest.raises(ValueError, match="expected finite outputs for images under imagenet_c/gaussian_noise"):
         sampling.centre(centres_in(tmp_path / "other", joint), condition)
     assert not (tmp_path / "other").exists()
+
+
+def test_no_augmentation_shows_the_images(network, images):
+    found = measured(network, images, features.IDENTITY, number=1)
+    expected = jax.jit(lambda x: network[0](x, train=False)[1]["penultimate"])(images)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-5)

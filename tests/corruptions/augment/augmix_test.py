@@ -147,3 +147,14 @@ def test_operation_alone_equals_pillow():
     for name, image, strength, result in zip(operations.BASE, images, params["strength"], found, strict=True):
         expected = operation(name, image, float(strength))
         assert (result != expected).mean() <= 1e-3, name
+
+
+def test_loop_batch_and_shared_params_agree():
+    images = to_float(jnp.asarray(photographs(32, 32, 32)))
+    params = draws("augmix", 32, seed=5)
+    at_once = jax.jit(jax.vmap(augment.get("augmix").apply))
+    shared = jax.jit(jax.vmap(augment.get("augmix").apply, (0, None)))
+    looped = np.asarray(loop(images, params))
+    np.testing.assert_allclose(at_once(images, params), looped, atol=2e-7)
+    drawn = {k: v[4] for k, v in params.items()}
+    np.testing.assert_allclose(shared(images, drawn)[4], looped[4], atol=2e-7)

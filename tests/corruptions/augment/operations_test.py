@@ -126,3 +126,24 @@ def test_pack_and_unpack_keep_all_levels():
     levels = np.arange(256 * 3, dtype=np.int64).reshape(16, 16, 3) % 256
     image = to_float(jnp.asarray(levels.astype(np.uint8)))
     np.testing.assert_array_equal(operations.unpack(operations.pack(image)), image)
+
+
+def test_identity_and_no_strength_leave_the_image():
+    given = images((32, 32))[:40]
+    codes = [operations.IDENTITY] + [operations.CODES[name] for name in GEOMETRIC]
+    for code in codes:
+        found = run(given, np.full(40, code, np.int32), np.zeros(40, np.float32))
+        np.testing.assert_array_equal(found, given)
+
+
+def test_rotation_by_a_quarter_turns_the_grid():
+    # Beyond Pillow's own shortcut for quarter turns: the resampling itself, up to float32 positions.
+    given = np.random.default_rng(1).integers(0, 256, (32, 32, 3), np.uint8)
+
+    @jax.jit
+    def turn(image):
+        by = operations.displacement_of(jnp.int32(operations.ROTATE), jnp.float32(90), (32, 32))
+        return operations.levels(operations.resample(operations.pack(image), by)).astype(jnp.int32)
+
+    found = np.asarray(turn(to_float(jnp.asarray(given))))
+    assert np.abs(found - np.rot90(given).astype(int))[1:-1, 1:-1].max() <= 1

@@ -222,3 +222,32 @@ def test_the_recipe_of_the_page():
     exec(recipe.replace('names("robobev")', 'names("robobev")[:1]'), found)
     np.testing.assert_array_equal(found["corrupted"], found["images"] // 64 * 64)
     assert found["crashed"].shape == found["lost"].shape == (1, 6, 32, 32, 3)
+
+
+def test_dark_stretches_by_the_extremes_and_squares_a_constant_image():
+    image = np.float32(photograph(32, 32) / 255)
+    params = dict(camera.dark.sample(jax.random.key(0), image.shape, 1))
+    params |= {
+        "noise": jnp.zeros_like(params["noise"]),
+        "uniform": jnp.full(image.shape, 0.5),
+        "photons": jnp.float32(900),
+    }
+    found = camera.dark.apply(image, params)
+    assert float(found.min()) == 0 and float(found.max()) == pytest.approx(0.6, abs=2e-3)
+    np.testing.assert_allclose(camera.dark.apply(0.5 * image + 0.2, params), found, atol=2e-3)
+    for value in (0.0, 0.5, 1.0):
+        constant = np.full((16, 16, 3), value, np.float32)
+        flat = {k: v[:16, :16] if v.ndim else v for k, v in params.items()}
+        np.testing.assert_allclose(camera.dark.apply(constant, flat), 0.6 * value**2, atol=1.1e-3)
+
+
+def test_dark_darkens_with_severity_and_stays_finite_on_constant_images():
+    images = np.stack([photograph(32, 32), np.full((32, 32, 3), 200, np.uint8), np.zeros((32, 32, 3), np.uint8)])
+    found = [
+        np.asarray(corruptions.corrupt(jax.random.key(0), images / np.float32(255), "camera/dark", s))
+        for s in range(1, 6)
+    ]
+    assert np.isfinite(found).all()
+    means = np.array([x.mean((1, 2, 3)) for x in found])
+    assert (np.diff(means[:, :2], axis=0) < 0).all()
+    np.testing.assert_allclose(means[:, 1], [c * (200 / 255) ** 2 for c, _, _ in reference.DARK], atol=0.01)

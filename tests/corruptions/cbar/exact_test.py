@@ -12,7 +12,7 @@ import scipy.stats
 
 from corruptions import cbar
 from corruptions.batch import from_float, to_float
-from corruptions.cbar import displacement
+from corruptions.cbar import displacement, lenses
 from corruptions.primitives import spline
 from corruptions.primitives.special import arctangent2, sine_cosine
 from corruptions.primitives.textures import caustic
@@ -219,3 +219,50 @@ def test_hash():
         assert np.array_equal(down[:, :48], right[:, :48].T)
         assert down.dtype == np.float32 and scipy.stats.kstest(down.ravel(), "uniform").pvalue > 1e-4
         assert abs(np.corrcoef(down[:, 1:].ravel(), down[:, :-1].ravel())[0, 1]) < 0.08
+
+
+def test_a_blurred_grey_darkens_in_the_corners_only():
+    grey = np.full((64, 64, 3), 0.5, np.float32)
+    found = np.asarray(cbar.circular_motion_blur.apply(grey, {"angle": np.float32(15)}))
+    y, x = np.mgrid[:64, :64] - 31.5
+    inside = np.hypot(y, x) <= 31.5
+    assert np.allclose(found[inside], 0.5, atol=1e-5)
+    corner = found[0, 0, 0]  # only the rotation by nothing leaves a corner inside
+    assert np.isclose(corner, 0.5 / np.exp(-2 * (np.arange(-10, 11) / 10) ** 2).sum(), atol=1e-4)
+
+
+def test_zero_outside():
+    """A white image fades at the border only, where ripples reach over it."""
+    white = np.full((32, 32, 3), 255, np.uint8)
+    darkest = np.full((32, 32), 255)
+    for seed in range(8):
+        found = compiled("ripple", white.shape)(jax.random.key(seed), white, 10)[1]
+        darkest = np.minimum(darkest, np.asarray(found).min(-1))
+    assert np.all(darkest[1:-1, 1:-1] == 255) and darkest[0].max() < 255 and darkest[:, -1].max() < 255
+
+
+def test_what_the_cells_leave_does_not_turn():
+    image = photograph(32, 32)
+    found = np.asarray(compiled("pinch_and_twirl", image.shape)(jax.random.key(0), image, 10)[1])
+    changed = np.any(found != image, axis=-1)
+    assert not changed[30:].any() and not changed[:, 30:].any()
+    middles = 10 * np.arange(3) + 5
+    assert not changed[np.ix_(middles, middles)].any()  # the middle of a cell stays
+    assert all(changed[middles[i] - 2, middles[j] + 1] for i in range(3) for j in range(3))
+
+
+def test_lenses_see_what_earlier_ones_left():
+    image = photograph(32, 32).astype(np.float32) / 255
+    apply = jax.jit(lenses.fish_eye.apply)
+
+    def seen(*centres):
+        return np.asarray(apply(image, {"index": np.float32(1.8), "centres": np.array(centres, np.float32)}))
+
+    near, other, far = (10.3, 10.2), (11.8, 11.9), (24.4, 25.1)
+    assert np.array_equal(seen(near, far), seen(far, near))
+    assert np.abs(seen(near, other) - seen(other, near)).max() > 0.01
+    once, twice = seen(near, near), seen(near, far)
+    assert np.abs(once - twice)[6:15, 6:15].max() > 0.01  # seen through twice, not once
+    changed = np.any(seen(near, near) != image, -1)
+    y, x = np.nonzero(changed)
+    assert changed.any() and np.all(np.hypot(y - near[0], x - near[1]) < 3)

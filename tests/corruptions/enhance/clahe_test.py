@@ -93,3 +93,10 @@ def test_no_bin_of_scikit_images_variant_passes_the_limit():
     found = np.asarray(jax.jit(clahe_skimage.clipped)(counts.astype(np.int32), 7))
     np.testing.assert_array_equal(found, [references.skimage_clipped(row, 7) for row in counts])
     assert found.max() <= 7
+
+
+def test_a_flat_histogram_is_left_nearly_as_it_is():
+    """Every level once in each of two tiles: the table is (v + 1) 255 / 256."""
+    flat = np.stack([RNG.permutation(256).reshape(16, 16) for _ in range(2)], 1).reshape(16, 32).astype(np.uint8)
+    found = np.asarray(equalize(flat, 1.0, (1, 2))).astype(int)
+    assert np.abs(found - flat).max() <= 1

@@ -158,3 +158,28 @@ def test_other_platforms_warp_the_same_without_a_loop(platform, monkeypatch):
         np.testing.assert_allclose(drawn[name], values, rtol=0, atol=1e-5, err_msg=name)  # pixels
     found = jax.jit(lambda image, params: elastic_transform.apply(image, params))(image, params)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_one_channel_and_small_images_under_wide_blurs():
+    image = photograph(16, 17)[..., :1]
+    found = motion.motion_blur_levels(image, motion.taps(20, 15, 20), np.float32(np.deg2rad(-100.0)))
+    assert found.shape == image.shape
+    assert np.abs(np.asarray(found) - imagemagick(image, 20, 15, -100.0)).max() <= 1
+
+
+@pytest.mark.parametrize("angle", [-135.0, -90.0, -89.9, -60.0, -45.0])
+def test_streaks_trail_downwards(angle):
+    flakes = np.zeros((40, 40), np.int32)
+    flakes[10, 20] = 255
+    weights = np.full(17, 1 / 17, np.float32)
+    found = np.asarray(streak_levels(jnp.asarray(flakes), jnp.asarray(weights), jnp.float32(angle)))
+    rows, _ = np.nonzero(found)
+    assert rows.min() == 10 and rows.max() >= 10 + 11
+    assert found.sum() == 17 * 15
+
+
+def test_constant_layers_stay_constant():
+    params = snow.sample(jax.random.key(0), (32, 32, 3), 3)
+    for level in (0, 1, 100, 255):
+        flat = jnp.full((32, 32), level, jnp.int32)
+        np.testing.assert_array_equal(streak_levels(flat, params["weights"], params["angle"]), flat)

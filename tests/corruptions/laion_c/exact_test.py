@@ -67,3 +67,31 @@ def test_no_shapes_leave_the_image_alone():
     image = photograph(32, 48) / np.float32(255)
     params = dict(laion_c.geometric_shapes.sample(jax.random.key(0), image.shape, 3))
     np.testing.assert_array_equal(laion_c.geometric_shapes.apply(image, params | {"count": np.int32(0)}), image)
+
+
+@pytest.mark.parametrize("mode", ["release", "random"])
+def test_glitches_blacken_even_rows_and_roll_the_others(mode):
+    image = photograph(32, 64, 1)
+    for severity in (1, 2, 4):
+        params = laion_c.glitched.sample(jax.random.key(3), image.shape, severity, mode=mode)
+        found = np.asarray(
+            corruptions.corrupt(jax.random.key(3), image[None], "laion_c/glitched", severity, mode=mode)
+        )[0]
+        assert not found[::2].any()
+        if mode == "release":  # red is not displaced, but for row 0
+            np.testing.assert_array_equal(found[1::2, :, 0], image[1::2, :, 0])
+            for row in range(1, 32, 2):
+                rolls = [np.roll(image[row, :, 1:], roll, axis=0) for roll in range(64)]
+                assert any(np.array_equal(found[row, :, 1:], rolled) for rolled in rolls)
+        grey = laion_c.glitched.apply(np.full(image.shape, 0.6, np.float32), params)
+        np.testing.assert_array_equal(grey[1::2], np.float32(0.6))
+
+
+def test_neighbouring_blocks_have_opposite_signs():
+    image = np.full((224, 224, 3), 0.5, np.float32)
+    params = laion_c.luminance_checkerboard.sample(jax.random.key(0), image.shape, 2)
+    found = np.asarray(laion_c.luminance_checkerboard.apply(image, params)) * 255 - 127.5
+    means = found.reshape(16, 14, 16, 14, 3).mean((1, 3, 4))
+    np.testing.assert_allclose(np.abs(means), params["amplitude"], atol=1e-3)
+    assert np.sign(means).sum() == 0 and means[0, 0] > 0
+    assert (means[:, 1:] * means[:, :-1] < 0).all() and (means[1:] * means[:-1] < 0).all()

@@ -77,3 +77,10 @@ def test_disc_and_lozenge_have_the_released_pixels():
     lozenge = {(y, x) for y in range(-6, 7) for x in range(-(7 - abs(y)), 7 - abs(y))}
     assert len(disc) == 121 and set(references.disc_pixels(square)) == disc
     assert len(lozenge) == 98 and set(references.lozenge_pixels(square)) == lozenge
+
+
+def test_hue_of_known_colours():
+    image = np.zeros((16, 16, 3), np.float32)
+    image[0, :3], image[0, 3], image[0, 4] = np.eye(3), (1.0, 0.5, 0.0), (0.3, 0.3, 0.3)
+    turned = noc.hue.apply(image, {"turns": np.float32(1 / 3)})[0, :5]
+    assert np.allclose(turned, [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0.5], [0.3] * 3], atol=1e-6)

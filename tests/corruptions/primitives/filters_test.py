@@ -149,3 +149,33 @@ def test_borders_are_looked_up_or_padded(axes, mode, monkeypatch):
         as_on(platform, monkeypatch)
         found = jax.jit(lambda image: filters.extended(image, 4, axes, mode))(image)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_mirrored_matrix_of_no_width_is_the_identity():
+    matrix = jax.jit(lambda sigma: filters.mirrored_matrix(20, sigma, 5, 4.0))(0.0)
+    np.testing.assert_array_equal(matrix, np.eye(20))
+
+
+def test_separable_filters_both_axes_of_all_channels():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.normal(size=(7, 20)), rng.normal(size=(9, 30))
+    for shape in ((20, 30), (20, 30, 3)):
+        image = rng.normal(size=shape)
+        expected = np.apply_along_axis(lambda x: rows @ x, 0, image)
+        expected = np.apply_along_axis(lambda x: columns @ x, 1, expected)
+        given = [jnp.asarray(a, jnp.float32) for a in (image, rows, columns)]
+        np.testing.assert_allclose(filters.separable(*given), expected, atol=1e-4)
+
+
+def test_sum_of_zooms():
+    rng = np.random.default_rng(0)
+    image = rng.uniform(size=(40, 52, 3)).astype(np.float32)
+    factors, weights = (1, 1.07, 1.2), np.array([0.5, 0.3, 0.2], np.float32)
+    expected = 0
+    for weight, factor in zip(weights, factors, strict=True):
+        rows, columns = resizing.zoom_matrix(40, factor), resizing.zoom_matrix(52, factor)
+        expected = expected + weight * np.einsum("ih,jw,hwc->ijc", rows, columns, image)
+    rows, columns = (
+        np.stack([sum(resizing.zoom_taps(n, f)) - np.arange(n) for f in factors]).astype(np.float32) for n in (40, 52)
+    )
+    np.testing.assert_allclose(resizing.sum_of_zooms(image, rows, columns, weights), expected, atol=5e-6)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from corruptions import batch
 from corruptions.imagenet_c.fog import diamond_square
 from corruptions.primitives import color, painting, textures
 from corruptions.primitives import edges as edging
-from corruptions.primitives.color import luma
+from corruptions.primitives.color import from_levels, luma
 from corruptions.primitives.textures import OCTAVES, turbulence
 from tests.reference.imagenet_c import spatter as reference
 from tests.reference.photographs import photograph
@@ -192,3 +193,10 @@ def test_equalize():
     for levels in (rng.binomial(255, 0.3, (40, 33)), rng.integers(7, 9, (16, 16)), np.full((16, 16), 77)):
         found = equalize(jnp.asarray(levels, jnp.int32), 256)
         np.testing.assert_array_equal(found, reference.equalize(levels))
+
+
+def test_levels_survive_the_way_to_the_unit_interval_and_truncation():
+    levels = np.arange(256, dtype=np.float32)
+    np.testing.assert_array_equal(jax.jit(from_levels)(levels), levels / np.float32(255))
+    there_and_back = jax.jit(lambda x: batch.from_float(from_levels(x), jnp.uint8, "truncate"))
+    np.testing.assert_array_equal(there_and_back(levels), np.arange(256))
