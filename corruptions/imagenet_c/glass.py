@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions import contract, padded
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, copies, filters, random
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -52,7 +52,7 @@ def glass_blur(image: Image, params: Params) -> Image:
     The scramble makes `passes` passes of `copies.copied_from`, each on the result of the one before; borders are
     repeated. Source: ImageNet-C, glass_blur.
     """
-    return _scrambled(image, params, lambda levels: levels.astype(jnp.uint8))
+    return _scrambled(image, params, contract.truncated)
 
 
 def _scrambled(image, params, cut):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions.primitives import filters, fourier, resizing
+from corruptions import contract
+from corruptions.primitives import color, filters, fourier, resizing
 from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.blur import clipped_zoom
 from tests.reference.imagenet_c.elastic import PIXELS
@@ -46,6 +47,24 @@ def test_a_gaussian_repeats_the_border(shape, sigma):
     expected = ndimage.gaussian_filter(image.astype(float), (sigma, sigma, 0)[: len(shape)], mode="nearest")
     weights = filters.gaussian_weights(sigma, int(4 * sigma + 0.5) + 2)  # more room than needed changes nothing
     np.testing.assert_allclose(jax.jit(filters.gaussian)(image, jnp.float32(sigma), weights), expected, atol=1e-6)
+
+
+def test_surfaces_of_one_colour_keep_their_level():
+    """Under the widths of glass_blur and of LIBERO-Plus, cut as glass_blur and uint8 batches are. Rounding may take few
+    levels down by one; with weights that are added from left to right, as they come, it takes 159 at sigma 7.
+    """
+    levels = np.arange(256)
+    surfaces = jnp.broadcast_to(color.from_levels(levels.astype(np.float32))[:, None, None], (256, 4, 4))
+
+    @jax.jit
+    def blurred(sigma):
+        found = jax.vmap(filters.gaussian, (0, None, None))(surfaces, sigma, filters.gaussian_weights(sigma, 40))
+        return contract.truncated(255 * jnp.clip(found, 0, 1))
+
+    for sigma in (0.4, 0.5, 0.6, 0.7, 0.9, 1.0, 1.1, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 5.0, 6.0, 7.0, 8.0, 10.0):
+        found = np.asarray(blurred(jnp.float32(sigma))).reshape(256, -1)
+        different = levels[(found != levels[:, None]).any(1)]
+        assert different.size <= 8, f"sigma {sigma}: levels {different}"
 
 
 @pytest.mark.parametrize("shape", [(21, 33), (16, 16), (64, 47)])
