@@ -268,7 +268,7 @@ def selected(levels: Any, count: int) -> tuple[int, ...] | None:
 
 
 def truncated(levels: jax.Array) -> jax.Array:
-    """Cuts levels in [0, 255] to whole ones, uint8, where 2^-15 below a whole level (2 ulp at 255) already count as that level.
+    """Cuts levels in [0, 255] to whole ones, uint8. Up to 2^-15 (2 ulp at 255) below a whole level count as that level.
 
     Filtered surfaces of one colour are whole levels up to rounding. Without the tolerance they come out as either of two
     levels, depending on the compiler's fusion of multiplications and additions: .5 % of defocus_blur's values differ

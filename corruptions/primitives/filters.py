@@ -89,7 +89,7 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
 
     The 2 r + 1 weights must all lie inside the image: the axis gets 2 r samples shorter. Weights further than `needed`,
     int32, from the middle are zero, and most of them are skipped. The outer, smaller terms are added first, and the two
-    sides before they are weighted: a surface of one colour then comes out within 1 ulp or two of its level.
+    sides before they are weighted, so that a surface of one colour stays what it is but for the last place or two.
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
     # Columns and channels in one axis: a CPU's vector units need a long last axis.
