@@ -124,7 +124,7 @@ class Bucket:
     def list(self, prefix: str = "") -> list[str]:
         """Lists the keys that begin with `prefix`, sorted. A missing bucket of gs:// looks empty."""
         if self.address.scheme not in _answered:
-            self.read(prefix or "any")  # fails within a minute where a list may take several: no store answers
+            self.read(prefix or "any")  # without an answer it fails within a minute, where a list takes several
         tensorstore, _ = _tensorstore()
         keys = tensorstore.KvStore.KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else None
         return sorted(key.decode() for key in self._result(self._store.list(keys), prefix, 10 * _SECONDS))
