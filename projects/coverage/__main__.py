@@ -7,29 +7,44 @@ the study, and goes on with the next one. First come the standard model and the 
 candidates in their order, then the same of the next seed, at last a third standard model. WORKDIR/answers has a file for
 each condition: which images each model answers correctly and the confidence of the first standard model. A model that
 answered under every condition is not trained again, whether its checkpoint is there or not: so a copy of `config.json`
-and `answers` continues on another machine by the same command.
+and `answers` continues on another machine by the same command. Corrupted images stay in memory for the next models if
+all of them together take at most `KEPT_BYTES`: 1.5 GB for CIFAR-10.
 """
 
 from runtime import command  # isort: skip
 
+import dataclasses
 import pathlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ml_collections import ConfigDict
 
 from analysis import answers
 from analysis.answers import Answered, Key
-from corruptions.scoring.conditions import RANDOM, expand, list_conditions
+from corruptions.scoring.conditions import RANDOM, Condition, expand, list_conditions
 from evaluation import correctness
 from evaluation.evaluate import Evaluation, check_answers
-from evaluation.shown import Shown
+from evaluation.shown import Piece, Shown
 from projects.coverage import CONFIDENT
 from runtime import meshes, workdirs
 from runtime.log import log
 from training import augmentation, cli, study
 
 STANDARD_SEEDS = 3
+KEPT_BYTES = 2**31
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kept(Shown):
+    """Test images that are corrupted when they are first needed under a condition, and kept."""
+
+    kept: dict[Condition, list[Piece]] = dataclasses.field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Piece]:
+        if self.condition not in self.kept:
+            self.kept[self.condition] = list(super().__iter__())
+        return iter(self.kept[self.condition])
 
 
 def plan(candidates: Sequence[str], mixtures: Sequence[str], seeds: Sequence[int]) -> list[Key]:
@@ -54,7 +69,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     mesh = meshes.study_mesh(config.train.batch_size, 1)
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as opened:
         dataset, train_split, test_split = study.load_for_training(config, mesh, opened)
-        shown = Shown.of(config, test_split, mesh, dataset)
+        kept = Kept if test_split.images.nbytes * len(conditions) <= KEPT_BYTES else Shown
+        shown = kept.of(config, test_split, mesh, dataset)
         check_answers(shown, conditions, opened)
         evaluated = any((opened / answers.FOLDER).glob("*.npz"))
         known = answers.read(opened) if evaluated else ()

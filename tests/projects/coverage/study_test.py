@@ -42,7 +42,12 @@ def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
     config.study.corruptions, config.study.seeds = ("imagenet_c/contrast", "noc/border"), (0,)
     workdir = tmp_path / "first"
     monkeypatch.setattr(driver, "STANDARD_SEEDS", 1)
+    images, corrupted = driver.Shown.images, []
+    monkeypatch.setattr(
+        driver.Shown, "images", lambda shown: corrupted.append(shown.condition.corruption) or images(shown)
+    )
     driver.run(config, workdir)
+    assert corrupted == ["clean", "imagenet_c/contrast", "noc/border"]  # once for all three models
     study = results.read(workdir)
     assert study.models == tuple(driver.plan(study.candidates, (), (0,))) and study.seeds == (0,)
     by_model, _ = answers.read_answered(workdir / "answers" / "noc.border-random.npz")
