@@ -93,15 +93,15 @@ def saturate(image: Image, params: Params) -> Image:
     Source: ImageNet-C, saturate.
     """
     x = color.to_levels(image)
-    value, chroma = (plane[..., 0] for plane in color.value_and_chroma(x))
+    value, chroma = color.value_and_chroma(x)
     # v s' from the chroma v s, so that the saturation itself is never formed (0/0 for black).
     new_chroma = jnp.clip(params["factor"] * chroma + params["added"] * value, 0, value)
 
-    def saturated(x, tint):
-        below = jnp.where(chroma > 0, (value - x) / _nonzero(chroma), tint)
+    def saturated(channels):
+        below = jnp.where(chroma > 0, (value - x[..., channels]) / _nonzero(chroma), _TINT[channels])
         return color.from_levels(value - new_chroma * below)
 
-    return jnp.stack([saturated(x[..., k], tint) for k, tint in enumerate(_TINT)], -1)
+    return devices.by_channels(saturated)
 
 
 _TINT = np.array([0, 1, 1], np.float32)  # the pixel is grey: all channels except red change
