@@ -88,7 +88,8 @@ def main(argv):
         if rows is not None:
             data[section] = {"record": record(), "rows": rows}
             write_atomically(file, json.dumps(data, indent=1) + "\n")
-    write_atomically(_OUT.value, report.report(data))
+    page = pathlib.Path(_OUT.value)
+    write_atomically(page, report.report(data, page.read_text() if page.exists() else ""))
     print(f"{_OUT.value}: {jax.device_count()} device, sections {', '.join(data)}")
 
 

@@ -15,11 +15,11 @@ DEPARTURES = {
     "elastic_transform": "another algorithm: no affine map, fields in proportion to the image, not in pixels of 244",
 }
 
-_INTRODUCTION = """# Parity with the original ImageNet-C
+_INTRODUCTION = """# Parity with the originals
 
 This page compares the images of `imagenet_c` and `imagenet_c_extra` with images of the original code, at every severity. Results
 are 8-bit levels, truncated as in the original. `python -m benchmarks.parity` measures the numbers of the first four
-sections and keeps them in `benchmarks/results/parity.json`.
+sections and keeps them in `benchmarks/results/parity.json`. [Other benchmarks](#other-benchmarks) are at the end.
 """
 
 _PIXELS = """## Pixels, given the draws
@@ -57,8 +57,8 @@ and no benchmark. Network: {model}; clean error {clean:.1f} %.
 """
 
 
-def report(data):
-    """Writes all sections as Markdown.
+def report(data, page=""):
+    """Writes all sections as Markdown; the sections from `## Other benchmarks` on are those of an earlier `page`.
 
     `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`.
     """
@@ -79,7 +79,8 @@ def report(data):
             origin = f"revision {record['revision'][:12]}, {versions}; {record['machine']}"
             part = f"{write(text, rows)}\n`{record['command']}`  \n{origin}\n"
         parts.append(part)
-    return "\n".join(parts)
+    _, heading, others = page.partition("## Other benchmarks")
+    return "\n".join([*parts, heading + others] if heading else parts)
 
 
 _LEVELS = [f"severity {k}" if k == 1 else str(k) for k in range(1, 6)]

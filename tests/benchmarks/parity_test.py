@@ -1,6 +1,7 @@
 """The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
 
 import json
+import pathlib
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from benchmarks.parity import measures, report
 from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photographs
 
+ROOT = pathlib.Path(__file__).parents[2]
 RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
 
 
@@ -66,3 +68,8 @@ def test_report_of_error_rates_names_departures():
     text = report.report({"errors": {"record": RECORD, "rows": rows}})
     assert "-1.00 ± 0.25 | fractal as large" in text and "+0.50 ± 0.25 |  |" in text
     assert "the 1 corruptions where the peer is the original: +0.50" in text
+
+
+def test_the_page_follows_from_the_committed_numbers_and_keeps_its_other_sections():
+    page, data = (ROOT / "docs/parity.md").read_text(), (ROOT / "benchmarks/results/parity.json").read_text()
+    assert report.report(json.loads(data), page) == page and "## Other benchmarks" in page
