@@ -56,15 +56,8 @@ def _write(workdir, config, dataset, names, mixtures, basis, keys):
     path, seeds = workdir.path, config.study.seeds
     study.write_timing(config, path, keys)
     comment = study.comment(config, workdir.read_json("provenance.json"))
-    overlap, counts = overlap_study.write_results(
-        path,
-        names,
-        seeds,
-        dataset=config.dataset.name,
-        num_classes=dataset.num_classes,
-        threshold=config.study.threshold,
-        origin=comment,
-    )
+    given = {"dataset": config.dataset.name, "num_classes": dataset.num_classes, "threshold": config.study.threshold}
+    overlap, counts = overlap_study.write_results(path, names, seeds, **given, origin=comment)
     print(write_errors(path, counts, basis, asked_for(config), provenance(), comment, {"study": names}))
     if mixtures:
         members = {name: augmentation.members(name) for name in mixtures}

@@ -32,18 +32,10 @@ def main(argv):
         folder, measured = pathlib.Path(given.workdir), read_study(pathlib.Path(given.workdir)).measured
     else:
         folder, measured = pathlib.Path(given.overlap).parent, read_overlap(given.overlap)
-    select_benchmark(
-        measured,
-        pathlib.Path(given.out) if given.out else folder / "benchmark.json",
-        given.threshold,
-        given.strict,
-        given.sweep,
-        kept=given.coverage is not None and given.out is None,
-        categories=given.categories,
-        coverage=given.coverage,
-        nk=given.nk,
-        nk_unbalanced=given.nk_unbalanced,
-    )
+    names = "threshold", "strict", "sweep", "categories", "coverage", "nk", "nk_unbalanced"
+    asked = {name: getattr(given, name) for name in names}
+    out = pathlib.Path(given.out) if given.out else folder / "benchmark.json"
+    select_benchmark(measured, out, **asked, kept=given.coverage is not None and given.out is None)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def train_and_evaluate(config, workdir):
     corruption, initial = config.train.corruption, config.train.init_from
     if not workdirs.finished(workdir):
         trained_models.check_start(config)  # before anything is written
-    with workdirs.open_workdir(workdir, settings.to_dict(), free=study.FREE) as workdir:
+    with workdirs.open_workdir(workdir, settings.to_dict(), free=workdirs.PLACES) as workdir:
         dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
         warn_of_tables([augmentation.benchmark(corruption)], dataset.image_shape)
         begins = initial and not workdirs.finished(workdir)
@@ -64,11 +64,7 @@ def _tabulate(workdir, correct, labels, dataset, comment):
         log.info("On the %s part %.2f %%, 95 %% interval %.2f to %.2f (%d images).", name, *percent, images)
 
 
-def main(argv):
-    done = "Results are in {workdir}; evaluate under corruptions with: python eval.py --workdir={workdir}{imports}"
-    cli.main(train_and_evaluate, done)(argv)
-
-
 if __name__ == "__main__":
     cli.define_flags(hosts=True)
-    command.run(main, cli.parse)
+    done = "Results are in {workdir}; evaluate under corruptions with: python eval.py --workdir={workdir}{imports}"
+    command.run(cli.main(train_and_evaluate, done), cli.parse)

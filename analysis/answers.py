@@ -93,10 +93,10 @@ def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered
     arrays = {}
     for key, of_model in answers.items():
         correct, confidence = of_model if isinstance(of_model, Answered) else Answered(of_model)
-        arrays[_name(key)] = np.packbits(correct)
-        arrays |= {f"{_name(key)}|{name}": stored for name, stored in confidence.items()}
+        arrays[name_of(key)] = np.packbits(correct)
+        arrays |= {f"{name_of(key)}|{name}": stored for name, stored in confidence.items()}
     by_name = {
-        field: {_name(key): value for key, value in getattr(record, field).items() if key in answers}
+        field: {name_of(key): value for key, value in getattr(record, field).items() if key in answers}
         for field in ("models", "temperatures")
     }
     artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", arrays, record._replace(**by_name)._asdict())
@@ -144,7 +144,8 @@ def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> t
     return {key: Answered(bits, confidence.get(key, {})) for key, bits in correct.items()}, record
 
 
-def _name(key: Key) -> str:
+def name_of(key: Key) -> str:
+    """Names a model in files: `model|seed`."""
     return f"{key[0]}|{key[1]}"
 
 

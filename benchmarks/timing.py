@@ -22,6 +22,7 @@ import jax
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
+from corruptions.devices import cpu_count
 from models import costs
 from runtime import artifacts, meshes
 from runtime.files import write_atomically
@@ -146,7 +147,7 @@ def machine() -> dict[str, Any]:
         "devices": len(jax.devices()),
         "driver": device.client.platform_version,
         "memory_bytes": stats.get("bytes_limit"),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cpu_count(),
         "system": platform.platform(),
         "versions": {name: found for name, found in artifacts.versions(PACKAGES).items() if found != "not installed"},
         "optimization_level": jax.config.jax_optimization_level,

@@ -53,7 +53,7 @@ def cells(text, peer, dtype, given):
     loop = works.loop(name, side, batch, number, dtype)["images_per_second"]
     share = works.share_of_peak(rate[""][0], name, side, compared[""].devices).get("share_of_peak", float("nan"))
     found = [dtype, *(f"{value:,.0f}" for value in (*rate[""], loop, number * batch / corrupted.median.wall))]
-    found += [f"{flops / 1e9:.3g}", f"{100 * share:.0f} %", f"{compared[''].compiled['memory_bytes'] / 2**20:,.0f}"]
+    found += [f"{flops / 1e9:.3g}", f"{100 * share:.0f} %", f"{compared[''].compiling['memory_bytes'] / 2**20:,.0f}"]
     if peer:
         best = [max(rate[key][clock] for key in rate if key) for clock in (0, 1)] if len(rate) > 1 else None
         ratios = [f"{own / other:.2f}" for own, other in zip(rate[""], best)] if best else ["-"] * 2

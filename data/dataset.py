@@ -196,6 +196,13 @@ def limited(split: Split, limit: int | None) -> Split:
     return Split(split.images[keep], split.labels[keep], split.index[keep])
 
 
+def cut(split: Split, rows: np.ndarray, side: int) -> np.ndarray:
+    """Reads images of a split; larger ones are cut to their centre of `side` pixels."""
+    images = split.images[rows]
+    margin = (images.shape[1] - side) // 2
+    return images[:, margin : margin + side, margin : margin + side]
+
+
 def taken(
     images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_classes: int, what: str, limit: int | None
 ) -> tuple[Split, dict[str, Any]]:

@@ -121,16 +121,7 @@ def training_images(
 
 
 def label(settings: ConfigDict) -> str:
-    """Returns the mark of a model that was adapted to test images: `bn=test`, or `bn=test:N` (pseudo-count N).
-
-    Raises:
-      ValueError: config.eval asks for another adaptation, or for one to a stored dataset.
-    """
-    if settings.adapt != "test" or settings.stored:
-        raise ValueError(
-            "expected config.eval.adapt '' or 'test', and no config.eval.stored with it, found "
-            f"{settings.adapt!r} and {settings.stored!r}"
-        )
+    """Returns the mark of a model that was adapted to test images: `bn=test`, or `bn=test:N` (pseudo-count N)."""
     return "bn=test" + (f":{settings.pseudo_count:g}" if settings.pseudo_count else "")
 
 

@@ -4,7 +4,6 @@ Both measure the change of pixels, not the difficulty of an image: a shifted hue
 PSNR, and people still read the image at once.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -102,9 +101,9 @@ def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
 
 def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
     """Measures every condition of a benchmark, in the ranges that its levels were selected from; see `strength`."""
-    measured = functools.partial(strength, images, seed=seed, table=corruptions.cbar.BENCHMARK_TABLE.get(benchmark))
+    table = corruptions.cbar.BENCHMARK_TABLE.get(benchmark)
     for name, severity in conditions(benchmark):
-        yield measured(name, severity)
+        yield strength(images, name, severity, seed, table)
 
 
 def steps(rows: Sequence[Strength]) -> list[int | None]:

@@ -13,10 +13,10 @@ import numpy as np
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
-from analysis.answers import Key
+from analysis.answers import Key, name_of
 from analysis.confidence import temperature
 from data import Split, balanced_prefix
-from data.dataset import describe
+from data.dataset import cut, describe
 from evaluation import correctness
 from evaluation.correctness import Ensemble, Model
 from evaluation.evaluate import Prepare, digests, ensembles, prepared
@@ -73,17 +73,15 @@ def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
         raise SettingsError(f"config.eval.temperature: expected {problem}")
     larger = ConfigDict(config.to_dict())
     larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
-    train = study.load_dataset(larger).train
+    dataset = study.load_dataset(larger)
+    train = dataset.train
     if len(train) < limit + number:
         raise SettingsError(
             f"config.eval.temperature: expected {number} training images beyond the {limit} of config.dataset.train_limit, "
             f"found {len(train) - limit}"
         )
     rest = np.setdiff1d(np.arange(len(train)), balanced_prefix(train.labels, limit))
-    images, side = np.asarray(train.images[rest]), config.dataset.image_size
-    start = (images.shape[1] - side) // 2 if config.dataset.train_size else 0  # larger for crops: the centre
-    if start:
-        images = np.ascontiguousarray(images[:, start : start + side, start : start + side])
+    images = np.ascontiguousarray(cut(train, rest, dataset.image_shape[0]))
     split = Split(images, np.asarray(train.labels)[rest], np.asarray(train.index)[rest])
     return Shown(split, mesh, config.eval.batch_size, digests=describe(split)["sha256"])
 
@@ -93,7 +91,7 @@ def _fitted(models, shown, workdir, enhance, prepare):
     before = workdir.for_all(read, workdir / FILE) if workdir.exists(FILE) else {"images": {}, "models": {}}
     before = before["models"] if before["images"] == dict(shown.digests) else {}  # {model|seed: entry}
     now = digests(models)
-    fits = {key: before[_name(key)] for key in models if before.get(_name(key), {}).get("model") == now[key]}
+    fits = {key: before[name_of(key)] for key in models if before.get(name_of(key), {}).get("model") == now[key]}
     missing = {key: model for key, model in models.items() if key not in fits}
     if missing:
         scores: dict[Key, list[np.ndarray]] = {key: [] for key in missing}
@@ -106,7 +104,7 @@ def _fitted(models, shown, workdir, enhance, prepare):
                 log.warning(text, *key, found.value)
             fits[key] = {"model": now[key], **found._asdict()}
         if workdir.writes:
-            record = {"images": dict(shown.digests), "models": before | {_name(key): fits[key] for key in missing}}
+            record = {"images": dict(shown.digests), "models": before | {name_of(key): fits[key] for key in missing}}
             artifacts.write_record(workdir / FILE, record)
     return {key: fits[key]["value"] for key in models}
 
@@ -119,7 +117,3 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
     """
     entry = {"model": str, "value": float, "at_bound": bool, "before": float, "after": float}
     return artifacts.read_record(path, _REMEDY, shape={"images": {str: str}, "models": {str: entry}})
-
-
-def _name(key: Key) -> str:
-    return f"{key[0]}|{key[1]}"

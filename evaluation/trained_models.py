@@ -39,7 +39,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     """
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
-        import_weights(of_weights, config.model, workdir, free=study.FREE)
+        import_weights(of_weights, config.model, workdir, free=workdirs.PLACES)
     if not Workdir(workdir).for_all(_is_there, workdir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with open_existing(workdir):

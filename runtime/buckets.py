@@ -3,7 +3,8 @@
     local("gs://b/runs/a", cache)   the path in the mirror, CACHE/buckets/gs/b/runs/a; no request
     fetch(path)                     brings the mirror of this path up to date, for a reader
     with held(folder)               the lease of a workdir: other writers are refused, the mirror is up to date
-    wrote(path), removed(path)      the file goes to the bucket, or goes there, too
+    wrote(path)                     uploads the file
+    removed(path)                   deletes the object of the file
     publish(folder)                 every folder in it becomes one object, FOLDER/NAME.tar: checkpoints
     unpack(folder)                  these objects become folders
 
@@ -18,7 +19,6 @@ the generations it knows.
 import contextlib
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +75,7 @@ def prepare(path: Path) -> None:
     above.prepare(path.name)
 
 
-@contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def held(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Holds the lease of a folder that is the root of a mirror; does nothing for others.
 
     Raises:
@@ -84,8 +83,7 @@ def held(folder: Path) -> Iterator[None]:
       OSError: the bucket is missing, refuses, or cannot be reached.
     """
     mirror = _mirrors.get(folder)
-    with mirror.held() if mirror and not mirror.lease else contextlib.nullcontext():
-        yield
+    return mirror.held() if mirror and not mirror.lease else contextlib.nullcontext()
 
 
 def wrote(path: Path) -> None:

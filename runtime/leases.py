@@ -89,16 +89,15 @@ class Lease:
             self._address, holder.get("host"), holder.get("process"), lasts,
         )  # fmt: skip
         seen = _clock()
-        while first.content is not None and _clock() - seen < lasts:
+        gone = first.content is None
+        while not gone and _clock() - seen < lasts:
             time.sleep(min(2.0, lasts / 10))
             now = self._bucket.read(self._key, first.generation)
             if not now.same and now.content is not None:
                 raise self._in_use(holder)
-            if not now.same:
-                break
+            gone = not now.same
         from corruptions.objects import MISSING
 
-        gone = first.content is None or (not now.same and now.content is None)
         self._began = _clock()
         taken = self._bucket.write(self._key, self._content(0), MISSING if gone else first.generation)
         if taken is None:

@@ -91,13 +91,10 @@ class Mirror(Copy):
     def _drop_others(self, kept):
         super()._drop_others({*kept, *self._busy, self.root / _LOCK})
 
-    def within(self, folder: Path) -> list[str]:
-        """Lists the names in a folder of the bucket, as the last fetch found them."""
-        return [name for name in self._listed or () if name.startswith(f"{self.name(folder)}/")]
-
     def packed(self, folder: Path) -> list[str]:
-        """Lists the checkpoints in a folder of the bucket."""
-        return sorted(filter(_PACKED.fullmatch, self.within(folder)))
+        """Lists the checkpoints in a folder of the bucket, as the last fetch found them."""
+        within = f"{self.name(folder)}/"
+        return sorted(name for name in self._listed or () if name.startswith(within) and _PACKED.fullmatch(name))
 
     def unpack(self, folder: Path) -> None:
         """Makes folders of the objects FOLDER/NAME.tar, and removes others."""
@@ -213,13 +210,11 @@ class Mirror(Copy):
 
 def _is_locked(path):
     """Whether a process of this machine holds the lock file of a workdir."""
-    try:
-        with open(path) as lock:
+    with contextlib.suppress(FileNotFoundError), open(path) as lock:
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
+        except BlockingIOError:
+            return True
     return False
 
 

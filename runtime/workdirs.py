@@ -4,9 +4,9 @@
     with open_existing(path) as workdir:            locked
     Workdir(path)                                   any folder for tables and figures
 
-One run uses a workdir at a time. If a run has many processes, only process 0 touches the workdir: the others need not
-see its disk. Only this module asks which process this is. It starts no JAX: a command that imports no JAX has one
-process.
+One run uses a workdir at a time. If a run has many processes, process 0 reads and writes the files and tells the others
+their content; all write checkpoints (`training.states`). This module asks which process this is, so that the code that
+writes results need not. It starts no JAX: a command that imports no JAX has one process.
 """
 
 import contextlib

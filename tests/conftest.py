@@ -99,6 +99,15 @@ def own_banks():
     banks._USED.update(before)
 
 
+@pytest.fixture
+def own_registry(monkeypatch):
+    """Takes back, after the test, what it registers."""
+    from corruptions import registry
+
+    for registered in ("NAMED", "_BENCHMARKS", "_COPIES"):
+        monkeypatch.setattr(registry, registered, getattr(registry, registered).copy())
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_images(tmp_path_factory):
     """No test, and no script that one starts, reads or writes the user's own cache."""

@@ -35,22 +35,15 @@ def test_commands_and_their_flags_exist(page):
 
 
 def test_the_readme_counts_the_registered_corruptions():
-    ours = {
-        "imagenet_c",
-        "noc",
-        "cbar",
-        "laion_c",
-        "optics",
-        "optics_release",
-        "camera",
-    }  # a test may have added others
+    # A module that another test imports may have registered more.
+    ours = {"imagenet_c", "noc", "cbar", "laion_c", "optics", "optics_release", "camera"}
     number = sum(name.partition("/")[0] in ours for name in corruptions.names())
     assert f"| {number} corruptions: LAION-C, lenses, cameras too |" in (ROOT / "README.md").read_text()
 
 
 def test_every_benchmark_has_a_gallery_on_the_site():
     text = (ROOT / "docs/howto/corrupt.md").read_text()
-    parts = {"imagenet_noc", "imagenet_c_bar", "cifar10_c_bar"}  # of others; a test may have added some in other words
+    parts = {"imagenet_noc", "imagenet_c_bar", "cifar10_c_bar"}  # shown in the galleries of the candidates
     known = [name for name in corruptions.benchmarks() if (ROOT / f"docs/images/{name}.png").exists()]
     assert len(known) == 11 and not parts & set(known)
     for name in known:

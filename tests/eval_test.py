@@ -33,25 +33,16 @@ def split(dataset):
     return dataset.test
 
 
-@pytest.fixture(scope="module")
-def network():
-    return known.split(models.build("small_resnet", 10, **small.NETWORK))
-
-
-@pytest.fixture(scope="module")
-def flax_predict(network):
-    model = known.merge(*network)
-    return jax.jit(lambda images: model(images, train=False)[0])
-
-
 def brightness(images):
     """A classifier in NumPy: ten steps of the mean brightness."""
     means = np.asarray(images, np.float64).mean((1, 2, 3))
     return -np.abs(means[:, None] * 10 - np.arange(10) - 0.5)
 
 
-def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
-    config = tiny.config()
+def test_counts_are_those_of_eval(split, tmp_path):
+    network, config = known.split(models.build("small_resnet", 10, **small.NETWORK)), tiny.config()
+    model = known.merge(*network)
+    predict = jax.jit(lambda images: model(images, train=False)[0])
     mesh = meshes.data_mesh()
     conditions = list_conditions(CORRUPTIONS, "random")
     split = data.Split(split.images, split.labels, split.index[::-1] + 1000)  # draws follow the index, not the place
@@ -59,16 +50,10 @@ def test_counts_are_those_of_eval(split, network, flax_predict, tmp_path):
     answers = evaluate_models({("standard", 0): network}, shown, conditions, tmp_path)
     expected = count_answers(answers)
     assert 0 < expected[0].correct < 70 and len({row.correct for row in expected}) > 1
-    of = {
-        "corruptions": CORRUPTIONS,
-        "severity": "random",
-        "batch_size": BATCH,
-        "index": split.index,
-        "progress": False,
-    }
+    of = dict(corruptions=CORRUPTIONS, severity="random", batch_size=BATCH, index=split.index, progress=False)
     for dtype in ("uint8", "float32"):
-        assert evaluate(flax_predict, split.images, split.labels, dtype=dtype, **of) == expected
-    of_library = corruptions.evaluate(flax_predict, split.images, split.labels, **of)
+        assert evaluate(predict, split.images, split.labels, dtype=dtype, **of) == expected
+    of_library = corruptions.evaluate(predict, split.images, split.labels, **of)
     assert [tuple(count) for count in of_library] == [row[2:] for row in expected]
 
 

@@ -38,7 +38,7 @@ SMALL = (  # but above chance
 
 
 @pytest.fixture
-def extending(tmp_path, monkeypatch):
+def extending(tmp_path, monkeypatch, own_registry):
     """The examples of docs/extending.md, {file: module}, the files written to a folder that is imported from."""
     blocks = [b for b in FENCE.finditer(PAGE.read_text()) if b["head"].startswith("python")]
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -56,9 +56,6 @@ def extending(tmp_path, monkeypatch):
     yield found
     for module in found.values():
         sys.modules.pop(module.__name__, None)
-    for name in ("mine/shade", "mine/both", "shade", "both"):
-        corruptions.registry.NAMED.pop(name)
-    corruptions.registry._BENCHMARKS.pop("my_benchmark")
     data._SOURCES.pop("my_dataset")
 
 
@@ -89,12 +86,10 @@ def written_module(folder, monkeypatch, name="my_corruptions_of_a_test"):
     """The page's first file, under another name, where Python finds it."""
     (folder / f"{name}.py").write_text(next(FENCE.finditer(PAGE.read_text()))["body"].replace('"mine', '"test_of_mine'))
     monkeypatch.syspath_prepend(str(folder))
-    for registered in ("NAMED", "_BENCHMARKS"):
-        monkeypatch.setattr(corruptions.registry, registered, dict(getattr(corruptions.registry, registered)))
     return name
 
 
-def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
+def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch, own_registry):
     name = written_module(tmp_path, monkeypatch)
     config = tiny.config(corruption="test_of_mine/shade")
     config.imports = (name,)
@@ -112,7 +107,7 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch):
     assert "imports" not in study.model_config(tiny.config(), "noc/border", 0)
 
 
-def test_tables_know_what_the_evaluation_imported_once_it_is_imported(tmp_path, monkeypatch):
+def test_tables_know_what_the_evaluation_imported_once_it_is_imported(tmp_path, monkeypatch, own_registry):
     trained, given = tiny.config(), tiny.config()
     name = written_module(tmp_path, monkeypatch, "other_corruptions_of_a_test")  # not imported before
     trained.imports, given.imports = ("json",), ("json", name)

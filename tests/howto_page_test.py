@@ -53,10 +53,7 @@ def test_what_there_is_and_its_halves():
     assert given["corrupted"].shape == (32, 32, 3) and given["corrupted"].dtype == jnp.float32
 
 
-def test_a_benchmark_of_your_own(monkeypatch):
-    for registered in ("NAMED", "_BENCHMARKS", "_COPIES"):
-        of = getattr(corruptions.registry, registered)
-        monkeypatch.setattr(corruptions.registry, registered, of.copy())
+def test_a_benchmark_of_your_own(own_registry):
     seen = []
 
     def predict(batch):

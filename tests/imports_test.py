@@ -4,13 +4,13 @@
 
 import ast
 import graphlib
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from tests.processes import ROOT
+
 ALLOWED = {  # package -> our packages it may import, besides itself
     "corruptions": set(),
     "models": set(),

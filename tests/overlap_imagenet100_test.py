@@ -38,7 +38,7 @@ def test_a_study_reads_squashed_images(tmp_path):
     config = overlap_imagenet100.get_config()
     config.dataset.update({"data_dir": str(tree), "image_size": 16})
     dataset, _, test = study.load_data(config, meshes.data_mesh())
-    for image, path in list(zip(np.asarray(test.images), trees.paths(tree, "val")))[:10]:
+    for image, path in list(zip(np.asarray(test.images), trees.paths(tree, "val"), strict=True))[:10]:
         whole = Image.open(path).convert("RGB").resize((16, 16), Image.Resampling.BILINEAR)
         np.testing.assert_array_equal(image, np.asarray(whole))
     assert dataset.provenance["preprocess"] == "both sides 16, bilinear (Pillow)"

@@ -3,7 +3,6 @@ dtype silently: the tests are traced strictly (tests/conftest.py).
 """
 
 import ast
-import pathlib
 from unittest import mock
 
 import jax
@@ -16,8 +15,8 @@ import corruptions
 import models
 from corruptions import augment
 from corruptions import enhance as enhancements
+from tests.processes import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ("corruptions", "models", "data", "runtime", "training", "evaluation", "analysis", "tools")
 # Functions of the host, which ask before anything is traced.
 ON_THE_HOST = {

@@ -72,15 +72,10 @@ def test_commands_of_one_workdir_have_the_same_settings():
     Files count too: photographs of frost, calibrated ranges and styles are options of corruptions.
     """
     free = set(study.STUDY_FREE) - set(FROM_FILES) - {"ranges", "style"} | {"model.checkpoint"}
-    seen = {}
+    makers, seen = {"train.py", "overlap.py", "tools.scheme_study", "tools.cbar", "tools.weights"}, {}
     for command in commands(REPRODUCE.read_text().split("## At smoke size")[0]):
         given = dict(word[2:].partition("=")[::2] for word in command if word.startswith("--"))
-        makes = command[0] in ("train.py", "overlap.py") or command[1] in (
-            "tools.scheme_study",
-            "tools.cbar",
-            "tools.weights",
-        )
-        if not (makes or "config.model.checkpoint" in given) or "workdir" not in given:
+        if not (makers.intersection(command[:2]) or "config.model.checkpoint" in given) or "workdir" not in given:
             continue
         settings = {
             name.removeprefix("config."): value

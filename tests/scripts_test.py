@@ -19,7 +19,8 @@ from tests.pages import commands, section_of
 SMALL = ["--config.dataset.train_limit=600", "--config.dataset.test_limit=200", "--config.train.epochs=6"]
 SMALL += ["--config.train.batch_size=50", "--config.train.learning_rate=0.05", "--config.eval.batch_size=100"]
 SMALL += ["--config.study.corruptions=('noc/border','noc/hue')"]
-IMPORTED = "--config.imports=('tests.fixtures.of_two',)"  # part of the study after a test asked it for more
+# A setting of the study once a test has added a mixture to it: the module registers the mixture's name.
+IMPORTED = "--config.imports=('tests.fixtures.of_two',)"
 
 
 def script(name, *arguments):
@@ -83,13 +84,8 @@ def test_the_same_command_trains_nothing_again_and_may_ask_for_more(study):
 @pytest.mark.slow
 def test_eval_adds_conditions(study):
     workdir, _ = study
-    request = [
-        "--config.eval.corruptions=('noc/rain',)",
-        "--config.eval.severity=0,1",
-        "--config.eval.batch_size=100",
-        IMPORTED,
-    ]
-    code, out, err = script("eval.py", f"--workdir={workdir}", *request)
+    request = ["--config.eval.corruptions=('noc/rain',)", "--config.eval.severity=0,1", "--config.eval.batch_size=100"]
+    code, out, err = script("eval.py", f"--workdir={workdir}", IMPORTED, *request)
     assert code == 0, err
     rows = [row for row in read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
     assert {row.severity for row in rows} == {0.0, 1.0} and "noc/rain" in out

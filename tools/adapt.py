@@ -31,11 +31,6 @@ def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.P
     if not source:
         raise app.UsageError("expected --source=WORKDIR, the model to adapt")
     source, asked = pathlib.Path(source), config.adapt
-    if asked.batch_size < 2 or asked.images < asked.batch_size:
-        raise ValueError(
-            f"expected config.adapt.batch_size of at least 2 and as many images, found {asked.batch_size} and "
-            f"{asked.images}"
-        )
     mesh = meshes.data_mesh(asked.batch_size)
     with trained_models.open_workdir(source, config) as trained:
         dataset, split, _ = study.load_data(trained, mesh, placed=("train",))
@@ -51,7 +46,7 @@ def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.P
         | {name: trained[name] for name in ("seed", "imports") if name in trained}
     )
     adapted.adapt = asked.to_dict() | {"scheme": recipe.scheme, "source": digest(state)}
-    with workdirs.open_workdir(workdir, adapted.to_dict(), free=study.FREE) as path:
+    with workdirs.open_workdir(workdir, adapted.to_dict(), free=workdirs.PLACES) as path:
         if workdirs.finished(path):
             log.info("%s holds this model already.", path)
             return loop.read_back(adapted, dataset.image_shape[0], dataset.num_classes, path, mesh=mesh)[1]

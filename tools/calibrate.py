@@ -135,8 +135,6 @@ class Robustness:
             self.integer = severities.is_whole(corruption.name)
             self.unit = severities.UNITS[corruption.name]
         self.clean = self._accuracy(CLEAN_IMAGES) if clean is None else clean
-        if self.clean == 0:
-            raise ValueError("expected a model that answers some clean image correctly, found none: R is not defined")
 
     def __call__(self, v: float) -> float:
         """Measures R with every image at severity v."""

@@ -64,17 +64,11 @@ from training import cli
 from training.sections import TrainSettings
 
 _NETWORK = ("model", "model_seed", "seed")
-_LEAST = {"images": 1, "transforms": 1, "draws": 1, "halves": 0}
 
 
 def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     """Measures the distances of config.msd with a model of `workdir`; returns the rows of msd.csv."""
     asked = config.msd
-    for key, least in _LEAST.items():
-        if asked[key] < least:
-            raise ValueError(f"expected config.msd.{key} of at least {least}, found {asked[key]}")
-    if asked.halves == 1:
-        raise ValueError("expected config.msd.halves 0 or at least 2, found 1: a single half has no spread")
     conditions = list_conditions(asked.corruptions, asked.severity)
     targets = [(condition.corruption, condition.label) for condition in conditions]
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
@@ -166,8 +160,6 @@ def subsets(config: ConfigDict, workdir: pathlib.Path) -> list[SubsetDistance]:
     if augment.is_stored(asked.subsets.scheme):
         raise ValueError(f"expected a scheme that transforms are drawn from, found {asked.subsets.scheme!r}")
     scheme = features.of_scheme(asked.subsets.scheme)
-    if not sizes or not all(1 <= size <= number for size in sizes):
-        raise ValueError(f"expected config.msd.subsets.sizes in 1..{number}, the pool, found {sizes}")
     conditions = list_conditions(asked.corruptions, asked.severity)[1:]
     determining = setting(asked, (*_NETWORK, "images", "draws", "corruptions", "severity"))
     determining |= {"pool": number, "scheme": scheme.name}

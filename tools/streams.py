@@ -37,6 +37,7 @@ from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
 from corruptions.keys import prng
+from corruptions.scoring.conditions import expand
 from data import balanced_prefix
 from evaluation import trained_models
 from evaluation.correctness import of_model
@@ -118,10 +119,7 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
 
 def listed(asked: list[str]) -> list[str]:
     """Lists the corruptions of names and benchmarks, in order."""
-    found = []
-    for name in asked:
-        found += corruptions.names(name) if name in corruptions.benchmarks() else [corruptions.get(name).qualified_name]
-    return found
+    return [name for one in asked for name in expand([one])]
 
 
 class Asked(NamedTuple):
@@ -142,7 +140,8 @@ class Asked(NamedTuple):
     def kept(self, made_from: dict[str, Any], show: Callable[[], np.ndarray], *about: object) -> np.ndarray:
         """Reads the answers with this origin from a file named by `about`, or shows the stream and writes them."""
         stem = "-".join(str(part).replace("/", ".") for part in about)
-        return run.kept(self.folder / f"{stem}-{artifacts.digest(made_from)[:10]}.npz", made_from, show)
+        path = self.folder / f"{stem}-{artifacts.digest(made_from)[:10]}.npz"
+        return artifacts.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY)["predictions"]
 
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:

@@ -34,9 +34,9 @@ def place_splits(
 ) -> tuple[Split, Split]:
     """Puts (train, test) of a dataset on the devices, replicated, or leaves them to be streamed.
 
-    The placement is `device`, `stream`, or `auto`: on the device if a split takes at most half of its free memory,
-    training images first. On a CPU the machine's memory counts; each device holds a copy. Only the splits `placed` are
-    placed.
+    The placement is `device`, `stream`, or `auto`: on the device if a split takes at most half of the device's free
+    memory, training images first. On a CPU the machine's memory counts; each device holds a copy. Only the splits
+    `placed` are placed.
     """
     free = _free_bytes(mesh)
     splits = {"train": dataset.train, "test": dataset.test}
@@ -77,16 +77,13 @@ def on_device(split: Split) -> bool:
     return isinstance(split.images, jax.Array)
 
 
-@contextlib.contextmanager
 def source(
     split: Split, plan: Plan, orders: Callable[[int], jax.Array], begin: int, mesh: Mesh
-) -> "Iterator[Split | Stream]":
-    """Yields the source of `batches.block`: the split if it is on the device, else a `Stream` with these arguments."""
+) -> "contextlib.AbstractContextManager[Split | Stream]":
+    """Holds the source of `batches.block`: the split if it is on the device, else a `Stream` with these arguments."""
     if on_device(split):
-        yield split
-        return
-    with contextlib.closing(Stream(split, plan, orders, begin, mesh)) as ahead:
-        yield ahead
+        return contextlib.nullcontext(split)
+    return contextlib.closing(Stream(split, plan, orders, begin, mesh))
 
 
 class Stream:

@@ -37,8 +37,7 @@ from training import augmentation
 
 
 def _check_tensorboard(wanted: Any) -> None:
-    if not isinstance(wanted, bool):
-        raise ValueError(f"expected True or False, found {wanted!r}")
+    SWITCH.check(wanted)
     if wanted and importlib.util.find_spec("tensorboardX") is None:
         raise ValueError(
             'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'

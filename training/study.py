@@ -23,7 +23,6 @@ from training import augmentation, loop, memory, ranges, run, states
 from training.sections import SETTINGS, TrainSettings
 from training.states import Spec, TrainState
 
-FREE = PLACES
 IMPORT_OPTIONS = ("checkpoint", "class_stride")  # settings of config.model that only evaluation.trained_models reads
 AT_ONCE = 32
 """Number of models held at the same time, where more are trained than fit."""
@@ -33,7 +32,8 @@ Model = tuple[nnx.GraphDef, TrainState]
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
 STUDY_FREE = (  # settings that choose results but do not change them: runs of one workdir may differ in them
-    *(*FREE, "seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
+    *PLACES,
+    *("seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
     *("eval.enhance", "eval.reference", "eval.reference_mismatch", "eval.pseudo_count", "eval.temperature"),
     *("eval.ensemble", "eval.images", "calibrate", "msd", "search", "adain", "adapt"),
     *(f"model.{key}" for key in IMPORT_OPTIONS),
@@ -308,7 +308,7 @@ class Trainings:
         folder = model_dir(self.workdir, name, seed)
         return run.Job(
             Spec.of(config),
-            functools.partial(open_workdir, folder, config.to_dict(), free=FREE),
+            functools.partial(open_workdir, folder, config.to_dict(), free=PLACES),
             description=f"{name} seed {seed}",
             title=f"Model {self._keys.index(key) + 1} of {len(self._keys)}: {name}, seed {seed}.",
             initial=initial,

@@ -10,8 +10,6 @@ other versions or of another machine are not changed; new pieces go to a file be
 from runtime import command  # isort: skip
 
 import datetime
-import hashlib
-import json
 import pathlib
 import re
 import time
@@ -25,7 +23,7 @@ from absl import flags
 import corruptions
 from benchmarks import timing
 from benchmarks.device import contract, pixels, works
-from runtime import files, meshes
+from runtime import artifacts, files, meshes
 from runtime.log import log
 from tests.reference.photographs import crops
 
@@ -38,9 +36,8 @@ class Record:
 
     def __init__(self, folder: pathlib.Path, identity: Mapping[str, Any]):
         slug = re.sub(r"[^a-z0-9]+", "_", f"{identity['device']} x {identity['devices']}".lower()).strip("_")
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:8]
         self.content = {"identity": dict(identity), "pieces": {}, "failed": {}}
-        for path in (folder / f"{slug}.json", folder / f"{slug}-{digest}.json"):
+        for path in (folder / f"{slug}.json", folder / f"{slug}-{artifacts.digest(identity)[:8]}.json"):
             self.path = path
             if not path.exists():
                 return

@@ -1,4 +1,4 @@
-"""How each piece is measured: functions of a batch and the piece's settings that return a JSON-ready record."""
+"""How each piece is measured: functions of the piece's settings that return a JSON-ready record."""
 
 import functools
 import json
@@ -110,7 +110,7 @@ def random_batches(side: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.nd
 class Training:
     """A block of `number` training steps on random images, compiled; call it for the next block.
 
-    `corruption` is applied to half of each batch before the block; "" is none. Attributes: `compiled`, seconds and bytes of the
+    `corruption` is applied to half of each batch before the block; "" is none. Attributes: `compiling`, seconds and bytes of the
     program (`compile_timed`); `devices`, over which each batch is split: the cores of a CPU, one accelerator.
     """
 
@@ -124,7 +124,7 @@ class Training:
         self._key, self.devices = jax.random.key(0), mesh.size
         program = jax.jit(steps.train_block, static_argnums=(0, 1), donate_argnums=2)
         arguments = self._state, self._images, self._labels, self._key
-        self._compiled, self.compiled = compile_timed(program, graphdef, SGD, *arguments)
+        self._compiled, self.compiling = compile_timed(program, graphdef, SGD, *arguments)
 
     def __call__(self, turn):
         images = self._images
@@ -142,7 +142,7 @@ def training(network: str, side: int, batch: int, steps: int, dtype: str, corrup
     """Trains on random images; one call is a block of steps."""
     block = Training(network, side, batch, steps, dtype, corruption)
     measured = timing.measure({"": block})[""].record(steps * batch)
-    return measured | share_of_peak(measured["images_per_second"], network, side, block.devices) | block.compiled
+    return measured | share_of_peak(measured["images_per_second"], network, side, block.devices) | block.compiling
 
 
 def loop(network: str, side: int, batch: int, steps: int, dtype: str, streamed: bool = False) -> dict[str, Any]:

@@ -8,7 +8,6 @@ FOLDER/golden holds figures and pictures made by the original code. `--workdir` 
 sections that are not measured now from there, and says which were never measured. Needs the extra `dev`.
 """
 
-import importlib.metadata
 import json
 import pathlib
 import platform
@@ -63,8 +62,7 @@ def record():
         # The record leaves out this machine's folders.
         "command": re.sub(_PATHS, r"\1=...", " ".join(["python -m benchmarks.parity", *sys.argv[1:]])),
         "revision": origin["git_revision"],
-        "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "pillow", "scipy")}
-        | {"python": platform.python_version()},
+        "versions": artifacts.versions(("jax", "numpy", "pillow", "scipy")),
         "machine": f"{origin['device']}, {platform.machine()}, {platform.system()}",
     }
 

@@ -8,27 +8,25 @@ from collections.abc import Callable
 
 import numpy as np
 
+from corruptions.laion_c import banks
 from tests.reference import camera, laion_c, libero
 from tests.reference.cbar import blur_definitions, definitions, warp_definitions
 from tests.reference.imagenet_c import blur, snow
-from tests.reference.photographs import crops
 
 _CBAR = (definitions, blur_definitions, warp_definitions)
 
 
-def definition(name: str, tiles: int = 5000) -> Callable:
-    """Finds the definition of a member of C-bar, LAION-C, `optics`, `optics_release` or `camera`.
+def definition(name: str) -> Callable:
+    """Finds the definition of a member of C-bar, LAION-C, `optics`, `optics_release` or `camera` by its qualified name.
 
-    Args:
-      name: qualified.
-      tiles: images in the bank of mosaic and stickers.
+    Those of LAION-C take tiles from the bank that ours take them from, which was read last.
 
     Raises:
-      ValueError: a corruption without such a definition.
+      ValueError: a corruption without such a definition, or one of LAION-C before a bank was read.
     """
     benchmark, name = name.split("/")
     if benchmark == "laion_c":
-        return laion_c.definition(name, crops(tiles))
+        return laion_c.definition(name, banks.find(banks.default()).images)
     if benchmark.startswith("optics"):
         return lambda image, params, severity: _correlated(image / 255, params["kernel"], bool(params["black"]))
     if benchmark == "camera":

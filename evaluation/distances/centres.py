@@ -1,6 +1,6 @@
 """Centres of corruptions, and distances to them, in the feature space of a trained network.
 
-    measured = Measured.by(trained, config.msd, workdir, "msd", SETTINGS)
+    measured = Measured.by(trained, config.msd, workdir, "msd", determining)
     centre = measured.centre(condition)                    mean features of a corruption at a severity
     distances = measured.scheme_distances(scheme, centres)
 
@@ -25,7 +25,7 @@ from analysis.distances.msd_mmd import Stream
 from corruptions.keys import named_key
 from corruptions.registry import with_levels
 from corruptions.scoring.conditions import Condition
-from data.dataset import Dataset, Split, sha256
+from data.dataset import Dataset, Split, cut, sha256
 from evaluation import trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
@@ -237,13 +237,6 @@ def _extractor(
         images = meshes.place_tree(images, meshes.replicated(mesh))
     model = trained_models.read_model(models[key], dataset.num_classes, dataset.image_shape[0], mesh)
     return features.Extractor(mesh, *model, images, weights, asked.chunk), split
-
-
-def cut(split: Split, rows: np.ndarray, side: int) -> np.ndarray:
-    """Reads images of a split; larger ones are cut to their centre of `side` pixels."""
-    images = split.images[rows]
-    margin = (images.shape[1] - side) // 2
-    return images[:, margin : margin + side, margin : margin + side]
 
 
 def _generator(asked: ConfigDict, stream: int, name: str) -> np.random.Generator:

@@ -142,11 +142,7 @@ class Sar(Tent):
         (loss, some), gradient = jax.value_and_grad(second, has_aux=True)(sharp)
         after = self.descend(state, gradient)
         after["level"] = jnp.where(jnp.isnan(state["level"]), loss, 0.9 * state["level"] + 0.1 * loss)
-        fresh = {
-            "theta": state["source"],
-            "optimizer": self.optimizer.init(state["source"]),
-            "source": state["source"],
-            "level": jnp.full_like(state["level"], jnp.nan),
-        }
+        fresh = state | {"theta": state["source"], "optimizer": self.optimizer.init(state["source"])}
+        fresh["level"] = jnp.full_like(state["level"], jnp.nan)
         after = where(after["level"] < self.least, fresh, after)
         return where(some, after, state), logits

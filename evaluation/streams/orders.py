@@ -161,15 +161,8 @@ def forgetting(
 
 
 _ALL = (
-    continual,
-    gradual,
-    gradual_from_1,
-    mixed,
-    correlated,
-    correlated_slots,
-    mixed_correlated,
-    label_shift,
-    forgetting,
+    *(continual, gradual, gradual_from_1, mixed),
+    *(correlated, correlated_slots, mixed_correlated, label_shift, forgetting),
 )
 KINDS: dict[str, Callable[..., Stream]] = {kind.__name__: kind for kind in _ALL}
 

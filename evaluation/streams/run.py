@@ -5,10 +5,9 @@ Nothing of an unfinished stream is kept: a killed command shows it again, with t
 
 import functools
 import math
-import pathlib
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +18,7 @@ from jax.sharding import Mesh
 from evaluation.correctness import refuse_not_finite
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Method, Start
-from runtime import artifacts, meshes
+from runtime import meshes
 
 REMEDY = "remove it to show this stream again"
 _BYTES = 2**27  # bytes of images in one program's argument
@@ -91,7 +90,6 @@ def predictions(
     images: Callable[[int], Iterable[jax.Array]],
     of: Plan,
     start: Start,
-    seed: int = 0,
 ) -> np.ndarray:
     """Shows a stream to a method and takes the predicted class of each image, int32 [T].
 
@@ -99,7 +97,6 @@ def predictions(
       graphdef, weights, method: the network as it was trained, and how it adapts.
       images: n -> the images of the stream in order, uint8 [n, H, W, 3], n at a time.
       of, start: plan of the stream, and the method's input before the first batch.
-      seed: seed of the draws of methods that augment.
 
     Raises:
       ValueError: the network lacks layers that the method needs, or its answers are not finite.
@@ -109,7 +106,7 @@ def predictions(
     batch_bytes = max(1, of.batch * math.prod(start.shape[1:]))
     together = max(1, min(number, max(50, _IMAGES // of.batch), _BYTES // batch_bytes))
     mesh = _mesh(method, of.batch)
-    fixed = weights, method.init(graphdef, weights, start), jax.random.key(seed)
+    fixed = weights, method.init(graphdef, weights, start), jax.random.key(0)
     weights, first, root = meshes.place_tree(fixed, meshes.replicated(mesh))
     state, found, done = first, [], 0
     for piece in images(together * of.batch):
@@ -200,12 +197,3 @@ def _seconds(graphdef, weights, method, images, start):
 @functools.partial(jax.jit, static_argnames=("graphdef", "method"))
 def _step(graphdef, method, weights, state, images, key):
     return method.step(graphdef, weights, state, images, key)
-
-
-def kept(path: pathlib.Path, made_from: dict[str, Any], show: Callable[[], np.ndarray]) -> np.ndarray:
-    """Reads the answers of a stream from a file with the same origin, or shows the stream and writes them.
-
-    Raises:
-      DamagedFileError: the file cannot be read.
-    """
-    return artifacts.kept(path, made_from, lambda: {"predictions": show()}, REMEDY)["predictions"]

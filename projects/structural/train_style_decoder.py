@@ -56,7 +56,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> pathlib.Path:
         dataset = study.load_dataset(config)
         made_from["contents"] = {"dataset": dataset.name, "sha256": dataset.provenance["train"].get("sha256")}
     bound["adain"]["made_from"] = made_from  # files with other content make another run
-    with workdirs.open_workdir(workdir, bound, free=study.FREE) as path:
+    with workdirs.open_workdir(workdir, bound, free=workdirs.PLACES) as path:
         if asked.steps:
             network = train(asked, config.seed, network, dataset.train.images, styles, path)
         write(path / FILE, network, styles, asked.reading, made_from)

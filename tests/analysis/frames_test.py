@@ -10,6 +10,7 @@ import pytest
 
 from analysis import frames
 from analysis.frames import Count, compact, decimals, fixed, percent, with_error
+from tests.tools.report_pages import plain
 
 COUNTS = [
     Count("standard", 0, "clean", 0, 900, 1000),
@@ -26,7 +27,6 @@ def test_a_table_is_plain_csv_and_its_folder_says_where_it_comes_from(tmp_path):
         "model,seed,corruption,severity,correct,total\nstandard,0,clean,0,900,1000\nstandard,0,noc/blur,random,450,1000\n"
         "standard,0,imagenet_c/fog,3,0,1000\nnoc/blur,1,noc/blur,0.25,1000,1000\n"
     )
-    assert pd.read_csv(path).correct.tolist() == [900, 450, 0, 1000]
     record = json.loads((tmp_path / "new" / "provenance.json").read_text())
     assert record["files"]["counts.csv"]["origin"] == "revision abc second line"
 
@@ -117,10 +117,6 @@ def test_robustness_and_its_standard_error_match_simulation():
     assert frames.robustness_standard_error(0.0, 0.8, 500) == 0
     fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
     assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5)
-
-
-def plain(text):
-    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,11 @@ TABLE8[:, 0] /= 100
 TABLE4_ROWS, TABLE4 = _table("Table 4", "imagenet_noc", slice(1, None))
 TABLE4 = np.hstack([TABLE4, _table("Table 4", "imagenet_c", slice(-1, None))[1]])
 
-# S4 Table 1, ResNet-50: clean error, raw CE per corruption, printed mCE 76.7; the relative CE row of the same network
-# is TABLE5's resnet50, printed relative mCE 105.0.
+# S4 Table 1, ResNet-50: clean error, and raw CE of each corruption in the order of IMAGENET_C; printed mCE 76.7.
 RESNET50_CLEAN = 0.239
 RESNET50_RAW = np.array([80, 82, 83, 75, 89, 78, 80, 78, 75, 66, 57, 71, 85, 77, 77], float)
 
-# S1 Table 1, ResNet-50: raw mean CE of Set1 (noises, blurs, pixelate) and of Set2 (the rest).
+# The corruptions of S1 Table 1: Set1 (noises, blurs, pixelate), and Set2 (the rest).
 SET1 = (*IMAGENET_C[:7], "pixelate")
 SET2 = tuple(name for name in IMAGENET_C if name not in SET1)
 

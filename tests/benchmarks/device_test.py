@@ -17,7 +17,6 @@ from benchmarks.device import __main__ as command
 from benchmarks.device import contract, pack, page, pixels, works
 from tests import compiling, processes
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 IDENTITY = {"device": "NVIDIA H200", "devices": 1, "platform": "gpu", "revision": "a" * 40}
 PIECE = {"images_per_second": 2e5, "compile_seconds": 2.0, "batch": 256, "dtype": "uint8", "written": "2026-01-02"}
 
@@ -130,7 +129,7 @@ def test_a_piece_that_fails_is_noted_and_tried_again_and_an_interrupted_one_leav
     assert list(read(record.path)["pieces"]) == ["pixels/a"]
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_the_record_says_so(monkeypatch, caplog):
+def test_a_batch_that_does_not_fit_is_halved_and_the_record_says_so(monkeypatch):
     def corruption(name, batch):
         if batch > 100:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
@@ -166,7 +165,7 @@ def test_results_of_another_revision_stay_and_are_named(record, tmp_path, caplog
     assert record.path.read_bytes() == before and command.Record(tmp_path, other).finished("pixels/b")
 
 
-def test_scales_have_the_batches_of_the_issue():
+def test_scales_have_their_batches_and_every_corruption():
     large, small = contract.scale("accelerator", 30e9), contract.scale("accelerator", 12e9)
     assert [row[:3] for row in large.corruptions] == [(224, "uint8", 256), (32, "uint8", 1024), (256, "float32", 32)]
     assert small.corruptions[0][:3] == (224, "uint8", 128)
@@ -213,7 +212,7 @@ def test_repetitions_are_twenty_or_a_second_behind_a_warm_up(monkeypatch):
 
 
 def test_the_page_is_rendered_from_the_jsons():
-    written = (ROOT / "docs" / "devices.md").read_text()
+    written = (processes.ROOT / "docs" / "devices.md").read_text()
     assert written == page.page(page.read(page.RESULTS / "devices")), "python -m benchmarks.device.page writes it"
 
 

@@ -1,16 +1,15 @@
 """The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
 
 import json
-import pathlib
 
 import numpy as np
 
 import corruptions
 from benchmarks.parity import measures, report
+from tests.processes import ROOT
 from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photographs
 
-ROOT = pathlib.Path(__file__).parents[2]
 RECORD = {"command": "c", "revision": "r", "versions": {"jax": "1"}, "machine": "m"}
 
 

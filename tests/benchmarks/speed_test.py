@@ -1,6 +1,5 @@
 """Tables of speed: the count of operations, rows that are continued, the works and their peers, each at a small size."""
 
-import pathlib
 import subprocess
 import sys
 import types
@@ -16,6 +15,7 @@ import corruptions
 import models
 from benchmarks import sizes, speed, timing, training
 from benchmarks.timing import training_flops
+from tests.processes import ROOT
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_programs_are_compiled_anew_after_the_cache_was_used(tmp_path):
         "    print(sum(event.endswith('cache_hits') for event in seen))\n"
     )
     run = [sys.executable, "-c", code, str(tmp_path)]
-    done = subprocess.run(run, capture_output=True, text=True, cwd=pathlib.Path(__file__).parents[2])
+    done = subprocess.run(run, capture_output=True, text=True, cwd=ROOT)
     hits = [int(line) > 0 for line in done.stdout.split()]
     assert hits == [False, True, False, True], done.stderr
 
@@ -163,7 +163,7 @@ def test_a_row_of_training_is_measured():
 
 
 def test_rates_of_cpu_time_are_those_of_all_threads_and_the_peers_faster_layout_counts(monkeypatch):
-    block = lambda *given: types.SimpleNamespace(devices=1, compiled={"memory_bytes": 2**20})  # noqa: E731
+    block = lambda *given: types.SimpleNamespace(devices=1, compiling={"memory_bytes": 2**20})  # noqa: E731
     monkeypatch.setattr(training.works, "Training", block)
     monkeypatch.setattr(training.works, "loop", lambda *given: {"images_per_second": 7})
     monkeypatch.setattr(training.works, "share_of_peak", lambda *given: {"share_of_peak": 0.5})

@@ -17,12 +17,6 @@ MEMBERS = ("noc/border", "noc/brightness", "imagenet_c/contrast")
 CLOSE = {"rtol": 0, "atol": 1e-3 / 255}
 
 
-@pytest.fixture
-def registered(monkeypatch):
-    """Removes registered corruptions after the test."""
-    monkeypatch.setattr(corruptions.registry, "NAMED", dict(corruptions.registry.NAMED))
-
-
 def drawn_for(corruption, number):
     """Lists the member that each image of a batch draws."""
     return [corruption.sample(batch.image_key(KEY, jnp.int32(i)), (32, 32, 3)) for i in range(number)]
@@ -102,7 +96,7 @@ def test_parts_follow_one_another_without_rounding():
     np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], never), IMAGES[:2])
 
 
-def test_the_example_of_the_how_to(registered):
+def test_the_example_of_the_how_to(own_registry):
     found = {"corruptions": corruptions, "key": KEY, "images": IMAGES[:2]}
     exec(example_of("docs/howto/corrupt.md", "Draw one of several corruptions, or apply several"), found)
     assert len(found["anything"].parameters[0].source.split(", ")) == 15
@@ -110,7 +104,7 @@ def test_the_example_of_the_how_to(registered):
     np.testing.assert_array_equal(corruptions.corrupt(KEY, IMAGES[:2], "mine/both"), found["corrupted"])
 
 
-def test_one_transform_of_a_choice_for_many_images_as_distances_have_it(registered):
+def test_one_transform_of_a_choice_for_many_images_as_distances_have_it(own_registry):
     choice = corruptions.register(corruptions.random_choice(MEMBERS, name="mine/any"))
     (transform,) = transforms.find(["mine/any"])
     params = transform.sample(KEY, (32, 32, 3), transform.argument)

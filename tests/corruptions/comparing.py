@@ -1,4 +1,6 @@
-"""Compares one image in other batches and programs, by the promises of `corrupt`, and draws with their distributions."""
+"""What tests of many corruptions share: comparisons by the promises of `corrupt`, compiled corruptions, draws and their
+distributions.
+"""
 
 import functools
 
@@ -7,6 +9,7 @@ import numpy as np
 import scipy.stats
 
 import corruptions
+from corruptions.batch import from_float, to_float
 
 A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
 SHAPE = (24, 33, 3)
@@ -32,6 +35,19 @@ def as_on(platform, monkeypatch):
         return forms.get(platform, forms["default"])(*arrays)
 
     monkeypatch.setattr(jax.lax, "platform_dependent", chosen)
+
+
+@functools.lru_cache(maxsize=60)
+def compiled(name, shape, **options):
+    """Makes (key, image, severity) -> (params, corrupted image of the same type), one compile for all severities."""
+    corruption = corruptions.get(name)
+
+    @jax.jit
+    def run(key, image, severity):
+        params = corruption.sample(key, shape, severity, **options)
+        return params, from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
+
+    return run
 
 
 @functools.cache

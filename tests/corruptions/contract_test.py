@@ -37,12 +37,8 @@ JUMPS = {
     "laion_c/vertical_lines": 1.2,  # lines lean by luma
     "noc/quantization": 1.2,
 }
-OF_THE_IMAGE_ITSELF = (
-    "noc/quantization",
-    "cbar/color_dither",
-    "imagenet_c/shot_noise",
-    "camera/color_quant",
-)  # their gradient is 1
+# Their straight-through gradient is 1.
+OF_THE_IMAGE_ITSELF = ("noc/quantization", "cbar/color_dither", "imagenet_c/shot_noise", "camera/color_quant")
 ROWS_OF_CHANNELS = ("imagenet_c/defocus_blur",)  # rows of all channels are transformed at once and rounded together
 ROUNDS_IN_PART = ("cbar/color_balance",)  # its gradient is not zero by default
 # The golden tests compile a program of uint8 [64, 32, 32, 3] for these.
@@ -60,7 +56,9 @@ def every(*fast, where=lambda corruption: True):
 
 
 def one_more(compiled):
-    """The numbers of programs after one compile: 1 where corrupt() has dropped all others, of which it holds a bound."""
+    """The numbers of programs that there may be after one compile: 1 where `corrupt` has dropped the others, as it does
+    at its bound.
+    """
     return compiled + 1, 1
 
 
@@ -76,8 +74,8 @@ def batch():
 
 @every(*WITH_GOLDEN)
 def test_batches_of_uint8(name, batch):
-    """Shape, dtype, determinism, an effect, and one compile for severities: their ends, since what
-    one program gives has one shape and dtype.
+    """Shape, dtype, an effect, and one compile for severities: their ends, since what one program gives has one shape
+    and dtype.
     """
     compiled = corruptions.batch._corrupt._cache_size()
     severities = corruptions.severities(name)
@@ -86,8 +84,6 @@ def test_batches_of_uint8(name, batch):
     for corrupted in (mildest, strongest):
         assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
     assert (strongest != batch).any((1, 2, 3)).all()
-    if name in SOME:  # test_an_image_depends_on_its_index_alone, slow, takes all
-        np.testing.assert_array_equal(corruptions.corrupt(KEY, batch, name, severities[-1]), strongest)
 
 
 @every(*SOME)
@@ -209,7 +205,7 @@ def test_the_map_is_where_the_corruption_looks(name):
 
 
 @every(where=lambda corruption: corruption.moves and not corruption.mapper)
-def test_a_corruption_that_moves_without_a_map_says_why(name):
+def test_a_corruption_that_moves_pixels_and_has_no_map_says_why(name):
     corruption = corruptions.get(name)
     with pytest.raises(ValueError, match=f"with a map of coordinates, found {name}, which {corruption.moves}"):
         corruption.coordinates((32, 32, 3), {})

@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import PIL.Image
 import pytest
-from PIL import Image
 
 import corruptions
 from corruptions import batch, devices, one_image, padded
@@ -87,7 +86,7 @@ def test_any_image_comes_back_as_it_came():
     image = IMAGES[0]
     with_alpha = np.dstack([image, image[..., :1]])
     floats = (image / np.float64(255), (image / 255).astype(np.float16))
-    given = [image[..., 0], with_alpha, *floats, Image.fromarray(image)]
+    given = [image[..., 0], with_alpha, *floats, PIL.Image.fromarray(image)]
     found = each(iter(given), "imagenet_c/contrast", 2)
     assert [x.shape for x in found] == [(30, 41), (30, 41, 4), (30, 41, 3), (30, 41, 3), (30, 41, 3)]
     assert [x.dtype for x in found] == [np.uint8, np.uint8, np.float64, np.float16, np.uint8]
@@ -165,7 +164,7 @@ def test_what_comes_before_a_bad_image_is_given():
 
 def test_what_comes_before_a_file_that_cannot_be_read_is_given(tmp_path):
     files = [tmp_path / name for name in ("whole.png", "truncated.png", "missing.png")]
-    Image.fromarray(IMAGES[0]).save(files[0])
+    PIL.Image.fromarray(IMAGES[0]).save(files[0])
     files[1].write_bytes(files[0].read_bytes()[:-200])
     for second, error in ((files[1], "image 1: .*truncated"), (files[2], "image 1: .*No such file")):
         results = corruptions.corrupt_each(KEY, map(PIL.Image.open, (files[0], second)), "imagenet_c/contrast", 1)
@@ -190,11 +189,11 @@ def test_a_corruption_of_ones_own_with_a_range_and_padding():
 def test_the_example_of_the_how_to_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for path, image in zip(("photo.png", "other.png"), IMAGES[:2], strict=True):
-        Image.fromarray(image).save(path)
+        PIL.Image.fromarray(image).save(path)
     example = example_of("docs/howto/corrupt.md", "Corrupt images of many sizes").replace("motion_blur", "contrast")
     lines = [line for line in example.splitlines() if "jax_compilation_cache_dir" not in line]
     assert len(example.splitlines()) <= 10 and len(lines) == len(example.splitlines()) - 1
     found = {"corruptions": corruptions, "PIL": PIL, "key": KEY, "arrays": IMAGES[:1]}
     exec("\n".join(lines).replace("cbar/ripple", "imagenet_c/contrast"), found)
-    assert np.asarray(Image.open("corrupted_other.png")).shape == IMAGES[1].shape
+    assert np.asarray(PIL.Image.open("corrupted_other.png")).shape == IMAGES[1].shape
     assert next(found["exact"]).shape == IMAGES[0].shape

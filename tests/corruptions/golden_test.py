@@ -33,7 +33,7 @@ BUDGETS = {
 def test_pixels_match_the_original(shared, name, size):
     golden = np.load(shared / "golden" / f"imagenet_c_{size}.npz")
     clean = golden["clean"]
-    batch = np.resize(clean, (64, *clean.shape[1:])) if size == 32 else clean  # the shape of a program that is there
+    batch = np.resize(clean, (64, *clean.shape[1:])) if size == 32 else clean  # contract_test compiles 64, too
     for severity in range(1, 6):
         found = corruptions.corrupt(jax.random.key(0), batch, f"imagenet_c/{name}", severity)[: len(clean)]
         difference = np.abs(np.asarray(found).astype(int) - golden[name][severity - 1])
@@ -41,7 +41,11 @@ def test_pixels_match_the_original(shared, name, size):
 
 
 class Figures(NamedTuple):
-    """A file of figures. Means may lie `errors` standard errors apart; `pooled`: of the larger of both variances."""
+    """A file of feature figures: its name, the side of its images, our draws of each image, and how close means must be.
+
+    They may be `errors` standard errors apart, computed from the file's variance or, if `pooled`, from the larger of the
+    file's and ours.
+    """
 
     file: str
     size: int

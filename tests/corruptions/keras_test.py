@@ -27,17 +27,14 @@ def expected(images, name, severity=None, seed=0, **options):
 
 
 def test_images_are_corrupted_while_training_alone():
-    layer = Corrupt("imagenet_c/gaussian_noise", 3, seed=0)
+    layer, first = Corrupt("imagenet_c/gaussian_noise", 3, seed=0), expected(IMAGES, "gaussian_noise", 3)
     np.testing.assert_array_equal(layer(IMAGES), IMAGES)
-    np.testing.assert_array_equal(layer(IMAGES, training=True), expected(IMAGES, "gaussian_noise", 3))
-    assert (np.asarray(layer(IMAGES, training=True)) != expected(IMAGES, "gaussian_noise", 3)).any()  # drawn anew
+    np.testing.assert_array_equal(layer(IMAGES, training=True), first)
+    assert (np.asarray(layer(IMAGES, training=True)) != first).any()  # drawn anew
     in_levels = Corrupt("imagenet_c/gaussian_noise", 3, seed=0)(IMAGES.astype(np.float32), training=True)
-    np.testing.assert_allclose(
-        in_levels, expected(IMAGES, "gaussian_noise", 3), atol=1.001
-    )  # without the truncation to uint8
-    in_unit = Corrupt("imagenet_c/gaussian_noise", 3, seed=0, value_range=(0, 1))(
-        IMAGES / np.float32(255), training=True
-    )
+    np.testing.assert_allclose(in_levels, first, atol=1.001)  # floats are not truncated to whole levels
+    of_unit = Corrupt("imagenet_c/gaussian_noise", 3, seed=0, value_range=(0, 1))
+    in_unit = of_unit(IMAGES / np.float32(255), training=True)
     np.testing.assert_allclose(255 * np.asarray(in_unit), in_levels, atol=1e-2)
 
 

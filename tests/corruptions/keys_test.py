@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import corruptions
-import data
 from corruptions import batch, keys
 from corruptions.write import write_dataset
 from eval import evaluate
@@ -121,8 +120,3 @@ def test_evaluate_takes_an_index_of_64_bits_in_a_list(tmp_path):
         with pytest.raises((TypeError, ValueError), match=message):
             evaluate(lambda images: 1 / 0, IMAGES, np.zeros(2, int), index=index, workdir=tmp_path / "w", batch_size=2)
     assert not (tmp_path / "w").exists()
-
-
-def test_shapes_refuse_a_seed_that_would_be_another():
-    with pytest.raises(ValueError, match=r"from 0 to 2\*\*32 - 1"):
-        data.load("shapes", seed=2**32, train_limit=10, test_limit=10)

@@ -23,7 +23,7 @@ def test_positions_of_a_batch_are_those_of_corrupt_with_the_same_key():
     assert traced.shape == where.shape == (2, 32, 32, 2)
 
 
-def test_what_stays_has_its_own_positions_and_parts_without_a_map_are_named():
+def test_corruptions_that_move_nothing_map_every_pixel_to_itself():
     where = corruptions.get("noc/border").coordinates(SHAPE, {})
     np.testing.assert_array_equal(where, own_positions(*SHAPE[:2]))
     assert not corruptions.random_choice(("noc/border", "noc/hue")).moves

@@ -1,7 +1,7 @@
 """The recipes for other people's pipelines, and what PyTorch's users are told.
 
-Each runs on a stand-in with the methods that it calls, as documented, and where the package is
-installed on the package; else that is skipped, visibly.
+Each recipe runs on a stand-in that has the methods which it calls, as they are documented. It runs on the package too;
+where the package is not installed, that test is skipped, visibly.
 """
 
 import functools
@@ -70,11 +70,9 @@ def of_huggingface(rows):
 @pytest.mark.parametrize("dataset", [Rows, pytest.param(of_huggingface, id="datasets")])
 def test_a_hugging_face_dataset(dataset):
     rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
-    recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset").replace(
-        "imagenet_c/fog", "imagenet_c/contrast"
-    )
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset")
     found = {"dataset": dataset(rows), "PIL": PIL, "jax": jax, "corruptions": corruptions}
-    exec(recipe, found)
+    exec(recipe.replace("imagenet_c/fog", "imagenet_c/contrast"), found)
     expected = list(corruptions.corrupt_each(KEY, IMAGES, "imagenet_c/contrast", 3))
     assert [row["label"] for row in found["corrupted"]] == list(LABELS)
     for row, image in zip(found["corrupted"], expected, strict=True):
@@ -136,11 +134,8 @@ TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
 @pytest.mark.parametrize("package", [lambda: TORCH, lambda: pytest.importorskip("torch")], ids=["stand-in", "torch"])
 def test_a_pytorch_loader(package):
     torch = package()
-    recipe = (
-        example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader")
-        .replace("128", "2")
-        .replace("fog", "contrast")
-    )
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader")
+    recipe = recipe.replace("128", "2").replace("fog", "contrast")
     shown = []
     given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
     exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS))})

@@ -40,9 +40,8 @@ ENTRIES = {
 
 
 TYPES = (np.uint8, np.float32, np.float16, jnp.bfloat16, np.float64)
-CASES = [
-    (e, t) for e in ENTRIES for t in TYPES if t != np.uint8 or e not in ("one image", "halves")
-]  # which take floats
+# A call for one image and the two halves take floats alone.
+CASES = [(e, t) for e in ENTRIES for t in TYPES if t != np.uint8 or e not in ("one image", "halves")]
 
 
 @pytest.mark.parametrize("channels", CHANNELS)
@@ -187,12 +186,9 @@ def test_what_is_no_noise_stays_the_same_over_a_clip():
 
 
 def test_the_recipe_of_masks_values_and_cameras():
-    found = {"corruptions": corruptions, "key": KEY, "images": IMAGES, "masks": MASK, "policy_images": SIGNED}
-    exec(
-        example_of("docs/howto/corrupt.md", "Corrupt parts of images, other values, several cameras"),
-        found | {"samples": RIG},
-        found,
-    )
+    found = {"corruptions": corruptions, "key": KEY, "images": IMAGES, "masks": MASK}
+    found |= {"policy_images": SIGNED, "samples": RIG}
+    exec(example_of("docs/howto/corrupt.md", "Corrupt parts of images, other values, several cameras"), found)
     assert found["rigs"].shape == RIG.shape and float(found["signed"].min()) >= -1
     np.testing.assert_array_equal(np.asarray(found["hidden"])[~MASK], IMAGES[~MASK])
 

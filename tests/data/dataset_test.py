@@ -128,13 +128,13 @@ SHARDED = dataset.ShardedImages(np.split(WHOLE, [1, 9, 9, 20]), (4, 5, 3))
         *([3, 3, 20, 0], np.array([[8, 9], [19, 20]]), np.array([], int), np.arange(23) % 3 == 0),
     ],
 )
-def test_indexing(key):
+def test_shards_are_indexed_like_one_array(key):
     found = SHARDED[key]
     assert found.dtype == np.uint8
     np.testing.assert_array_equal(found, WHOLE[key])
 
 
-def test_as_an_array():
+def test_shards_as_an_array():
     for key in (23, -24, [0, 23], [0.5], np.ones(5, bool)):
         with pytest.raises(IndexError, match="expected integers from -23 to 22"):
             SHARDED[key]
@@ -150,7 +150,7 @@ def test_as_an_array():
         dataset.ShardedImages([WHOLE, np.zeros((2, 5, 4, 3), np.uint8)], (4, 5, 3))
 
 
-def test_on_the_device_it_is_one_array():
+def test_shards_are_one_array_on_the_device():
     labels = np.arange(23, dtype=np.int32) % 7
     split = dataset.make_split(SHARDED, labels, labels, 7, "here")
     for placed in (split.to_device(), split.to_device(jax.sharding.SingleDeviceSharding(jax.devices()[0]))):

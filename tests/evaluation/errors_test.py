@@ -12,8 +12,9 @@ from evaluation import results
 from evaluation.shown import Shown
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
+from tests.analysis import published
 
-# The audit's case: 1000 classes and a benchmark of AlexNet's, but random pictures of 16x16.
+# As many classes as AlexNet has and a benchmark that it was measured on, but random pictures of 16x16.
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
 LABELS = np.array([3, 3, 999, 0, 3, 7])
 ONE_CLASS = {"corruptions": ("imagenet_noc",), "severity": "random", "batch_size": 6, "num_classes": 1000}
@@ -79,8 +80,7 @@ def test_alexnets_errors_are_taken_where_everything_holds(as_they_are, tmp_path)
     measure(tmp_path / "w", images, dataset="imagenet")
     row = mean_of(tmp_path / "w")
     assert (row["reference"], row["mismatch"]) == ("AlexNet:ImageNet-NOC", "none")
-    alexnet = (0.592, 0.570, 0.758, 0.748, 0.670, 0.657, 0.577, 0.684)  # of the eight, as published
-    assert float(row["CE"]) == pytest.approx(100 * np.mean([0.5 / error for error in alexnet]))
+    assert float(row["CE"]) == pytest.approx(100 * np.mean(0.5 / published.ALEXNET_NOC))
     measure(tmp_path / "c", images, dataset="imagenet", corruptions=("imagenet_c",), severity="levels")
     rows = {r["corruption"]: r for r in table(tmp_path / "c" / "errors.csv")}
     assert rows["imagenet_c/fog"]["reference"] == "AlexNet:ImageNet-C" and rows["imagenet_c/frost"]["CE"] == "nan"

@@ -10,6 +10,8 @@ from tests.models.reference import adaptive_mean_pool, grouped_conv, relu
 from tests.models.reference import max_pool as max_pool_last
 
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+# Of the arrays of a BatchNorm, which are drawn in this order.
+BOUNDS = {"weight": (0.7, 1.3), "bias": (-0.2, 0.2), "running_mean": (-0.2, 0.2), "running_var": (0.7, 1.3)}
 
 
 def last(x):
@@ -42,16 +44,8 @@ class Network:
         return y + self.draw(f"{name}.bias", (c_out,), -0.2, 0.2)[:, None, None] if bias else y
 
     def norm(self, name, x):
-        values = (
-            self.draw(f"{name}.{key}", x.shape[1:2], *bounds)[:, None, None]
-            for key, bounds in (
-                ("weight", (0.7, 1.3)),
-                ("bias", (-0.2, 0.2)),
-                ("running_mean", (-0.2, 0.2)),
-                ("running_var", (0.7, 1.3)),
-            )
-        )
-        gamma, beta, mean, var = values
+        drawn = (self.draw(f"{name}.{key}", x.shape[1:2], *bounds) for key, bounds in BOUNDS.items())
+        gamma, beta, mean, var = (values[:, None, None] for values in drawn)
         self.arrays[f"{name}.num_batches_tracked"] = np.array(7, np.int64)
         return (x - mean) / np.sqrt(var + 1e-5) * gamma + beta
 

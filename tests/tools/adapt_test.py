@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from flax import nnx
 
-import data
 import eval as evaluate
 from analysis import frames
 from evaluation import adaptation, trained_models
@@ -44,11 +43,10 @@ def only(folder):
     return key, model
 
 
-def test_statistics_are_those_of_all_training_images(source, adapted):
+def test_statistics_are_those_of_all_training_images(source, adapted, dataset):
     """Without scheme, mirror and crop the images are those of the dataset, in another order and other batches."""
     (name, _), (graphdef, state) = only(source)
-    images = data.load("shapes", train_limit=160, test_limit=70).train.images
-    expected, _ = adaptation.adapt(graphdef, state, [images])
+    expected, _ = adaptation.adapt(graphdef, state, [dataset.train.images])
     (new_name, _), (_, found) = only(adapted[0])
     assert name == "standard" and new_name == "standard+bn=standard"
     for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(state.params), strict=True):
@@ -70,7 +68,7 @@ def test_the_adapted_model_is_evaluated_under_its_name(source, adapted):
         adapt.run(settings(images=160, scheme="augmix"), source, adapted[0])
 
 
-def test_adaptation_to_test_images_is_marked(source, adapted):
+def test_adaptation_to_test_images_is_marked(source, adapted, dataset):
     """The statistics are those of the corrupted test images: answers are those of a model adapted by hand."""
     counts = evaluate.run(settings(), source)
     config = settings()
@@ -81,10 +79,9 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
     assert [count for count in both if count.model == "standard"] == counts
     after = [c.correct for c in both if (c.model, c.corruption) == ("standard+bn=test", frames.CLEAN)]
     _, (graphdef, state) = only(source)
-    test = data.load("shapes", train_limit=160, test_limit=70).test
-    own, _ = adaptation.adapt(graphdef, state, [test.images])
-    logits, _ = nnx.merge(graphdef, own.params, own.statistics)(test.images, train=False)
-    assert after == [int((np.asarray(logits).argmax(-1) == test.labels).sum())]
+    own, _ = adaptation.adapt(graphdef, state, [dataset.test.images])
+    logits, _ = nnx.merge(graphdef, own.params, own.statistics)(dataset.test.images, train=False)
+    assert after == [int((np.asarray(logits).argmax(-1) == dataset.test.labels).sum())]
     config.eval.pseudo_count = 16.0
     assert "standard+bn=test:16" in {count.model for count in evaluate.run(config, source)}
 
@@ -93,7 +90,6 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
     ("changed", "message"),
     [
         ({"images": 200}, "config.adapt.images up to 160"),
-        ({"images": 10}, "as many images, found 40 and 10"),
         ({"scheme": "augmx"}, "unknown augmentation scheme"),
         ({"pseudo_count": -1.0}, "at least 0, found -1"),
     ],
@@ -101,13 +97,6 @@ def test_adaptation_to_test_images_is_marked(source, adapted):
 def test_what_is_wrong_is_refused(source, tmp_path, changed, message):
     with pytest.raises(ValueError, match=message):
         adapt.run(settings(**changed), source, tmp_path / "new")
-
-
-def test_only_test_images_are_adapted_to_in_evaluation(source):
-    config = settings()
-    config.eval.adapt = "train"
-    with pytest.raises(ValueError, match=r"config\.eval\.adapt '' or 'test'"):
-        evaluate.run(config, source)
 
 
 @pytest.mark.slow
@@ -120,12 +109,12 @@ def test_the_command(source, tmp_path):
     assert only(tmp_path / "new")[0] == ("standard+bn=augmix", 0)
 
 
-def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, monkeypatch):
+def test_adaptation_does_not_depend_on_how_images_are_evaluated(source, dataset, monkeypatch):
     """Batches of the adaptation are the same from streamed pieces, cut for another batch size of evaluation."""
     monkeypatch.setattr(adaptation, "_TEST_BATCH", 20)
     monkeypatch.setattr(memory, "_PIECE_BYTES", 1)
     _, model = only(source)
-    test = data.load("shapes", train_limit=160, test_limit=70).test
+    test = dataset.test
     mesh = meshes.data_mesh(1)
     ends = []
     for split, batch_size in ((test.to_device(), 70), (test, 32)):

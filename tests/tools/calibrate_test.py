@@ -1,7 +1,6 @@
 """Robustness at a fixed severity for tools.calibrate, the ranges file, and its way into training and evaluation."""
 
 import json
-import pathlib
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ import models
 from configs import default
 from runtime import meshes
 from tests.evaluation import known
+from tests.processes import ROOT
 from tools.calibrate import Robustness
 from training import cli, study
 from training.ranges import read_ranges
@@ -21,7 +21,6 @@ from training.sections import TrainSettings
 
 NUMBER = 64
 STEPS = ("pixels", "degrees", "steps (grey levels - 1)", "marks", "discs", "lozenges", "ratio of sides")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +76,15 @@ def test_levels_between_two_published_ones(setting):
 
 
 def test_a_range_of_levels_is_drawn_from_uniformly():
-    fog = corruptions.get("imagenet_c/brightness")  # its one parameter is the level's shift
+    brightness = corruptions.get("imagenet_c/brightness")  # its one parameter is the level's shift
     keys = jax.random.split(jax.random.key(0), 4000)
-    sample = jax.vmap(lambda key: fog.sample(key, (32, 32, 3), range=(1.5, 2.5), table="imagenet"))
+    sample = jax.vmap(lambda key: brightness.sample(key, (32, 32, 3), range=(1.5, 2.5), table="imagenet"))
     drawn = np.asarray(next(iter(sample(keys).values())))
     assert 0.15 <= drawn.min() < 0.16 and 0.24 < drawn.max() <= 0.25  # .1 .2 .3 at levels 1 2 3
     assert abs(drawn.mean() - 0.2) < 4 * 0.1 / np.sqrt(12 * 4000)
     for wrong in ((2.5, 1.5), (0.5, 2), (1, 6), 3, ("a", "b")):
         with pytest.raises(ValueError, match=r"range=\(mild, severe\)"):
-            fog.sample(keys[0], (32, 32, 3), range=wrong)
+            brightness.sample(keys[0], (32, 32, 3), range=wrong)
 
 
 def write(path, **entries):

@@ -20,18 +20,6 @@ from tools import calibrate, check
 from training import loop
 
 
-class Quick:
-    """In place of `tools.calibrate.Robustness`."""
-
-    clean = 0.9
-
-    def __init__(self, *args, **options):
-        pass
-
-    def calibrated(self, targets):
-        return {"range": [2.0, 4.0]}
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Makes the files of train.py, eval.py, tools.calibrate and, in part, of tools.msd."""
@@ -41,7 +29,7 @@ def made(tmp_path_factory):
     config.calibrate.update({"corruptions": ("imagenet_c/fog",), "images": 70})
     evaluation.run(config, folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate, "Robustness", Quick)
+        patch.setattr(calibrate, "Robustness", tiny.QuickRobustness)
         calibrate.run(config, folder)
         patch.setattr(calibrate, "Robustness", None)
         calibrate.run(config, folder)  # measures nothing again
@@ -69,14 +57,10 @@ def test_a_good_workdir_passes(made, capsys):
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
 
 
-def lose(path):
-    shutil.rmtree(path)
-
-
 EDITS = {
     "config.json": lambda path: change(path, seed=5),
     "final.json": lambda path: change(path, digest="0" * 64),
-    "checkpoints/0": lose,
+    "checkpoints/0": shutil.rmtree,
     "answers/clean-0.npz": lambda path: shutil.copy(path.with_name("noc.border-random.npz"), path),
     "ranges.json": lambda path: change(path, targets=[0.9, 0.4]),
     "msd/settings.json": lambda path: change(path, seed=5),

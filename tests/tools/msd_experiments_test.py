@@ -99,7 +99,6 @@ def test_mixtures_are_files_and_nothing_is_measured_again(trained, mixed, monkey
         (msd.toy, toy(second="motion_blur"), "expected two corruptions"),
         (msd.toy, toy(severity="2,3"), "expected one severity"),
         (msd.toy, toy(fractions=(0.0, 2.0)), "expected fractions"),
-        *((msd.subsets, subsets(sizes=sizes), r"sizes in 1\.\.12, the pool") for sizes in ((), (13,), (0, 3))),
     ],
 )
 def test_what_is_wrong_is_refused(trained, mixed, run, config, message):

@@ -24,7 +24,7 @@ FIGURES = ("overlap", "transfer", "means", "balance", "sweep", "stability")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """(workdir, a page elsewhere, what a process printed that wrote the page without samples)."""
+    """(workdir, a page outside of it, without samples, what the process that wrote the page has printed)."""
     workdir, out = (tmp_path_factory.mktemp(name) for name in ("report", "elsewhere"))
     workdir, out = workdir / "work", out / "new" / "page.html"
     report_studies.write(workdir, NAMES)
@@ -75,12 +75,6 @@ def test_figures_of_the_page_open_in_print_quality(study):
         assert content[table:].startswith(b"xref") and b"/MediaBox" in content
 
 
-@pytest.fixture
-def small(tmp_path):
-    report_studies.write(tmp_path / "small", ("imagenet_c/contrast", "noc/border", "noc/hue"), number=300)
-    return tmp_path / "small"
-
-
 def test_command_without_samples_starts_no_device(made):
     """Another process may train on the accelerator meanwhile."""
     workdir, out, printed = made
@@ -103,8 +97,9 @@ def test_the_pdf_of_samples_holds_no_time(monkeypatch):
     assert report._pdf(sheet) == first and b"PDF" in first
 
 
-def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(small):
-    study = report.inputs.read(small)
+def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(tmp_path):
+    report_studies.write(tmp_path / "small", ("imagenet_c/contrast", "noc/border", "noc/hue"), number=300)
+    study = report.inputs.read(tmp_path / "small")
     drawn, caption = report._sample_images(study, "")
     assert drawn.size[0] > 600 and caption.startswith("a test image of shapes, 32\N{MULTIPLICATION SIGN}32 pixels")
     page = document(study, samples=report.gallery.png(drawn), caption=caption)

@@ -21,17 +21,8 @@ _KILLED = {  # how often a command is chosen: small for slow ones
     **{"sweep": 1, "schemes": 1, "features": 1, "decoder": 2, "styles": 3},
 }
 _INTERRUPTED = {
-    **{
-        "samples": 4,
-        "train": 3,
-        "stream": 1,
-        "eval": 1,
-        "overlap": 1,
-        "write_npy": 1,
-        "write_folders": 1,
-        "calibrate": 1,
-    },
-    **{"msd": 1, "adapt": 1, "sweep": 1, "schemes": 1, "features": 1, "decoder": 2, "styles": 2},
+    **{"samples": 4, "train": 3, "stream": 1, "eval": 1, "overlap": 1, "write_npy": 1, "write_folders": 1},
+    **{"calibrate": 1, "msd": 1, "adapt": 1, "sweep": 1, "schemes": 1, "features": 1, "decoder": 2, "styles": 2},
 }
 _TWICE = [name for name in _KILLED if name not in ("stream", "select", "report", "stored")]
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from corruptions.batch import from_float, to_float
+from tests.corruptions.comparing import compiled
 from tests.corruptions.extremes import BATCH, draw_severities, pictures
 from tests.corruptions.noc import references as noc
 from tests.reference import laion_c
@@ -142,7 +142,7 @@ def compare(rng: np.random.Generator, name: str, shape: tuple[int, int]) -> list
     if benchmark == "noc":
         image = (image / np.float32(255)).astype(np.float32)
     options = {"table": "cifar"} if benchmark == "imagenet_c" else {}
-    params, found = _compiled(name, **options)(key, image, severity)
+    params, found = compiled(name, image.shape, **options)(key, image, severity)
     params = jax.tree.map(np.asarray, params)
     off = np.abs(np.asarray(found, float) - _expected(benchmark, bare, image, params, severity))
     beyond = off > (2e-5 if benchmark == "noc" else 1)
@@ -159,16 +159,3 @@ def _expected(benchmark, bare, image, params, severity):
     if benchmark == "cbar":
         return getattr(cbar, bare)(image, {k: np.float64(v) if v.dtype == np.float32 else v for k, v in params.items()})
     return getattr(noc, bare)(image.astype(np.float64), params)
-
-
-@functools.lru_cache(maxsize=60)
-def _compiled(name, **options):
-    """(key, image, severity) -> (params, corrupted image of the same type)."""
-    corruption = corruptions.get(name)
-
-    @jax.jit
-    def run(key, image, severity):
-        params = corruption.sample(key, image.shape, severity, **options)
-        return params, from_float(corruption.apply(to_float(image), params), image.dtype, corruption.rounding)
-
-    return run

@@ -200,7 +200,7 @@ _OTHERS = (  # calls of other functions, and of corruptions with levels, banks o
     ),
     lambda: corruptions.optics.lens("bad", []),
     *(_corrupted("optics/coma", **given) for given in ({"kernel": 2}, {"kernel": "0"}, {"border": "black"})),
-    *(_corrupted(f"camera/{name}", 6) for name in ("dark", "iso_noise", "color_quant")),  # RoboBEV's own severity 5
+    *(_corrupted(f"camera/{name}", 6) for name in ("dark", "iso_noise", "color_quant")),  # of five levels
     *(_corrupted("robobev/snow_bgr", severity) for severity in (0, 6)),
     _corrupted("camera/libero_fog", 11),
     _corrupted("camera/dark", images=_NONE, axis="camera"),

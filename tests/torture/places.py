@@ -165,15 +165,8 @@ SCENARIOS = {
     "judge": Scenario(
         _OVERLAP,
         start=("overlap",),
-        without=(
-            "answers",
-            "counts.csv",
-            "scores.csv",
-            "overlap.csv",
-            "overlap_long.csv",
-            "benchmark.json",
-            "overlap.png",
-        ),
+        without=("answers", "counts.csv", "scores.csv", "benchmark.json")
+        + ("overlap.csv", "overlap_long.csv", "overlap.png"),
     ),
     "stream": Scenario(
         f"train.py --config=configs/scheme.py:augmix --config.dataset.name=shapes {_SMALL} "

@@ -1,4 +1,4 @@
-"""Twenty seconds of `make torture`, in this process, and the machinery itself: log, comparison, table."""
+"""A few cases of `make torture`, in this process, and its own parts: the log, the comparison, the table."""
 
 import json
 

@@ -45,7 +45,7 @@ def test_standard_batches_are_the_shuffled_epoch_with_flips(split, original):
     assert 50 <= np.sum(mirrored & ~same) <= 110  # binomial(160, 1/2), six standard deviations are 38
 
 
-def test_paper_reading_corrupts_the_first_half_of_every_batch(split, original):
+def test_paper_reading_corrupts_the_first_half_of_every_batch(split):
     clean = tiny.block(split)[2]
     corrupted = tiny.block(split, corruption="noc/border")[2]
     changed = (clean != corrupted).any((2, 3, 4))
@@ -61,7 +61,7 @@ def test_code_reading_shows_every_image_clean_and_corrupted(split, original):
     np.testing.assert_array_equal(changed, views >= 160)
 
 
-def test_mixture_deals_all_members(split, original):
+def test_mixture_deals_all_members(original):
     images = jnp.asarray(original[:32])
     key = jax.random.key(0)
     mixed = np.asarray(augmentation.corrupt_or_mix(MESH, "mixture=imagenet_noc", key, images, jnp.arange(32)))
@@ -73,7 +73,7 @@ def test_mixture_deals_all_members(split, original):
         np.testing.assert_array_equal(mixed[turn::8], np.asarray(alone))
 
 
-def test_mixture_of_a_selected_benchmark_draws_its_levels(split, original, monkeypatch):
+def test_mixture_of_a_selected_benchmark_draws_its_levels(original, monkeypatch):
     monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
     images, index, key = jnp.asarray(original[:24]), jnp.arange(24), jax.random.key(0)
     mixed = np.asarray(augmentation.corrupt_or_mix(MESH, "mixture=bar", key, images, index))
@@ -88,7 +88,7 @@ def test_mixture_of_a_selected_benchmark_draws_its_levels(split, original, monke
 
 
 def test_alternating_flips_show_both_sides_of_every_image_in_two_epochs(split, original):
-    mirrored = []
+    mirrored, symmetric = [], (original == original[:, :, ::-1]).all((1, 2, 3))
     for epoch in range(3):
         order = batches.epoch_order(jax.random.key(epoch), 160)
         _, order, images, _ = tiny.block(split, 5 * epoch, order, flip_alternates=True)
@@ -96,8 +96,7 @@ def test_alternating_flips_show_both_sides_of_every_image_in_two_epochs(split, o
         shown[order] = images.reshape(shown.shape)
         flipped = (shown == original[:, :, ::-1]).all((1, 2, 3))
         assert np.all(flipped | (shown == original).all((1, 2, 3)))
-        mirrored.append(flipped & ~(original == original[:, :, ::-1]).all((1, 2, 3)))
-    symmetric = (original == original[:, :, ::-1]).all((1, 2, 3))
+        mirrored.append(flipped & ~symmetric)
     assert symmetric.sum() < 10 and 50 <= mirrored[0].sum() <= 110  # binomial(160, 1/2)
     np.testing.assert_array_equal(mirrored[1], ~mirrored[0] & ~symmetric)
     np.testing.assert_array_equal(mirrored[2], mirrored[0])
@@ -126,7 +125,7 @@ def test_the_scheme_works_on_every_image_after_mirror_and_crop(split):
     plain = tiny.block(split, crop=2)[2]
     found = tiny.block(split, crop=2, scheme="augmix=rotate+posterize")[2]
     shown = plain.reshape(-1, 32, 32, 3)
-    expected = augment.augment(jax.random.key(9), shown, "augmix=rotate+posterize", dtype=np.float32)
+    expected = augment.augment(tiny.KEYS.scheme, shown, "augmix=rotate+posterize", dtype=np.float32)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found.reshape(-1, 32, 32, 3), expected, atol=1e-5)
     assert (np.abs(found - plain / 255.0).max((2, 3, 4)) > 0.02).mean() > 0.8

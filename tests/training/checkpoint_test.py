@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import pytest
 
 from corruptions import objects
-from runtime import buckets, files, workdirs
+from runtime import buckets, distributed, files, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
-from training import loop, study
+from training import loop, states, study
 from training.states import CheckpointError, Checkpoints, TrainState, digest
 
 
@@ -144,7 +144,7 @@ def test_no_earlier_state_is_taken_for_the_finished_model(config, mesh, finished
 
 @pytest.mark.parametrize("damage", [lose, take_the_one_before, take_anothers])
 def test_the_command_given_again_trains_what_is_missing(config, dataset, mesh, finished, tmp_path, damage):
-    """Takes no other state for the last; as overlap.py reads its stored models: through training, which finds them."""
+    """No other state is taken for the last. It is read as overlap.py reads stored models: training finds them."""
     workdir = shutil.copytree(finished, tmp_path / "work")
     damage(workdir / "checkpoints" / "10")
     state, expected = train(config, dataset, workdir, mesh)[1], workdirs.read_final(finished)
@@ -195,7 +195,9 @@ def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path):
 
 
 def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypatch):
-    """Each is one object; a damaged one gives way to the one before, and leaves the bucket."""
+    """Each is one object; a damaged one gives way to the one before, and leaves the bucket. Many processes, which could
+    not read them, are refused.
+    """
     bucket = objects.Bucket("memory", "checkpoints")
 
     def on(machine, function, *args):
@@ -212,3 +214,13 @@ def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypa
     bucket.write(kept[1], content[: len(content) // 2])
     chex.assert_trees_all_equal(on("third", restore), state(2))
     assert bucket.list("run/checkpoints/") == kept[:1]
+
+    def continued_by_many_processes(folder):
+        address = buckets.address_of(folder)._replace(scheme="gs")
+        with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="continue it in one process"):
+            patch.setattr(distributed, "several", lambda: True)
+            patch.setattr(buckets, "address_of", lambda path: address)
+            patch.setattr(states.importlib.util, "find_spec", lambda name: name)  # as if gcsfs were installed
+            Checkpoints(folder)
+
+    on("fourth", continued_by_many_processes)

@@ -1,4 +1,4 @@
-"""The files in configs/: their keys are known, and recipes are those of the papers they name."""
+"""The files in configs/: known keys, recipes as in their papers, and what a recipe sets before a training."""
 
 import importlib
 
@@ -8,7 +8,6 @@ import pytest
 from flax import nnx
 
 import data
-from configs import fast_cifar10
 from runtime import meshes
 from tests.processes import ROOT
 from tests.training import tiny
@@ -50,7 +49,7 @@ def test_every_key_of_every_config_is_known_and_its_value_is_taken(name):
 
 
 def test_schemes_for_imagenet_have_its_recipe():
-    """They were the recipe of CIFAR-10 with another scheme."""
+    """Their dataset, network and schedule are other ones than those of the schemes for CIFAR-10."""
     config = load("scheme", "augmix_imagenet+jsd")
     assert (config.dataset.name, config.dataset.image_size, config.model.name) == ("imagenet", 224, "resnet50")
     assert (config.model.init, config.train.scheme, config.train.jsd_weight) == ("goyal", "augmix_imagenet", 12.0)
@@ -127,7 +126,7 @@ def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
 
 
 def test_the_recipe_trains_whitened_and_leaves_the_filters_alone(tmp_path):
-    config = fast_cifar10.get_config()
+    config = load("fast_cifar10")
     config.dataset.name = "shapes"
     config.model.widths = (8, 8)
     config.train.update(epochs=3, batch_size=32, learning_rate=0.2, warmup_epochs=1)

@@ -272,7 +272,7 @@ def test_every_network_has_a_last_layer_that_alone_depends_on_the_classes(name):
         assert of_classes == states.of_head(path), path
 
 
-def test_the_recipe_is_the_sheets():
+def test_the_recipe_for_superclasses_is_that_of_the_draft_of_2018():
     config = imagenet22k_superclasses.get_config("alexnet")
     train, steps_per_epoch = config.train, 694_000 // 128
     assert (config.model.name, config.dataset.train_size, train.random_crop, train.flip) == ("alexnet", 256, 224, True)

@@ -45,12 +45,11 @@ def orders(plan):
 def all_blocks(config, split, mesh, begin=0):
     """Images and labels of every block of a run, on the host."""
     plan = Plan(config.train, split.images.shape)
-    keys = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
     found = []
     with memory.source(split, plan, orders(plan), begin, mesh) as source:
         for step in range(begin, plan.total_steps, plan.block_steps):
             epoch, _ = plan.place(step)
-            block = batches.block(plan, source, orders(plan)(epoch), step, keys, mesh)
+            block = batches.block(plan, source, orders(plan)(epoch), step, tiny.KEYS, mesh)
             found.append(jax.tree.map(np.asarray, block))
     return plan, found
 
@@ -108,7 +107,7 @@ def test_training_and_evaluation_are_bit_identical(dataset, sharded, mesh, tmp_p
     streamed = train(config, sharded, tmp_path / "streamed", mesh)
     first, second = (json.loads((tmp_path / name / "final.json").read_text()) for name in ("resident", "streamed"))
     assert first == second  # step, and sha256 of all parameters
-    assert {"dataset.placement", "dataset.data_dir"} < set(study.FREE)  # one run may continue with the other
+    assert {"dataset.placement", "dataset.data_dir"} < set(workdirs.PLACES)  # one run may continue with the other
 
     host = Split(ShardedImages([dataset.test.images], dataset.image_shape), dataset.test.labels, dataset.test.index)
     device = dataset.test.to_device()
@@ -148,14 +147,8 @@ def test_where_splits_go(dataset, mesh, monkeypatch):
 
 
 def test_free_memory_of_devices(mesh):
-    class Device:
-        process_index = 0
-
-        def __init__(self, stats):
-            self.memory_stats = lambda: stats
-
     def free(stats):
-        devices = [Device(stats)] * 2
+        devices = [types.SimpleNamespace(process_index=0, memory_stats=lambda: stats)] * 2
         return memory._free_bytes(types.SimpleNamespace(devices=np.array([devices]), local_devices=devices))
 
     installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -253,7 +246,7 @@ def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
     assert workdirs.read_config(tmp_path)["train"]["batch_size"] == 16
 
 
-def test_devices_that_do_not_tell_are_not_asked(monkeypatch):
+def test_devices_that_do_not_tell_are_not_asked():
     assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
     memory.check_memory(meshes.data_mesh(), None, None, None, 1)
 

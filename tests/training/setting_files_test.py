@@ -20,7 +20,6 @@ from evaluation.results import conditions_of
 from evaluation.shown import Shown, stored_description
 from runtime import meshes
 from runtime.artifacts import provenance
-from runtime.files import DamagedFileError
 from runtime.settings import SettingsError, WorkdirError
 from tests.reference.photographs import photograph
 from tests.training import tiny
@@ -142,28 +141,18 @@ def test_what_is_wrong_is_said_at_once(folder, tmp_path):
         cli.use_files(config)
 
 
-class Quick:
-    """In place of `tools.calibrate.Robustness`: every range is the same."""
-
-    def __init__(self, mesh, model, split, name, **options):
-        self.clean = 0.9
-
-    def calibrated(self, targets):
-        return {"range": [2.0, 4.0]}
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tiny.untrained_workdir(tmp_path_factory.mktemp("trained") / "work", tiny.config())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate, "Robustness", Quick)
+        patch.setattr(calibrate, "Robustness", tiny.QuickRobustness)
         calibrate.run(asked("imagenet_c/fog"), folder)
     return folder
 
 
 @pytest.fixture
 def calibrated(trained, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(calibrate, "Robustness", Quick)
+    monkeypatch.setattr(calibrate, "Robustness", tiny.QuickRobustness)
     monkeypatch.setattr(calibrate.log, "propagate", True)
     return shutil.copytree(trained, tmp_path / "work")
 
@@ -226,7 +215,7 @@ def test_ranges_of_an_earlier_model_are_refused_and_calibrated_again(calibrated,
     assert ranges.read_ranges(path) == {"imagenet_c/contrast": {"range": (2.0, 4.0)}}
 
 
-def test_ranges_of_other_images_are_calibrated_again(calibrated, caplog):
+def test_ranges_of_other_images_are_calibrated_again(calibrated):
     path = calibrated / "ranges.json"
     change(path, lambda content: content.pop("sha256") and content["made_from"]["images"].update(images="0" * 64))
     assert list(calibrate.run(asked("imagenet_c/contrast"), calibrated)["corruptions"]) == ["imagenet_c/contrast"]
@@ -264,5 +253,5 @@ def test_a_file_without_digests_is_continued_and_bound(calibrated):
 )
 def test_what_is_no_such_file_is_named(tmp_path, content):
     (tmp_path / "ranges.json").write_text(json.dumps(content))
-    with pytest.raises((ValueError, DamagedFileError), match=r"ranges\.json: "):
+    with pytest.raises(ValueError, match=r"ranges\.json: "):
         ranges.read_ranges(tmp_path / "ranges.json")

@@ -110,13 +110,8 @@ def test_many_models_come_in_parts_of_whole_rounds(monkeypatch, tmp_path):
 
 def finetuned():
     found = tiny.config(init_from="standard")
-    found.study.finetune = {
-        "learning_rate": 0.0,
-        "epochs": 1,
-        "schedule": "step",
-        "milestones": (),
-        "weight_decay": 0.0,
-    }
+    recipe = {"learning_rate": 0.0, "epochs": 1, "schedule": "step", "milestones": (), "weight_decay": 0.0}
+    found.study.finetune = recipe
     return found
 
 
@@ -241,11 +236,10 @@ def test_an_epoch_shows_every_image_of_both_once(root):
     assert len(split) == total and len(test) == 8 and dataset.name == "image_folder+image_folder"
     plan = Plan(config.train, split.images.shape)
     assert plan.steps_per_epoch == total // 16 == 4
-    root_keys = batches.Keys(*jax.random.split(jax.random.key(0), 4))
     order = batches.epoch_order(jax.random.key(1), plan.images_per_epoch)
     seen = []
     for begin in range(0, 4, plan.block_steps):
-        images, labels = batches.block(plan, split, order, begin, root_keys, mesh)
+        images, labels = batches.block(plan, split, order, begin, tiny.KEYS, mesh)
         seen += zip(np.asarray(images)[..., 0, 0, 0].ravel().tolist(), np.asarray(labels).ravel().tolist())
     levels = [(base + 40 * k + i, k) for base, n in ((0, 12), (100, 20)) for k in range(2) for i in range(n)]
     assert sorted(seen) == sorted(levels)
@@ -287,19 +281,19 @@ def test_a_second_dataset_that_is_missing_or_has_other_classes_is_refused(root, 
             study.load_data(settings(root, name=name, data_dir=str(place)), meshes.data_mesh(16), mixed=True)
 
 
-NEWEST = "('laion_c/mosaic','optics/coma','camera/dark','robodepth/fog')"
+OF_FOUR = "('laion_c/mosaic','optics/coma','camera/dark','robodepth/fog')"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_study_of_the_newest_corruptions(tmp_path):
+def test_a_study_of_corruptions_of_four_benchmarks(tmp_path):
     """Four small networks and a standard one are trained, evaluated and compared, with a bank from a folder."""
     (tmp_path / "bank").mkdir()
     for number, tile in enumerate(photographs(12, 32, 32)):
         Image.fromarray(np.asarray(tile)).save(tmp_path / "bank" / f"{number}.png")
     given = [f"--workdir={tmp_path / 'study'}", f"--config.bank={tmp_path / 'bank'}"]
     smaller = ["--config.train.epochs=1", "--config.train.milestones=()", "--config.dataset.train_limit=500"]
-    command = ["overlap.py", "--config=configs/overlap_imagenet100.py:smoke", f"--config.study.corruptions={NEWEST}"]
+    command = ["overlap.py", "--config=configs/overlap_imagenet100.py:smoke", f"--config.study.corruptions={OF_FOUR}"]
     done = processes.run([sys.executable, *command, *given, *smaller], timeout=1500)
     assert done.returncode == 0, done.stderr[-3000:]
     shown = {count.corruption for count in read_counts(tmp_path / "study" / "counts.csv")}

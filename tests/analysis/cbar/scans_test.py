@@ -55,9 +55,7 @@ def test_archives_that_are_no_scan_are_refused(change, message, tmp_path):
         scans.read_scan(tmp_path / "run0.npz")
 
 
-def test_files_that_are_absent_or_damaged_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"expected a scan at .*, found no file"):
-        scans.read_scan(tmp_path / "none.npz")
+def test_a_damaged_file_is_refused(tmp_path):
     path = tmp_path / "run0.npz"
     scans.write_scan(path, scan())
     path.write_bytes(path.read_bytes()[:100])

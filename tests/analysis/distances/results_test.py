@@ -81,12 +81,14 @@ def test_centres_are_read_back_by_name_and_severity(tmp_path):
     (tmp_path / "broken.npz").write_bytes(b"PK no archive")
     with pytest.raises(ValueError, match="cannot be read"):
         read_centres(tmp_path / "broken.npz")
-    artifacts.write(tmp_path / "other.npz", {"other": np.ones(3)}, {})
-    with pytest.raises(ValueError, match=r"vectors of features|called corruption"):
-        read_centres(tmp_path / "other.npz")
-    artifacts.write(tmp_path / "word.npz", {"noc/hue|much": np.ones(3)}, {})
-    with pytest.raises(ValueError, match=r"called corruption\|severity, found 'noc/hue\|much'"):
-        read_centres(tmp_path / "word.npz")
+    for name, value, message in (
+        ("noc/hue|1", np.ones((2, 3)), r"vectors of features, found 'noc/hue\|1' float64\[2, 3\]"),
+        ("other", np.ones(3), r"called corruption\|severity, found 'other'"),
+        ("noc/hue|much", np.ones(3), r"called corruption\|severity, found 'noc/hue\|much'"),
+    ):
+        artifacts.write(tmp_path / "other.npz", {name: value}, {})
+        with pytest.raises(ValueError, match=message):
+            read_centres(tmp_path / "other.npz")
 
 
 def test_distances_and_errors_are_means_over_severities():
@@ -219,8 +221,10 @@ def test_two_schemes_have_no_ordering():
 
 @pytest.mark.parametrize("brightness, impulse", [(0.27, 0.90), (0.08, 0.92)], ids=["WRN-40-2", "VGG-19"])
 def test_correlations_are_printed_with_their_sign_and_number_of_schemes(brightness, impulse):
-    """MSD and error with two networks' features: Mintun, Kirillov, Xie (2021), supplement, Table 1."""
-    rows = {"imagenet_c/brightness": brightness, "imagenet_c/impulse_noise": impulse}
+    """MSD and error with two networks' features: Mintun, Kirillov, Xie (2021), supplement, Table 1. A third value is
+    made up, so that a minus is printed too.
+    """
+    rows = {"imagenet_c/brightness": brightness, "imagenet_c/impulse_noise": impulse, "imagenet_c/fog": -0.31}
     table = [Correlation(name, 512, value, *[math.nan] * 5) for name, value in rows.items()]
     printed = {line.split()[0]: line.split()[1:3] for line in correlations_text(table).splitlines()[2:]}
     assert printed == {name: ["512", f"{value:+.2f}"] for name, value in rows.items()}

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import pathlib
 import subprocess
 import sys
 
@@ -19,14 +18,11 @@ from tests.analysis.published import FIGURE3, IMAGENET_C
 from tests.pages import commands, section_of
 from tests.tools import report_studies
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-
-
 VERDICTS = ("covered", "not covered", "not shown to be covered")
 
 
 def command(*flags):
-    return processes.run([sys.executable, ROOT / "select_noc.py", *flags])
+    return processes.run([sys.executable, processes.ROOT / "select_noc.py", *flags])
 
 
 @pytest.fixture
@@ -221,7 +217,7 @@ def test_nothing_of_it_needs_jax(matrix):
         f"select_from(pathlib.Path({str(matrix)!r}), 0.2, categories=True, coverage='fog', nk='2,2,5')\n"
         "assert not {'jax', 'flax'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], cwd=processes.ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

@@ -46,23 +46,18 @@ def test_numbers_beyond_any_enumeration_are_counted_exactly():
 
 @pytest.mark.parametrize("listed", [0, 20_000], ids=["drawn", "from a list"])
 def test_draws_follow_the_law(monkeypatch, listed):
-    """Categories uniformly, then members uniformly: both ways of drawing, first benchmark of many."""
+    """The first of two benchmarks: categories uniformly, then members uniformly. The second is drawn again until it
+    differs from the first, so its law is another.
+    """
     monkeypatch.setattr(nk_benchmarks, "_LISTED", listed)
-    expected, trials = every(SMALL, 2, 2), 1500
-    assert len(set(expected.values())) == 3  # not uniform over benchmarks
-    counts = Counter(balanced(SMALL, 2, 2, 1, seed=s)[0] for s in range(trials))
-    observed = [counts[key] for key in expected]
-    assert stats.chisquare(observed, [trials * p for p in expected.values()]).pvalue > 0.001
-
-
-def test_both_ways_of_drawing_agree_on_several_benchmarks(monkeypatch):
-    """The second of two different benchmarks: without repetition the law is no longer the first one's."""
-    expected, trials = every(SMALL, 2, 2), 1500
-    second = {
-        b: sum(p * expected[b] / (1 - p) for a, p in expected.items() if a != b) for b in expected
-    }  # drawn again until it differs
-    observed = Counter(balanced(SMALL, 2, 2, 2, seed=s)[1] for s in range(trials))
-    assert stats.chisquare([observed[b] for b in second], [trials * p for p in second.values()]).pvalue > 0.001
+    first, trials = every(SMALL, 2, 2), 1500
+    assert len(set(first.values())) == 3  # not uniform over benchmarks
+    second = {b: sum(p * first[b] / (1 - p) for a, p in first.items() if a != b) for b in first}
+    pairs = [balanced(SMALL, 2, 2, 2, seed=s) for s in range(trials)]
+    for drawn, law in zip(zip(*pairs), (first, second), strict=True):
+        counts = Counter(drawn)
+        observed, expected = [counts[b] for b in law], [trials * p for p in law.values()]
+        assert stats.chisquare(observed, expected).pvalue > 0.001
 
 
 def test_the_example_of_the_original():

@@ -18,6 +18,7 @@ from benchmarks.compiled import chips, hlo, plan, programs
 from benchmarks.compiled.chips import TARGETS
 from configs import default, overlap_imagenet100, scheme_study
 from models.layers import Normalize
+from runtime import meshes
 
 V5E, H200 = TARGETS["v5e"], TARGETS["h200"]
 AXES = ("model", "data")
@@ -30,9 +31,7 @@ def own_compiler(monkeypatch):
     """Has this machine's compiler stand for all others."""
     monkeypatch.setattr(chips, "_GPU_OPTIONS", {})
     monkeypatch.setattr(importlib.metadata, "version", lambda package: "1")
-    monkeypatch.setattr(
-        chips.Target, "mesh", lambda self, rows, columns: Mesh(np.reshape(jax.devices()[:1], (1, 1)), AXES)
-    )
+    monkeypatch.setattr(chips.Target, "mesh", lambda self, rows, columns: meshes.data_mesh(1))
 
 
 def product(mesh):
@@ -88,7 +87,7 @@ def test_refusals(monkeypatch, target, version, number, error, message):
     ],
 )
 def test_every_kind_of_program_traces(kind, name, images, batches):
-    program = programs.build(kind, name, 32, 2, Mesh(np.reshape(jax.devices()[:1], (1, 1)), AXES))
+    program = programs.build(kind, name, 32, 2, meshes.data_mesh(1))
     assert (program.images, program.batches) == (images, batches)
     out = program.function.trace(*program.args, **program.static).out_info
     assert jax.tree.leaves(out)[-1].shape[0] == (images if batches == 1 else batches)

@@ -63,10 +63,7 @@ def test_loops_in_loops_are_multiplied():
     found = hlo.totals(operations)[["trips", "cycles", "kernels", "gathers", "collectives"]]
     assert found.tolist() == [5 + 5 * 3, cycles, kernels, 2, 1] and operations["exact"].all()
     shares = hlo.costliest(operations, ["source"])["share"]
-    assert shares[shares > 0].to_dict() == {
-        "jit(_take)/gather": pytest.approx(0.795),
-        "steps": pytest.approx(0.205),
-    }
+    assert shares[shares > 0].to_dict() == pytest.approx({"jit(_take)/gather": 0.795, "steps": 0.205})
     assert hlo.costliest(operations, ["source", "result"]).index[0] == ("jit(_take)/gather", "f32[4,128]")
 
 

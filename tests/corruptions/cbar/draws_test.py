@@ -101,7 +101,7 @@ def test_benchmarks_are_steps_of_the_scan():
     assert len(cbar.RANGES["cifar"]) == len(cbar.RANGES["imagenet"]) == 30
 
 
-TALL = (36, 24, 3)  # mean change of the images under fish_eye and water_drop
+TALL = (36, 24, 3)  # height and width differ, so that exchanged ones would show
 UNIFORM = (  # lowest value and width, of each coordinate
     ("single_frequency_greyscale", "phase", (0,), 2 * math.pi),
     ("concentric_sine_waves", "centre", (0,), 32),
@@ -203,7 +203,7 @@ def test_perlin_draws():
     gradients = draws("perlin_noise")["gradients"]
     lengths = np.linalg.norm(gradients, axis=-1)
     assert np.all((abs(lengths - 1) < 1e-6) | (lengths == 0))
-    # Directions of points in a square: cos 4a has the mean 1 - pi/2 + ... of a square, 3 - pi < 0; not 0 as on a disc.
+    # They point to uniform places of a square, for which the mean of cos 4a is 3 - pi; for places of a disc it is 0.
     angle = np.arctan2(gradients[..., 1], gradients[..., 0])
     assert abs(np.cos(4 * angle).mean() - (3 - np.pi)) < 0.01
 

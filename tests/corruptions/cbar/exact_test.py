@@ -1,5 +1,5 @@
-"""C-bar candidates, given their draws, equal an independent NumPy reference in float64; what no strength, grey images and
-splines give is known by hand.
+"""C-bar candidates, given their draws, equal an independent NumPy reference in float64. What they give at no
+strength and of grey images, and what splines give, is known by hand.
 """
 
 import functools
@@ -11,11 +11,11 @@ import scipy.ndimage
 import scipy.stats
 
 from corruptions import cbar
-from corruptions.batch import from_float, to_float
 from corruptions.cbar import displacement, lenses
 from corruptions.primitives import spline
 from corruptions.primitives.special import arctangent2, sine_cosine
 from corruptions.primitives.textures import caustic
+from tests.corruptions.comparing import compiled
 from tests.reference.cbar import blur_definitions, definitions, warp_definitions
 from tests.reference.photographs import photograph
 
@@ -32,21 +32,8 @@ TIES = dict.fromkeys(NAMES, 0.02) | dict.fromkeys(WARPS, 5e-3) | dict.fromkeys(B
 TIES |= {"hue_shift": 0.2, "transverse_chromatic_aberration": 0.01}
 
 
-@functools.cache
-def compiled(name, shape, **options):
-    """(key, uint8 image, level) -> (params, corrupted uint8 image), one compile for all levels."""
-    corruption = getattr(cbar, name)
-
-    @jax.jit
-    def run(key, image, level):
-        params = corruption.sample(key, shape, level, **options)
-        return params, from_float(corruption.apply(to_float(image), params), np.uint8, "truncate")
-
-    return run
-
-
 def assert_agrees(name, image, seed, level, **options):
-    params, found = compiled(name, image.shape, **options)(jax.random.key(seed), image, level)
+    params, found = compiled(f"cbar/{name}", image.shape, **options)(jax.random.key(seed), image, level)
     params = {
         k: np.asarray(v, np.float64 if v.dtype == np.float32 or name in WARPS + BLURS else None)
         for k, v in params.items()
@@ -71,7 +58,7 @@ AT_224 += [(name, (2, 9)) for name in WARPS] + [(name, (1, 9)) for name in BLURS
 def test_equals_the_reference(name, shape):
     for level in (1, 2, 5, 8, 10):
         assert_agrees(name, photograph(*shape[:2], seed=level), level, level)
-    assert compiled(name, shape)._cache_size() == 1, "one compile must serve all levels"
+    assert compiled(f"cbar/{name}", shape)._cache_size() == 1, "one compile must serve all levels"
 
 
 @pytest.mark.parametrize(("name", "levels"), AT_224, ids=[name for name, _ in AT_224])

@@ -52,11 +52,8 @@ def test_what_is_cut_off_is_given_back():
 def test_lab_is_the_formula_and_comes_back():
     colours = RNG.integers(0, 256, (16, 16, 3)).astype(np.uint8)
     linear = np.where(colours / 255 <= 0.04045, colours / 255 / 12.92, ((colours / 255 + 0.055) / 1.055) ** 2.4)
-    xyz = (
-        linear
-        @ np.array([[0.412453, 0.35758, 0.180423], [0.212671, 0.71516, 0.072169], [0.019334, 0.119193, 0.950227]]).T
-    )
-    xyz /= [0.950456, 1, 1.088754]
+    matrix = np.array([[0.412453, 0.35758, 0.180423], [0.212671, 0.71516, 0.072169], [0.019334, 0.119193, 0.950227]])
+    xyz = linear @ matrix.T / [0.950456, 1, 1.088754]
     x, y, z = np.moveaxis(np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116), -1, 0)
     expected = [(116 * y - 16) * 2.55, 500 * (x - y) + 128, 200 * (y - z) + 128]
     found = jax.jit(clahe.lab_from_rgb)(colours)

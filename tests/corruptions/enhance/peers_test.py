@@ -60,7 +60,7 @@ def test_scikit_images_equalisation():
 
 @pytest.mark.slow
 def test_scikit_images_denoising():
-    """The sheet's tolerance: 3.6e-3 at most, for scikit-image's exponential is up to 4 % off."""
+    """Within 3.6e-3, as docs/results/details.md has it, because scikit-image's exponential is up to 4 % off."""
     restoration = pytest.importorskip("skimage.restoration")
     pytest.importorskip("pywt")
     for shape, scale in (((48, 64), 0.0), ((47, 33), 0.05), ((48, 64), 0.2)):

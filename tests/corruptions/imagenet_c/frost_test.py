@@ -1,3 +1,5 @@
+"""Frost: drawn textures at any size, and photographs of a folder or of the original package, cropped as drawn."""
+
 import functools
 import importlib.util
 import math

@@ -1,7 +1,5 @@
 """Every NOC candidate, given its draws, equals an independent NumPy, SciPy or Pillow reference."""
 
-import functools
-
 import jax
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ from PIL import Image
 
 import corruptions
 from corruptions import noc
+from tests.corruptions.comparing import compiled
 from tests.corruptions.noc import references
 from tests.reference.photographs import scene
 
@@ -22,23 +21,10 @@ CASES += [(name, (176, 240, 3)) for name in SCALED]
 PIXELATE = jax.jit(noc.pixelate.apply)
 
 
-@functools.cache
-def compiled(name, shape):
-    """(key, image, severity) -> (params, corrupted image), one compile for all severities."""
-    corruption = getattr(noc, name)
-
-    @jax.jit
-    def run(key, image, severity):
-        params = corruption.sample(key, shape, severity)
-        return params, corruption.apply(image, params)
-
-    return run
-
-
 @pytest.mark.parametrize(("name", "shape"), CASES, ids=[f"{n}-{s[0]}x{s[1]}" for n, s in CASES])
 def test_equals_the_reference(name, shape):
     image = scene(*shape[:2]) / np.float32(255)
-    run = compiled(name, shape)
+    run = compiled(f"noc/{name}", shape)
     for seed, severity in enumerate((0.0, 0.6, 1.0)):
         params, found = run(jax.random.key(seed), image, severity)
         expected = getattr(references, name)(image.astype(np.float64), jax.tree.map(np.asarray, params))

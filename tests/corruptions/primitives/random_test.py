@@ -1,3 +1,5 @@
+"""Random words and the laws made of them: independent bits, positions and keys, and the stated distributions."""
+
 import functools
 
 import jax

@@ -22,7 +22,7 @@ QUICK = (
     *("solarize", "posterize", "random_contrast", "random_brightness", "random_gamma", "to_sepia", "channel_dropout"),
     *("sharpen", "emboss", "cutout", "downscale"),
 )
-SLOW = (*("affines", "perspective", "color_jitter", "iso_noise", "random_sun_flare", "random_shadow", "random_rain"),)
+SLOW = ("affines", "perspective", "color_jitter", "iso_noise", "random_sun_flare", "random_shadow", "random_rain")
 # Pixels on an edge, where float32 and float64 may fall on two sides.
 TIES = {"random_shadow": 0.02, "random_sun_flare": 0.01, "iso_noise": 0.002}
 

@@ -3,12 +3,10 @@
 import os
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pytest
 
-from corruptions import registry
 from corruptions.write import __main__, progress, write_dataset
 from tests.corruptions.write.datasets import IMAGES, LABELS
 
@@ -40,14 +38,8 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == f"{tmp_path}/a/manifest.json"
     more = [f"--labels={tmp_path}/labels.npy", f"--out={tmp_path}/b", *shared]
     assert __main__.main([f"--source={tmp_path}/images.npy", *more]) == 0
-    write_dataset(
-        tmp_path / "c",
-        (IMAGES[:7], LABELS[:7]),
-        corruptions=["noc/hue", "noc/border"],
-        severities=[0.5, "random"],
-        seed=9,
-        options={"noc/border": {"range": (2, 4)}},
-    )
+    given = {"corruptions": ["noc/hue", "noc/border"], "severities": [0.5, "random"], "seed": 9}
+    write_dataset(tmp_path / "c", (IMAGES[:7], LABELS[:7]), options={"noc/border": {"range": (2, 4)}}, **given)
     for name in ("hue.npy", "border.npy", "labels.npy"):
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
         assert a == b == c
@@ -81,10 +73,9 @@ def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys)
     assert error.startswith("error: ") and message in error
 
 
-def test_a_module_of_the_users_own_registers_what_is_written(tmp_path, monkeypatch, capsys):
+def test_a_module_of_the_users_own_registers_what_is_written(tmp_path, monkeypatch, capsys, own_registry):
     (tmp_path / "jaxc_mine.py").write_text("import corruptions\ncorruptions.register_benchmark('mine', ['noc/hue'])\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registry, "_BENCHMARKS", dict(registry._BENCHMARKS))
     np.savez(tmp_path / "all.npz", images=IMAGES[:4], labels=LABELS[:4])
     shared = [f"--source={tmp_path}/all.npz", f"--out={tmp_path}/out", "--corruptions=mine", "--severities=1"]
     assert __main__.main(shared) == 1 and "mine" in capsys.readouterr().err
@@ -119,4 +110,3 @@ def test_the_help_needs_no_optional_package():
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and "--jpeg_quality" in done.stdout, done.stderr
-    assert isinstance(__main__, types.ModuleType)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -81,10 +82,8 @@ def test_a_killed_command_continues(tmp_path, layout):
     assert found["complete"] and len(found["runs"]) == 2 and "--seed=4" in found["runs"][0]["command"]
     write_dataset(whole, first_of(number), corruptions=NAMES.split(","), seed=4, **options)
     assert contents(out) == contents(whole) and len(contents(out)) == {"npy": 3, "folders": 4 * 200 + 4}[layout]
-    assert (
-        sorted(p.name for p in out.iterdir()) == sorted(p.name for p in whole.iterdir())
-        and not (out / ".part").exists()
-    )
+    assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
+    assert not (out / ".part").exists()
 
 
 def test_ctrl_c_in_a_compilation_ends_with_one_line(tmp_path):
@@ -149,8 +148,6 @@ def test_a_block_whose_writing_failed_is_not_called_complete(tmp_path, monkeypat
 
 
 def test_space_is_counted_before_anything_is_written(tmp_path, monkeypatch):
-    import shutil
-
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 10**5, 10**5))
     with pytest.raises(WriteError, match=r"needs 0\.0[0-9] GB more, 0\.00 GB are free"):
         write_dataset(tmp_path, arrays(1000), corruptions=NAMES.split(","))

@@ -112,14 +112,8 @@ def test_the_card_names_every_configuration_and_stays_when_edited(stub, tmp_path
 def test_names_of_others_are_shown_as_they_are_on_the_card():
     entry = {"path": "x", "written": [1], "levels": None, "table": None, "options": {"a|b": "<b>"}}
     manifest = {"source": {"kind": "tfds", "name": "a|b\n# <script>", "split": "`x`"}, "image_shape": [32, 32, 3]}
-    manifest |= {
-        "jpeg_quality": None,
-        "corruptions": {"my/<i>|": entry},
-        "images": 1,
-        "class_names": ["a"],
-        "seed": 0,
-        "key": "k",
-    }
+    manifest |= {"jpeg_quality": None, "corruptions": {"my/<i>|": entry}, "images": 1}
+    manifest |= {"class_names": ["a"], "seed": 0, "key": "k"}
     card = shards.card(manifest, ".tar")
     assert "<script>" not in card and "<i>" not in card and "<b>" not in card and "\n# <" not in card
     (row,) = [line for line in card.splitlines() if "my/" in line]

@@ -23,6 +23,7 @@ def test_written_datasets_are_read_back(tmp_path, layout, monkeypatch):
     severities = {"noc/border": [0, 0.5], "noc/contrast": [1, "random"]}
     given = {"corruptions": list(severities), "severities": severities}
     path = write_dataset(tmp_path, source, layout=layout, jpeg_quality=None, **given)
+    assert (tmp_path / "contrast/random").is_dir() == (layout != "npy")
     dataset = open_corrupted(tmp_path)
     assert dataset.conditions() == tuple((name, s) for name, some in severities.items() for s in some)
     assert dataset.number == NUMBER and dataset.class_names == ("zebra", "ant", "cat", "bee")

@@ -65,14 +65,8 @@ def squashed(path):
     "options, name, expected, found",
     [
         ({"train_size": 20}, "16-train20", lambda path: trees.reference(path, 20, 20), r"\..*\n.*--image_size=16$"),
-        (
-            *(
-                {"resize": "squash"},
-                "16-squash",
-                squashed,
-            ),  # asked for in the other way it is refused, with both remedies
-            r"\. (.|\n)*--image_size=16\nor read .*--config.dataset.resize=squash",
-        ),
+        # Asked for in the other way it is refused, with both remedies.
+        ({"resize": "squash"}, "16-squash", squashed, r"\. (.|\n)*--image_size=16\nor .*config.dataset.resize=squash"),
     ],
 )
 def test_larger_and_squashed_images_are_stores_of_their_own(tree, tmp_path, options, name, expected, found):
@@ -139,11 +133,8 @@ def test_every_tenth_class_of_a_whole_imagenet(tmp_path):
                 image, form = trees.photograph(np.random.default_rng(int(name[1:])), 4)
                 image.save(tmp_path / "tree" / split / name / "x.JPEG", form)
     prepare.prepare("imagenet100", tmp_path / "tree", tmp_path / "out", **SMALL | {"shard_images": 64})
-    loaded = data.load("imagenet100", data_dir=tmp_path / "out", image_size=16)
-    for found in (
-        loaded,
-        data.load("imagenet100", data_dir=tmp_path / "tree", image_size=16),
-    ):  # the store, and the tree
+    for folder in ("out", "tree"):  # the store, and what it was made from
+        found = data.load("imagenet100", data_dir=tmp_path / folder, image_size=16)
         assert found.class_names == tuple(NAMES[::10]) and found.test.labels.tolist() == list(range(100))
     prepare.prepare("imagenet", tmp_path / "tree", tmp_path / "out", **SMALL | {"shard_images": 64})
     assert len(data.load("imagenet", data_dir=tmp_path / "out", image_size=16).train) == 200

@@ -56,7 +56,9 @@ def test_tent_steps_on_the_mean_entropy_after_it_predicts(kind, theirs):
 
 
 def test_entropy_and_its_gradient():
-    """The sheet's logits give a gradient; equal logits of all classes give none."""
+    """H = -sum p ln p and dH/dz_i = -p_i (ln p_i + H) of p = softmax(z), computed by hand for z = (2, 1, 0). Equal
+    logits have the largest entropy, so a gradient of 0.
+    """
     with jax.enable_x64(True):
         z = jnp.array([2.0, 1.0, 0.0])
         value, slope = jax.value_and_grad(tent.entropy)(z)
@@ -189,7 +191,10 @@ def test_roid_without_a_rate_stays_at_the_source_and_is_finite_for_a_single_imag
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state["theta"]))
 
 
-def test_the_likelihood_ratio_of_the_sheets_logits_and_a_uniform_prior():
+def test_the_likelihood_ratio_by_hand_and_a_uniform_prior():
+    """SLR = -sum q ln(q / (1 - q) + 1e-5) of q = softmax(z), computed by hand for z = (2, 1, 0). Where the mean answer
+    is uniform, the prior scales all logits alike, three of three classes by 1/3.
+    """
     z = jnp.array([[2.0, 1.0, 0.0]])
     assert abs(float(roid.likelihood_ratio(z)[0]) - 0.027189) < 1e-5
     three = jnp.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 1.0]])

@@ -146,13 +146,18 @@ def test_a_window_answers_the_newest_image_and_adapts_once_to_every_window():
 
 def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_path):
     path, made_from = tmp_path / "a" / "b.npz", {"model": "x", "batch": 8}
-    answers = run.kept(path, made_from, lambda: np.arange(5, dtype=np.int32))
-    np.testing.assert_array_equal(run.kept(path, made_from, lambda: pytest.fail("shown again")), answers)
-    np.testing.assert_array_equal(run.kept(path, made_from | {"batch": 9}, lambda: answers + 1), answers + 1)
+    answers = np.arange(5, dtype=np.int32)
+
+    def kept(made_from, show):
+        return artifacts.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY)["predictions"]
+
+    np.testing.assert_array_equal(kept(made_from, lambda: answers), answers)
+    np.testing.assert_array_equal(kept(made_from, lambda: pytest.fail("shown again")), answers)
+    np.testing.assert_array_equal(kept(made_from | {"batch": 9}, lambda: answers + 1), answers + 1)
     assert artifacts.read(path).made_from["batch"] == 9
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DamagedFileError, match="remove it to show this stream again"):
-        run.kept(path, made_from, lambda: answers)
+        kept(made_from, lambda: answers)
 
 
 @pytest.mark.parametrize(

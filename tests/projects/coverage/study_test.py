@@ -1,7 +1,6 @@
 """projects.coverage: the order of the models, a study that continues from answers alone, tables from known answers."""
 
 import json
-import pathlib
 import shutil
 
 import numpy as np
@@ -14,9 +13,9 @@ from configs import coverage
 from corruptions.scoring.conditions import expand
 from projects.coverage import __main__ as driver
 from projects.coverage import results
+from tests.processes import ROOT
 from tests.training import tiny
 
-ROOT = pathlib.Path(__file__).parents[3]
 RESULTS = ROOT / "docs/results/coverage"
 NAMES = ("imagenet_c/fog", "imagenet_c/contrast", "noc/border", "noc/hue", "laion_c/mosaic")
 
@@ -116,7 +115,7 @@ def test_tables_of_known_answers(workdir):
     np.testing.assert_allclose(candidates.own_gain, 0.25, atol=0.02)
     np.testing.assert_allclose(candidates.best_gain, 0, atol=0.02)  # no model gains on another's corruption
     overlap = pd.read_csv(workdir / "results" / "overlap.csv", index_col=0)
-    assert np.allclose(overlap, np.eye(5), atol=0.02)  # no model gains on another's corruption
+    np.testing.assert_allclose(overlap, np.eye(5), atol=0.02)
     benchmarks = pd.read_csv(workdir / "results" / "benchmarks.csv")
     assert set(benchmarks.benchmark) == {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
     assert json.loads((workdir / "results" / "benchmark.json").read_text())["members"] == list(NAMES)

@@ -1,23 +1,15 @@
 """Tables of models read from the testbed's file, from timm's and from our own counts."""
 
-import csv
 import dataclasses
 
 import numpy as np
 import pytest
 
-import corruptions
 from analysis.frames import CLEAN, Count
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from runtime import command
 from tests.analysis.made_up import write_answers
-from tests.projects.natural_shift.tables import changed, made_up
-
-
-def write(path, header, *rows):
-    with open(path, "w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
-    return path
+from tests.projects.natural_shift.tables import changed, made_up, write
 
 
 @pytest.fixture
@@ -53,16 +45,11 @@ def test_the_testbeds_columns_get_our_names_and_lines_are_of_standard_models_wit
     [
         (["model", "other"], ["m", 1], "columns val and imagenetv2"),
         (["model", "val", "imagenet-r"], ["m", "high", 10], "column val: expected numbers, found .*high"),
-        (["model", "val"], ["m", 1, 2], "line 2: expected 2 fields"),
         (["model", "val"], ["m"], "line 2: expected 2 fields"),
         (["name", "val"], ["m", 1], r"expected lines with the columns model, found \['name', 'val'\]"),
         (["model", "val"], None, "expected lines with the columns model"),
         (["model", "val", "imagenet-r", "val"], ["m", 70, 30, 60], "expected every column once, found val again"),
-        (
-            ["model", "val"],
-            ["m", 0.7],
-            "column val: expected percent, found 0.7 at most, a fraction; multiply it by 100",
-        ),
+        (["model", "val"], ["m", 0.7], "val: expected percent, found 0.7 at most, a fraction; multiply it by 100"),
         (["model", "val", "imagenet-r"], ["m", 70, 0.4], "column imagenet-r: expected percent, found 0.4 at most"),
         (["model", "val"], ["m", 170], "column val: expected percent from 0 to 100, found 170"),
         (["model", "val"], ["m", "inf"], "column val: expected percent from 0 to 100, found inf"),
@@ -78,20 +65,14 @@ def test_tables_that_do_not_belong_to_the_testbed_are_refused(testbed, tmp_path)
     of_types, of_models = ["model", "type"], ["model", "val"]
     twice = write(tmp_path / "b.csv", of_types, ["resnet50", "standard"], ["resnet50", "robust_intv"])
     models_twice = write(tmp_path / "a.csv", of_models, ["m", 70], ["n", 60], ["m", 70])
+    few = write(tmp_path / "few.csv", of_types, ["resnet50", "standard"])
+    longer = write(tmp_path / "c.csv", of_models, ["m", 10], ["n", 1, 2])
     for given, error, message in (
         ((path, types, "disk"), ValueError, "kind of ImageNet-C of on-disk, in-memory, found 'disk'"),
         ((tmp_path / "none.csv",), FileNotFoundError, "expected a table at"),
-        (
-            (path, write(tmp_path / "few.csv", of_types, ["resnet50", "standard"])),
-            ValueError,
-            "found none of resnet50_ba",
-        ),
+        ((path, few), ValueError, "found none of resnet50_ba"),
         ((path, path), ValueError, "columns model, type, found"),
-        (
-            (write(tmp_path / "c.csv", of_models, ["m", 10], ["n", 1, 2]),),
-            ValueError,
-            "line 3: expected 2 fields, found 3",
-        ),
+        ((longer,), ValueError, "line 3: expected 2 fields, found 3"),
         ((models_twice,), ValueError, r"a\.csv: expected every model once, found m again"),
         ((path, twice), ValueError, r"b\.csv: expected every model once, found resnet50 again"),
     ):
@@ -166,12 +147,11 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     assert read_workdirs([first, second], {"second/noc/blur/3": "standard"}).standard.tolist() == [False, True]
 
 
-def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monkeypatch):
+def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monkeypatch, own_registry):
     (tmp_path / "benchmark_of_a_test.py").write_text(
         "import corruptions\ncorruptions.register_benchmark('benchmark_of_a_test', ('noc/hue', 'noc/border'))\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(corruptions.registry, "_BENCHMARKS", dict(corruptions.registry._BENCHMARKS))
     others = ("imagenet_c/fog", "noc/border", "noc/hue")
     rows = [("standard", 0, "clean", 0, 180), *(("standard", 0, c, 1, 9) for c in others)]
     path = evaluated(tmp_path / "work", rows, imports=["benchmark_of_a_test"])
@@ -202,6 +182,7 @@ def test_a_table_names_what_it_lacks():
     assert chosen.standard.tolist() == table.standard[[1, 3]].tolist()
     without = dataclasses.replace(table, accuracy=table.accuracy[[CLEAN]])
     assert without.members() == ()
+    repeated = table.accuracy.set_axis([*"aabcde"])
     for call, message in (
         (lambda: table.shifts(["imagenet_r", "imagenet_r"]), "every natural shift once, found imagenet_r again"),
         (lambda: table.shifts(["objectnet"]), "natural shifts, objectnet, found imagenet_r, imagenet_v2"),
@@ -210,10 +191,7 @@ def test_a_table_names_what_it_lacks():
         (lambda: table.chosen(["resnet50"]), "models of the table, resnet50, found others"),
         (lambda: chosen.complete(["imagenet_r"], []), "at least 4 models .*, found 2 of 2"),
         (lambda: changed(table, clean=[50, 60, 70, 150.0, 0, 60]), "in percent for clean, found 0 to 150"),
-        (
-            lambda: dataclasses.replace(table, accuracy=table.accuracy.set_axis([*"aabcde"])),
-            "every model once, found a",
-        ),
+        (lambda: dataclasses.replace(table, accuracy=repeated), "every model once, found a"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -1,7 +1,6 @@
 """The command on tables made up here: what it prints, writes and refuses, and its section in a report."""
 
 import contextlib
-import csv
 import functools
 import io
 import json
@@ -21,7 +20,7 @@ from projects.natural_shift import __main__ as command
 from projects.natural_shift import figures
 from projects.natural_shift.study import interval
 from tests.analysis.matrices import write_overlap
-from tests.projects.natural_shift.tables import made_up
+from tests.projects.natural_shift.tables import made_up, write
 from tests.tools import report_studies
 from tests.tools.report_pages import Page, plain
 
@@ -47,11 +46,9 @@ def testbed(tmp_path_factory):
     for name in table.synthetic:
         short = name.removeprefix("imagenet_c/")
         columns |= {f"imagenet-c.{short}.{severity}_on-disk": table[name] for severity in range(1, 6)}
-    with open(tmp_path / "top1.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["model", *columns], *zip(table.accuracy.index, *columns.values())])
-    with open(tmp_path / "types.csv", "w", newline="") as file:
-        kinds = ["standard" if standard else "robust_intv" for standard in table.standard]
-        csv.writer(file).writerows([["model", "type"], *zip(table.accuracy.index, kinds)])
+    write(tmp_path / "top1.csv", ["model", *columns], *zip(table.accuracy.index, *columns.values()))
+    kinds = ["standard" if standard else "robust_intv" for standard in table.standard]
+    write(tmp_path / "types.csv", ["model", "type"], *zip(table.accuracy.index, kinds))
     return tmp_path
 
 

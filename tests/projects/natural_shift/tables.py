@@ -1,5 +1,6 @@
 """Tables of models made up here, for the tests of natural shifts."""
 
+import csv
 import dataclasses
 
 import numpy as np
@@ -7,6 +8,13 @@ import pandas as pd
 
 from projects.natural_shift.benchmarks import IMAGENET_C_CATEGORIES
 from projects.natural_shift.sources import Table
+
+
+def write(path, header, *rows):
+    """Writes a table of comma-separated values; returns its path."""
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
 
 
 def sigmoid(x):

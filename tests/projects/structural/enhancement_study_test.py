@@ -14,7 +14,7 @@ from training import cli, sections
 
 
 def config(*enhancements):
-    """The program of many other tests."""
+    """Settings of a study whose trainings take the compiled program that many other tests take."""
     found = tiny.config(epochs=1)
     found.eval.update({"corruptions": ("imagenet_c/contrast",), "severity": "5"})
     found.study.update({"enhancements": enhancements, "seeds": (0,)})
