@@ -43,7 +43,7 @@ def test_a_study_continues_with_more_schemes_and_loses_nothing(tmp_path, capsys)
     assert scheme_study.run(config(), workdir) == ["standard"]
     first, rows = finished(workdir), read_counts(workdir / "counts.csv")
     assert set(first) == {("standard", "seed0")} and len(rows) == 2
-    assert scheme_study.run(config(schemes=("patch_gaussian", "standard")), workdir) == ["standard", "patch_gaussian"]
+    assert scheme_study.run(config(schemes=("patch_gaussian", "standard")), workdir) == ["patch_gaussian", "standard"]
     second = finished(workdir)
     assert first.items() <= second.items() and second.keys() - first.keys() == {("patch_gaussian", "seed0")}
     found = read_counts(workdir / "counts.csv")
