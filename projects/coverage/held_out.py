@@ -1,7 +1,7 @@
 """Registers `cifar10_held_out`: CIFAR-10 whose test images are 5,000 of the training images, on which the recipe was chosen.
 
     python -m tools.sweep --config=configs/coverage.py:cpu --config.ranges= --imports=projects.coverage.held_out \
-        --config.dataset.name=cifar10_held_out --workdir=runs/coverage_sweep --sweep train.epochs=4,6,9,12
+        --config.dataset.name=cifar10_held_out --workdir=runs/coverage_sweep --sweep train.epochs=4,6,9
 
 The other 45,000 are trained on. Both have equally many images of each class.
 """

@@ -106,7 +106,11 @@ def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(own_regist
 
 
 def test_benchmarks_have_their_published_sizes():
-    published = {"imagenet_c": 15, "imagenet_c_extra": 4, "cbar_candidates": 30, "optics": 4, "optics_release": 4}
+    published = {
+        **{"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8},
+        **{"cbar_candidates": 30, "imagenet_c_bar": 10, "cifar10_c_bar": 10},
+        **{"optics": 4, "optics_release": 4},
+    }
     assert {name: len(corruptions.names(name)) for name in published} == published
     assert set(published) <= set(corruptions.benchmarks())
 
@@ -133,6 +137,7 @@ def test_severities_of_a_table():
     assert corruptions.severities("imagenet_c/fog") == corruptions.severities("fog", "imagenet_c") == (1, 2, 3, 4, 5)
     assert corruptions.severities("noc/border", "imagenet_noc") == (0, 0.25, 0.5, 0.75, 1)
     assert corruptions.severities("cbar/sparkles", "cbar_candidates") == tuple(range(1, 11))
+    assert corruptions.severities("cbar/sparkles", "cifar10_c_bar") == (1, 5, 8, 9, 10)
     assert corruptions.severities("cbar/sparkles", "imagenet_c_bar") == (1, 2, 3, 5, 6)
 
 

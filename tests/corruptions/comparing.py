@@ -1,5 +1,5 @@
-"""What tests of many corruptions share: comparisons by the promises of `corrupt`, compiled corruptions, draws and their
-distributions.
+"""Helpers for tests of many corruptions: they compare images by the promises of `corrupt`, compile a corruption, and
+compare draws with their distributions.
 """
 
 import functools

@@ -74,7 +74,7 @@ def batch():
 
 @every(*WITH_GOLDEN)
 def test_batches_of_uint8(name, batch):
-    """Shape, dtype, an effect, and one compile for severities: their ends, since what one program gives has one shape
+    """Shape, dtype, determinism, an effect, and one compile for severities: their ends, since what one program gives has one shape
     and dtype.
     """
     compiled = corruptions.batch._corrupt._cache_size()
@@ -84,6 +84,10 @@ def test_batches_of_uint8(name, batch):
     for corrupted in (mildest, strongest):
         assert corrupted.shape == batch.shape and corrupted.dtype == np.uint8
     assert (strongest != batch).any((1, 2, 3)).all()
+    if (
+        name in SOME
+    ):  # test_an_image_depends_on_its_index_alone compares all corruptions, most of them where slow tests run
+        np.testing.assert_array_equal(corruptions.corrupt(KEY, batch, name, severities[-1]), strongest)
 
 
 @every(*SOME)

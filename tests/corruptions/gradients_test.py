@@ -33,6 +33,7 @@ def test_a_batch_as_the_page_says(pair):
     found = {"corruptions": corruptions, "key": KEY, "jax": jax, "images": jnp.asarray(image[None])}
     exec(example_of("docs/howto/corrupt.md", "Take gradients through a corruption"), found)
     assert np.abs(found["slope"]).min() > 0.1
+    assert not np.any(jax.grad(lambda x: corruptions.corrupt(KEY, x, "imagenet_c/pixelate", 3).sum())(found["images"]))
 
 
 def test_the_page_lists_corruptions_and_the_gradient_of_each_that_rounds():

@@ -17,7 +17,7 @@ from tests.models import tiny
 # and its ResNet with GroupNorm; networks for CIFAR as widely reported.
 _PUBLISHED = {
     1000: """
-    resnext101_32x4d=44_177_704 resnext101_64x4d=83_455_272 densenet264_k48=72_686_632
+    resnet50=25_557_032 resnext101_32x4d=44_177_704 resnext101_64x4d=83_455_272 densenet264_k48=72_686_632
     condensenet74_4_converted=4_773_944 condensenet74_8_converted=2_935_416 msdnet=62_314_472
     msdnet_step4=23_958_440 multigrid34=32_899_176
     deit_tiny=5_717_416 deit_small=22_050_664 deit_base=86_567_656 vit_tiny=5_717_416 vit_small=22_050_664
@@ -103,10 +103,16 @@ def test_shapes_of_features(name, image_size, stages, penultimate):
     assert found == [(2, side, side, channels) for side, channels in stages]
 
 
-def test_widths_inside_the_bottlenecks_of_resnext101_64x4d():
-    """64 groups of 4 channels in the first stage, and twice as many in each that follows."""
-    kernels = [blocks[0].conv2.kernel.shape for blocks in abstract("resnext101_64x4d").stages]
-    assert kernels == [(3, 3, channels, 64 * channels) for channels in (4, 8, 16, 32)]
+def test_widths_inside_bottlenecks_are_the_published_ones():
+    """Table 1 of arXiv:1611.05431; twice the ResNet-50's for the wide network."""
+    for name, groups, widths in (
+        ("wide_resnet50_2", 1, (128, 256, 512, 1024)),
+        ("resnext50", 32, (128, 256, 512, 1024)),
+        ("resnext101", 32, (256, 512, 1024, 2048)),
+        ("resnext101_64x4d", 64, (256, 512, 1024, 2048)),
+    ):
+        convs = [blocks[0].conv2 for blocks in abstract(name).stages]
+        assert [conv.kernel.shape for conv in convs] == [(3, 3, width // groups, width) for width in widths]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +200,7 @@ def test_one_image_is_no_batch():
 
 def test_a_vision_transformer_takes_the_images_that_it_was_built_for():
     assert shapes_of("cifar_vit_tiny")[0].shape == (2, 10) and shapes_of("small_vit")[1]["tokens"].shape == (2, 65, 96)
+    assert abstract("deit_tiny").pos_embed.shape == (1, 197, 192)
     with pytest.raises(ValueError, match=r"expected images of 32 x 32 pixels, .* found 40 x 40"):
         shapes_of("cifar_vit_tiny", image_size=40)
 
@@ -207,14 +214,22 @@ def test_vit_and_deit_differ_in_the_normalisation_alone():
     jax.tree.map(np.testing.assert_array_equal, vit, deit)
 
 
-def test_msdnet_drops_its_finest_scale_after_each_quarter():
-    """The exits' channels are those of the released network; each transition halves them."""
-    model = abstract("msdnet", 1000)
+@pytest.mark.parametrize(
+    "name, scales, channels",
+    [
+        ("msdnet", [4] * 9 + [3] * 9 + [2] * 9 + [1] * 8, [576, 640, 608, 528, 976]),
+        pytest.param(
+            "msdnet_step4", [4] * 5 + [3] * 5 + [2] * 5 + [1] * 5, [384, 384, 352, 304, 560], marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_msdnet_drops_its_finest_scale_after_each_quarter(name, scales, channels):
+    """The exits' channels are those of the released networks; each transition halves them."""
+    model = abstract(name, 1000)
     layers = [layer for block in model.blocks for layer in block]
-    scales = [len(layer.scales) for layer in layers if type(layer).__name__ == "Layer"]
-    assert scales == [4] * 9 + [3] * 9 + [2] * 9 + [1] * 8
+    assert [len(layer.scales) for layer in layers if type(layer).__name__ == "Layer"] == scales
     assert sum(type(layer).__name__ == "Transition" for layer in layers) == 3
-    assert [classify.head.kernel.shape[0] for classify in model.exits] == [576, 640, 608, 528, 976]
+    assert [classify.head.kernel.shape[0] for classify in model.exits] == channels
 
 
 def test_grids_of_a_multigrid_network_are_pooled_then_merged_twice(monkeypatch):
@@ -228,6 +243,11 @@ def test_grids_of_a_multigrid_network_are_pooled_then_merged_twice(monkeypatch):
     monkeypatch.setattr(multigrid, "gather", seen)
     shapes_of("multigrid34", 10, 224)
     assert sides == 6 * [[56, 28, 14]] + 8 * [[28, 14, 7]] + 12 * [[14, 7]] + 6 * [[7]]
+
+
+def test_a_converted_condensenet_reads_by_as_many_indices_as_its_inputs():
+    flat = nnx.to_flat_state(nnx.state(abstract("condensenet74_8_converted", 1000)))
+    assert sum(variable.size for path, variable in flat if path[-1] == "index") == 22_504
 
 
 # 10^9 multiply-adds at 224 pixels, four digits: counted from the papers' definitions.

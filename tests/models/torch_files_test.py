@@ -99,7 +99,8 @@ def test_only_the_safe_loader_of_a_safe_version_is_used(tmp_path, monkeypatch, v
 
 LAYOUTS = {  # of the public files of robust ResNet-50s, but for the number of arrays
     "SIN": lambda w: {"epoch": 60, "arch": "resnet50", "best_prec1": Tensor(60), "state_dict": wrapped(w)},
-    "AugMix": lambda w: {"model": "resnet50", "state_dict": wrapped(w), "best_acc1": 77.5, "optimizer": {"state": {}}},
+    "AugMix": lambda w: {"model": "resnet50", "state_dict": wrapped(w), "best_acc1": 77.5, "optimizer": {}},
+    "DeepAugment": lambda w: {"epoch": 30, "arch": "resnet50", "state_dict": wrapped(w), "optimizer": {"state": {}}},
     "ANT": lambda w: {"model_state_dict": w, "epoch": 100},
     "model": lambda w: {"model": wrapped(w), "args": None},
     "model of a model": lambda w: {"model": {"state_dict": wrapped(w, "module.model.")}},

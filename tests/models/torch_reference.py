@@ -10,7 +10,7 @@ from tests.models.reference import adaptive_mean_pool, grouped_conv, relu
 from tests.models.reference import max_pool as max_pool_last
 
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-# Of the arrays of a BatchNorm, which are drawn in this order.
+# Least and largest values of a BatchNorm's arrays. The arrays are drawn in this order.
 BOUNDS = {"weight": (0.7, 1.3), "bias": (-0.2, 0.2), "running_mean": (-0.2, 0.2), "running_var": (0.7, 1.3)}
 
 

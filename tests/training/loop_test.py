@@ -66,9 +66,16 @@ def test_divergence_stops_with_a_clear_message_and_the_run_is_not_finished(datas
     assert not workdirs.finished(tmp_path)
 
 
-def test_a_batch_larger_than_an_epoch_is_refused(dataset, mesh, tmp_path):
-    with pytest.raises(ValueError, match=r"expected config\.train\.batch_size up to 160"):
-        run(tiny.config(batch_size=1000), dataset, tmp_path, mesh)
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"batch_size": 0}, "config.train.batch_size"),
+        ({"batch_size": 1000}, "expected config.train.batch_size up to 160"),
+    ],
+)
+def test_bad_recipes_are_named(dataset, mesh, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        run(tiny.config(**change), dataset, tmp_path, mesh)
 
 
 EPOCHS = "--config.train.epochs=60"

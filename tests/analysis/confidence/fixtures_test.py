@@ -1,4 +1,4 @@
-"""Seventeen cases with exact answers computed apart from this code, their edge cases, and two peers."""
+"""Nineteen cases with exact answers computed apart from this code, their edge cases, and two peers."""
 
 import math
 
@@ -139,6 +139,22 @@ def test_temperatures_without_an_optimum_are_flagged():
     right, wrong = temperature.fit(logits, np.array([0, 1])), temperature.fit(logits, np.array([1, 0]))
     assert right[:2] == (1e-3, True) and wrong[:2] == (1e3, True)
     assert temperature.fit(np.zeros((3, 4)), np.array([0, 1, 2]))[:2] == (1e3, True)  # uninformative
+
+
+def test_the_mean_of_two_members():
+    members = np.log([[[0.9, 0.1]], [[0.5, 0.5]]])
+    mean, labels = temperature.log_mean(list(members)), np.array([1])
+    assert metrics.losses(np.exp(mean), labels)[0] == pytest.approx(1.203973, abs=6e-7)
+    assert np.mean([metrics.losses(np.exp(one), labels) for one in members]) == pytest.approx(1.497866, abs=6e-7)
+    of_logits = log_softmax(members.mean(0), axis=1)
+    assert -of_logits[0, 1] == pytest.approx(1.386294, abs=6e-7)
+
+
+def test_pooled_cells_are_not_their_mean():
+    cells = [(np.full(2, 0.9), np.array(hits)) for hits in ([1, 1], [0, 0])]
+    assert np.mean([metrics.ece(binned(*cell)) for cell in cells]) == pytest.approx(0.5)
+    pooled = [np.concatenate(arrays) for arrays in zip(*cells, strict=True)]
+    assert metrics.ece(binned(*pooled)) == pytest.approx(0.4)
 
 
 def test_confidences_on_an_edge_stay_below_it_as_the_code_of_two_bytes_says():

@@ -147,6 +147,12 @@ def test_relative_ce_of_other_ranges_is_refused(robust, tmp_path):
         over_sets(robust)
 
 
+def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
+    found = over_sets(robust, measure="mean_error", beside=[], out=str(tmp_path / "out.json"))
+    assert list(found["means"]) == sorted([*S1_TABLE1, "alexnet"])
+    assert sets.labelled([joint.read(robust / "alexnet", "alexnet")]) == {"alexnet": {"standard": "standard"}}
+
+
 def test_the_command_prints_and_writes_the_table(tmp_path):
     names = ("noc/blur", "noc/rain", "noc/hue")
     write_overlap(tmp_path / "overlap.csv", names, np.array([[1, 0.6, 0], [0.6, 1, 0.1], [0, 0.1, 1]]))

@@ -20,6 +20,9 @@ def test_table7_gives_the_published_matrix():
     np.testing.assert_allclose(found.gain, published.GAIN_IMAGENET_C, atol=0.0051)
     np.testing.assert_allclose(found.robustness[0], published.STANDARD_ROBUSTNESS, atol=0.006)
     assert found.robustness[1:].diagonal().min() > 0.945
+    # S1's Set1 (noises, blurs, pixelate) are the eight largest mean overlaps.
+    largest = np.argsort(-score.mean_overlap(found.overlap))[:8]
+    assert {IMAGENET_C[i] for i in largest} == set(published.SET1)
 
 
 def test_table8_gives_the_published_pairs():

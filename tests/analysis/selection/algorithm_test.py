@@ -165,6 +165,7 @@ def test_order_of_the_input_does_not_matter():
         shuffled = select(FIGURE3[np.ix_(order, order)], [IMAGENET_C[i] for i in order], threshold)
         found = select(FIGURE3, IMAGENET_C, threshold)
         assert set(shuffled.members) == set(found.members)
+        assert [IMAGENET_C[i] for i in sorted(map(IMAGENET_C.index, shuffled.members))] == list(found.members)
         assert [set(s) for s in shuffled.sets] == [set(s) for s in found.sets]
 
 
@@ -211,6 +212,21 @@ def test_sixty_candidates_with_a_quarter_of_a_billion_largest_sets():
             other[a], other[b] = 5 * (members[a] // 5) + x, 5 * (members[b] // 5) + y
             sums[tuple(other)] = overlap[np.ix_(other, other)][OFF(12, 1)].sum()
     assert min(sums.values()) == pytest.approx(overlap[np.ix_(members, members)][OFF(12, 1)].sum(), abs=1e-9)
+
+
+def test_maximum_cliques_match_networkx():
+    rng = np.random.default_rng(4)
+    for density in (0.2, 0.5, 0.8, 0.95):
+        joined = np.triu(rng.uniform(size=(25, 25)) < density, 1)
+        joined = joined | joined.T
+        adjacent = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined]
+        maximal = list(networkx.find_cliques(networkx.from_numpy_array(joined)))
+        size = max(map(len, maximal))
+        assert algorithm.maximum_size(adjacent) == size
+        found, complete = algorithm.maximum_cliques(adjacent, size, 10**6)
+        expected = {tuple(sorted(c)) for c in maximal if len(c) == size}
+        assert complete and len(found) == len(expected)
+        assert {tuple(algorithm.bits(c)) for c in found} == expected
 
 
 def test_stability_counts_winners():

@@ -270,3 +270,14 @@ def test_addresses_of_buckets_are_refused(call, path, tmp_path, monkeypatch):
     ):
         call(path)
     assert not list(tmp_path.iterdir())
+
+
+def test_folders_without_jpeg_are_lossless(clean, tmp_path):
+    images, labels = clean
+    options = {"severities": [0.25, "random"], "layout": "folders", "jpeg_quality": None}
+    write_dataset(tmp_path, clean, corruptions=["noc/border"], **options)
+    for severity, value in (("0.25", 0.25), ("random", None)):
+        target = expected(images, "noc/border", value, seed=0)
+        for i in range(NUMBER):
+            with Image.open(tmp_path / f"border/{severity}/{labels[i]}/{i:02d}.png") as image:
+                assert np.array_equal(np.asarray(image), target[i])

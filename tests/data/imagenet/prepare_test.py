@@ -66,7 +66,12 @@ def squashed(path):
     [
         ({"train_size": 20}, "16-train20", lambda path: trees.reference(path, 20, 20), r"\..*\n.*--image_size=16$"),
         # Asked for in the other way it is refused, with both remedies.
-        ({"resize": "squash"}, "16-squash", squashed, r"\. (.|\n)*--image_size=16\nor .*config.dataset.resize=squash"),
+        (
+            {"resize": "squash"},
+            "16-squash",
+            squashed,
+            r"\. (.|\n)*--image_size=16\nor read .*--config.dataset.resize=squash",
+        ),
     ],
 )
 def test_larger_and_squashed_images_are_stores_of_their_own(tree, tmp_path, options, name, expected, found):

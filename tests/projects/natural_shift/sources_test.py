@@ -45,11 +45,16 @@ def test_the_testbeds_columns_get_our_names_and_lines_are_of_standard_models_wit
     [
         (["model", "other"], ["m", 1], "columns val and imagenetv2"),
         (["model", "val", "imagenet-r"], ["m", "high", 10], "column val: expected numbers, found .*high"),
+        (["model", "val"], ["m", 1, 2], "line 2: expected 2 fields"),
         (["model", "val"], ["m"], "line 2: expected 2 fields"),
         (["name", "val"], ["m", 1], r"expected lines with the columns model, found \['name', 'val'\]"),
         (["model", "val"], None, "expected lines with the columns model"),
         (["model", "val", "imagenet-r", "val"], ["m", 70, 30, 60], "expected every column once, found val again"),
-        (["model", "val"], ["m", 0.7], "val: expected percent, found 0.7 at most, a fraction; multiply it by 100"),
+        (
+            ["model", "val"],
+            ["m", 0.7],
+            "column val: expected percent, found 0.7 at most, a fraction; multiply it by 100",
+        ),
         (["model", "val", "imagenet-r"], ["m", 70, 0.4], "column imagenet-r: expected percent, found 0.4 at most"),
         (["model", "val"], ["m", 170], "column val: expected percent from 0 to 100, found 170"),
         (["model", "val"], ["m", "inf"], "column val: expected percent from 0 to 100, found inf"),

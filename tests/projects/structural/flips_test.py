@@ -57,7 +57,7 @@ def test_flips_are_measured_once_and_rates_are_relative_to_a_reference(work, cap
     assert len(flips.run(tiny.config(), workdir, given)) == 2 and shown[2:] == ["tilt"]  # its file changed
     assert flips.run(tiny.config(), workdir, given, str(workdir), ["gaussian_noise"]) == rows[:1]
     assert "| mFR | 100.0 |" in capsys.readouterr().out
-    # What was not asked for is kept.
+    # The result of tilt, which was not asked for again, is kept.
     assert [row.perturbation for row in read_flips(workdir)] == ["gaussian_noise", "tilt"]
     np.save(given / "tilt.npy", ZEROS)
     flips.run(tiny.config(), workdir, given, perturbations=["gaussian_noise"])
@@ -136,7 +136,9 @@ def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
     with pytest.raises(ValueError, match=r"01\.png: expected 16x17 pixels, found 16x20"):
         open_sequences(folder)[0].read(0, 3)
     np.save(folder / "rotate.npy", PIXELS[0])
-    with pytest.raises(ValueError, match=r"rotate\.npy: expected uint8 \[sequences, .*\[2, 16, 17, 3\]"):
+    with pytest.raises(
+        ValueError, match=r"rotate\.npy: expected uint8 \[sequences, frames, H, W, 3\].*\[2, 16, 17, 3\]"
+    ):
         open_sequences(folder)
     np.save(folder / "gaussian_noise.npy", PIXELS)
     with pytest.raises(ValueError, match=r"expected gaussian_noise\.npy or gaussian_noise/, found both"):

@@ -75,7 +75,11 @@ def test_icons_without_the_style_or_the_subtypes_are_refused(drawn):
     for choose, name, message in (
         (icons50.of_style, "apple", "expected icons of the style apple and others, found 0 of 5"),
         (icons50.of_style, "lg", "expected icons of the style lg and others, found 5 of 5"),
-        (icons50.of_subclass, "subtype_exact", "icons of the subtypes by subtype_exact and others, found 0 of 5"),
+        (
+            icons50.of_subclass,
+            "subtype_exact",
+            "expected icons of the subtypes by subtype_exact and others, found 0 of 5",
+        ),
         (icons50.of_subclass, "name", "expected match path or subtype_exact, found 'name'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -132,8 +136,10 @@ REFUSED = {  # (content or changed fields of PLAIN, what is expected and found)
         ({"image": Built(os.mkdir, ("made",))}, f"{FOUND}.*mkdir"),
     ],
     "addresses": [
-        # Without flags: bytes for objects.
-        ({"style": array_of(type_of("O8"), NULLS)}, f"{FOUND}a state of ObjectDType"),
+        (
+            {"style": array_of(type_of("O8"), NULLS)},
+            f"{FOUND}a state of ObjectDType",
+        ),  # without flags: bytes for objects
         ({"style": array_of(type_of("V8", ("a",), HIDDEN, 8), NULLS)}, f"{FOUND}the type of an array as 'V8'"),
         ({"style": array_of(type_of("S8", ("a",), HIDDEN, 8), NULLS)}, f"{FOUND}a state of BytesDType"),
         ({"style": array_of(type_of("S8", size=2**40), NULLS)}, f"{FOUND}a state of BytesDType"),
