@@ -14,6 +14,7 @@ all of them together take at most `KEPT_BYTES`: 1.5 GB for CIFAR-10.
 from runtime import command  # isort: skip
 
 import dataclasses
+import itertools
 import pathlib
 import time
 from collections.abc import Iterator, Sequence
@@ -66,7 +67,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     names = expand(config.study.corruptions)
     conditions = list_conditions(names, RANDOM)
     keys = plan(names, config.study.mixtures, config.study.seeds)
-    mesh = meshes.study_mesh(config.train.batch_size, 1)
+    mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as opened:
         dataset, train_split, test_split = study.load_for_training(config, mesh, opened)
         kept = Kept if test_split.images.nbytes * len(conditions) <= KEPT_BYTES else Shown
@@ -81,20 +82,15 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             len(keys),
             len(conditions),
         )
-        begun = time.monotonic()
-        for done, key in enumerate(missing):
-            name, seed = key
-            if done:
-                seconds = (time.monotonic() - begun) / done
-                left = seconds * (len(missing) - done) / 3600
-                log.info(
-                    "%.1f minutes a model so far; %d are left, about %.1f hours.",
-                    seconds / 60,
-                    len(missing) - done,
-                    left,
-                )
-            models = study.Trainings(config, (name,), (seed,), opened, dataset, train_split, mesh).train()
-            Evaluation(models, shown, conditions, opened, ask).run(progress=False)
+        begun, done = time.monotonic(), 0
+        for seed, of_seed in itertools.groupby(missing, key=lambda key: key[1]):
+            names = [name for name, _ in of_seed]
+            trainings = study.Trainings(config, names, (seed,), opened, dataset, train_split, mesh)
+            for models in trainings.train_in_parts(at_most=1):
+                Evaluation(models, shown, conditions, opened, ask).run(progress=False)
+                done += len(models)
+                minutes, left = (time.monotonic() - begun) / done / 60, len(missing) - done
+                log.info("%.1f minutes a model so far; %d are left, about %.1f hours.", minutes, left, minutes * left / 60)
     return f"All {len(keys)} models of the study have answered: python -m projects.coverage.results --workdir={workdir}"
 
 

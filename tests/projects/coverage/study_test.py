@@ -64,7 +64,8 @@ def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
     config.study.corruptions = (*config.study.corruptions, "noc/hue")
     with pytest.raises(AttributeError):  # the stand-in cannot train
         driver.run(config, second)
-    assert trained == [(("standard",), (0,))]  # the first model lacks answers under the new condition
+    # all models lack answers under the new condition
+    assert trained == [(["standard", "imagenet_c/contrast", "noc/border", "noc/hue"], (0,))]
 
 
 @pytest.fixture
