@@ -3,12 +3,13 @@
     python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
 
 Prints the plan with the hours that are left, then trains a model, shows it the test images under every corruption of
-the study, and goes on with the next one. First come the standard model and the mixtures of seed 0, then the
-candidates in their order, then the same of the next seed, at last a third standard model. WORKDIR/answers has a file for
-each condition: which images each model answers correctly and the confidence of the first standard model. A model that
-answered under every condition is not trained again, whether its checkpoint is there or not: so a copy of `config.json`
-and `answers` continues on another machine by the same command. Corrupted images stay in memory for the next models if
-all of them together take at most `KEPT_BYTES`: 1.5 GB for CIFAR-10.
+the study, and goes on with the next one; config.study.parallel models at a time, each on devices of its own. First come
+the standard model and the mixtures of seed 0, then the candidates in their order, then the same of the next seed, at
+last a third standard model. WORKDIR/answers has a file for each condition: which images each model answers correctly
+and the confidence of the first standard model. A model that answered under every condition is not trained again,
+whether its checkpoint is there or not: so a copy of `config.json` and `answers` continues on another machine by the same
+command. Corrupted images stay in memory for the next models if all of them together take at most `KEPT_BYTES`: 1.5 GB
+for CIFAR-10.
 """
 
 from runtime import command  # isort: skip
@@ -89,8 +90,10 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             for models in trainings.train_in_parts(at_most=1):
                 Evaluation(models, shown, conditions, opened, ask).run(progress=False)
                 done += len(models)
-                minutes, left = (time.monotonic() - begun) / done / 60, len(missing) - done
-                log.info("%.1f minutes a model so far; %d are left, about %.1f hours.", minutes, left, minutes * left / 60)
+                minutes, left = (time.monotonic() - begun) / 60 / done, len(missing) - done
+                log.info(
+                    "%.1f minutes a model so far; %d are left, about %.1f hours.", minutes, left, minutes * left / 60
+                )
     return f"All {len(keys)} models of the study have answered: python -m projects.coverage.results --workdir={workdir}"
 
 
