@@ -74,7 +74,7 @@ class Study(NamedTuple):
     Attributes:
       found: its answers.
       candidates: corruptions of the study, in their order.
-      models: models that answered under every condition.
+      models: the study's models that answered under every condition.
       trained: candidates that a model was trained with for each of `seeds`.
       seeds: seeds that `trained` is complete for.
     """
@@ -96,12 +96,17 @@ def read(workdir: str | pathlib.Path) -> Study:
 
     Raises:
       FileNotFoundError, DamagedFileError: no answers, or damaged ones.
-      ValueError: the standard model has not answered under every condition yet.
+      ValueError: the standard model has not answered under every condition yet, or two corruptions are the same one,
+        because training with them made the same network.
     """
     found = answers.read(workdir)
     candidates = overlap_study.corruptions_of(pathlib.Path(workdir), found)
-    keys = dict.fromkeys((model, seed) for model, seed, *_ in found)
+    asked = {STANDARD, *candidates}
+    keys = dict.fromkeys(
+        (name, seed) for name, seed, *_ in found if name in asked or name.startswith(augmentation.MIXTURE)
+    )
     models = tuple(key for key in keys if all((*key, name, RANDOM) in found for name in candidates))
+    _refuse_twins(found, models)
     standard = [seed for name, seed in models if name == STANDARD]
     if not standard:
         raise ValueError(f"expected answers of the standard model to all corruptions, found none in {workdir}")
@@ -111,15 +116,26 @@ def read(workdir: str | pathlib.Path) -> Study:
     return Study(found, candidates, models, tuple(first), seeds)
 
 
+def _refuse_twins(found, models):
+    """Raises ValueError if two models are the same network, by the digests that their answers name."""
+    first = {}
+    for key in models:
+        digest = found.record((*key, CLEAN, 0)).models.get(key)
+        if digest and (twin := first.setdefault(digest, key)) != key:
+            raise ValueError(
+                f"expected another network for each training, found one for {twin[0]} and {key[0]}, seed {key[1]}: the "
+                "two corruptions are the same here; take one of them out of config.study.corruptions"
+            )
+
+
 def models_frame(study: Study) -> pd.DataFrame:
     """Tabulates each model: clean accuracy, its standard error over test images, mean R over the candidates."""
     rows = []
     for name, seed in study.models:
         clean = study.found.correct((name, seed, CLEAN, 0))
         of_all = [study.found.correct((name, seed, candidate, RANDOM)).mean() for candidate in study.candidates]
-        rows.append(
-            (name, seed, clean.mean(), frames.standard_error(clean.sum(), clean.size), np.mean(of_all) / clean.mean())
-        )
+        se = frames.standard_error(clean.sum(), clean.size)
+        rows.append((name, seed, clean.mean(), se, np.mean(of_all) / clean.mean()))
     return frames.of_rows(rows, ("model", "seed", "clean_accuracy", "se", "mean_robustness"))
 
 
@@ -307,14 +323,8 @@ def _mixtures_text(table):
     for mixture, of_mixture in table[table.member == 0].groupby("mixture", sort=False):
         counted = of_mixture.verdict.value_counts()
         numbers = (str(counted.get(verdict, 0)) for verdict in (GAINS, UNSHOWN, LOSES))
-        rows.append(
-            (
-                augmentation.benchmark(mixture),
-                str(len(of_mixture)),
-                *numbers,
-                fixed(of_mixture.gain.mean(), 3, sign=True),
-            )
-        )
+        mean = fixed(of_mixture.gain.mean(), 3, sign=True)
+        rows.append((augmentation.benchmark(mixture), str(len(of_mixture)), *numbers, mean))
     columns = ("trained with all of", "candidates outside", *(GAINS, UNSHOWN, LOSES), "mean gain in R")
     return frames.markdown(frames.of_rows(rows, columns))
 
@@ -344,11 +354,8 @@ def _mixtures_figure(table):
     for mixture, of_mixture in table.groupby("mixture", sort=False):
         of = of_mixture.set_index("corruption").loc[names]
         mark = ["" if row.member == 0 else "member" for row in of.itertuples()]
-        panels.append(
-            figures.Panel(
-                f"gain in R, {augmentation.benchmark(mixture)}", of.gain.to_numpy(), texts=mark, se=of.se.to_numpy()
-            )
-        )
+        title = f"gain in R, {augmentation.benchmark(mixture)}"
+        panels.append(figures.Panel(title, of.gain.to_numpy(), texts=mark, se=of.se.to_numpy()))
     figure, _ = figures.bars(names, panels, title="Models trained with a whole benchmark")
     return figure
 
