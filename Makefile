@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-# Linux then gives memory in pages of 2 MiB, and networks train faster on a CPU; docs/status.md has the rates.
-export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 # uv fetches and unpacks packages side by side; pip does it where uv cannot be had or does not find them.
 define install
