@@ -1,4 +1,4 @@
-"""What benchmarks of corruptions leave uncovered: overlap of 48 corruptions of five benchmarks.
+"""A study of the overlap of 48 corruptions from five benchmarks: which of them does each benchmark leave uncovered?
 
 python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
 python -m projects.coverage --config=configs/coverage.py --workdir=runs/coverage_resnet18

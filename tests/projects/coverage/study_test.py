@@ -99,7 +99,7 @@ def workdir(tmp_path):
 
 
 def test_corruptions_that_train_the_same_network_are_refused(workdir):
-    """noc/rhombus and noc/circle, which paint the same plus at 32 pixels, took part in the study until it was found out."""
+    """At 32 pixels noc/rhombus and noc/circle paint the same plus; at equal ranges they train the same network."""
     path = workdir / "answers" / "clean-0.npz"
     by_model, record = answers.read_answered(path)
     digests = {key: key[0] for key in by_model} | {("noc/hue", 0): "noc/border"}
