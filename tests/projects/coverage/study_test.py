@@ -6,13 +6,18 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis import answers
 from analysis.answers import Answered, Record
+from analysis.overlap import overlap_matrix
+from analysis.overlap.measured import MeasuredOverlap
+from analysis.selection.nk_benchmarks import categories
 from configs import coverage
 from corruptions.scoring.conditions import expand
 from projects.coverage import __main__ as driver
-from projects.coverage import results
+from projects.coverage import page, results, tables
+from tests.analysis import published
 from tests.processes import ROOT
 from tests.training import tiny
 
@@ -23,11 +28,11 @@ NAMES = ("imagenet_c/fog", "imagenet_c/contrast", "noc/border", "noc/hue", "laio
 def test_the_study_has_each_candidate_once():
     names = expand(coverage.get_config().study.corruptions)
     assert len(names) == len(set(names)) == 48
-    sizes = {benchmark: len(results.members(benchmark, names)) for benchmark in results.BENCHMARKS}
+    sizes = {benchmark: len(tables.members(benchmark, names)) for benchmark in tables.BENCHMARKS}
     assert sizes == {
         "imagenet_c": 15, "imagenet_noc": 8, "noc_candidates": 22, "laion_c": 6, "optics": 4, "camera": 3,
     }  # fmt: skip
-    assert results.members("imagenet_noc", names) == expand(["imagenet_noc"])
+    assert tables.members("imagenet_noc", names) == expand(["imagenet_noc"])
 
 
 def test_standard_models_and_mixtures_of_a_seed_come_before_its_candidates():
@@ -47,7 +52,7 @@ def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
     )
     driver.run(config, workdir)
     assert corrupted == ["clean", "imagenet_c/contrast", "noc/border"]  # once for all three models
-    study = results.read(workdir)
+    study = tables.read(workdir)
     assert study.models == tuple(driver.plan(study.candidates, (), (0,))) and study.seeds == (0,)
     by_model, _ = answers.read_answered(workdir / "answers" / "noc.border-random.npz")
     assert {name: bool(one.confidence) for (name, _), one in by_model.items()} == {
@@ -105,11 +110,11 @@ def test_corruptions_that_train_the_same_network_are_refused(workdir):
     digests = {key: key[0] for key in by_model} | {("noc/hue", 0): "noc/border"}
     answers.write(path.parent, by_model, record._replace(models=digests))
     with pytest.raises(ValueError, match=r"found one for noc/border and noc/hue, seed 0: .*take one of them out"):
-        results.read(workdir)
+        tables.read(workdir)
 
 
 def test_tables_of_known_answers(workdir):
-    study = results.read(workdir)
+    study = tables.read(workdir)
     assert study.candidates == NAMES and study.trained == NAMES
     texts = results.write(study, workdir / "results")
     table = pd.read_csv(workdir / "results" / "mixtures.csv").set_index("corruption")
@@ -128,32 +133,67 @@ def test_tables_of_known_answers(workdir):
     overlap = pd.read_csv(workdir / "results" / "overlap.csv", index_col=0)
     np.testing.assert_allclose(overlap, np.eye(5), atol=0.02)
     benchmarks = pd.read_csv(workdir / "results" / "benchmarks.csv")
-    assert set(benchmarks.benchmark) == {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
+    published_ones = {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
+    assert set(benchmarks.benchmark) == published_ones | {"any other candidate"}
+    assert set(benchmarks.verdict) == {"not shown to be covered"}  # every overlap is 0, which shows neither
     assert json.loads((workdir / "results" / "benchmark.json").read_text())["members"] == list(NAMES)
     assert (workdir / "results" / "overlap.svg").read_text().startswith("<?xml")
 
 
 def test_confidence_is_compared_with_overlap(workdir):
-    study = results.read(workdir)
+    study = tables.read(workdir)
     conditions = (("clean", 0), *((name, "random") for name in NAMES))
     shown = [study.found.confidence(*condition, [("standard", 0)]) for condition in conditions]
     losses = [one["standard", 0, "plain"].loss for one in shown]
     overlap = np.corrcoef([loss - losses[0] for loss in losses[1:]])
-    measured = results.MeasuredOverlap(NAMES, overlap, overlap)
-    table = results.confidence_frame(study, measured).set_index("likeness")
+    measured = MeasuredOverlap(NAMES, overlap, overlap)
+    table = tables.confidence_frame(study, measured).set_index("likeness")
     assert table.spearman["loss"] == pytest.approx(1) and table.pairs["loss"] == 10
-    opposite = results.confidence_frame(study, measured._replace(unclipped=-overlap)).set_index("likeness")
+    opposite = tables.confidence_frame(study, measured._replace(unclipped=-overlap)).set_index("likeness")
     assert opposite.spearman["loss"] == pytest.approx(-1)
     nothing = np.full((5, 5), np.nan)
-    assert results.confidence_frame(study, results.MeasuredOverlap(NAMES, nothing, nothing)).empty
+    assert tables.confidence_frame(study, MeasuredOverlap(NAMES, nothing, nothing)).empty
+
+
+def test_published_overlaps_are_those_of_the_paper():
+    """Tables 7 and 8 of Laugros et al.; Fig. 3 was recovered from them by hand, rounded to .01."""
+    theirs = tables.published_overlap("imagenet_c")
+    assert theirs.names == tuple(f"imagenet_c/{name}" for name in published.IMAGENET_C)
+    np.testing.assert_allclose(theirs.overlap, published.FIGURE3, atol=0.006)
+    noc = tables.published_overlap("imagenet_noc")
+    for (a, b), overlap in published.NOC_PAIRS.items():
+        at = noc.names.index(f"noc/{a}"), noc.names.index(f"noc/{b}")
+        assert noc.overlap[at] == pytest.approx(overlap, abs=0.006)
+    assert (noc.overlap > 0).sum() == len(noc.names) + 2 * len(published.NOC_PAIRS)
+    rounded = theirs._replace(overlap=published.FIGURE3, unclipped=published.FIGURE3)
+    [row] = tables.published_frame(rounded).itertuples()
+    pairs = np.triu_indices(15, 1)
+    expected = stats.pearsonr(published.FIGURE3[pairs], theirs.unclipped[pairs]).statistic
+    assert (row.benchmark, row.pairs) == ("imagenet_c", 105) and row.pearson == pytest.approx(expected)
+
+
+def test_balance_of_known_overlaps():
+    """The accuracies of Table 7; the spread of the mCE that the paper prints for them in Table 2 is 12.1 points."""
+    full = published.accuracies(published.TABLE7, published.ALEXNET_S4, published.IMAGENET_C)
+    names = tuple(f"imagenet_c/{name}" for name in published.IMAGENET_C)
+    robustness = full[1:, 1:] / full[1:, :1]
+    chosen = {"all": names, "two": names[8:10], "one": names[:1]}
+    table = tables.balance_frame(overlap_matrix(full, names=names), chosen).set_index("benchmark")
+    assert list(table.index) == ["all", "two"] and table.members.tolist() == [15, 2]
+    assert table.loc["all", "std"] == pytest.approx(robustness.mean(axis=1).std())
+    assert table.loc["two", "std"] == pytest.approx(robustness[8:10, 8:10].mean(axis=1).std())
+    assert table.loc["two", "mean_overlap"] == pytest.approx(0.29, abs=0.006)  # frost and fog
+    assert table.loc["all", "categories"] == table.loc["all", "of"] and table.loc["two", "imbalance"] == 0
+    sizes = [len(cluster) for cluster in categories(published.FIGURE3, names).clusters]
+    assert table.loc["all", "imbalance"] == pytest.approx(np.std(sizes))
 
 
 def test_a_page_gets_its_tables():
-    page = "a\n<!-- table models -->old<!-- end -->\nb"
-    filled = results.fill(page, {"models": "| x |"})
-    assert filled == "a\n<!-- table models -->\n\n| x |\n\n<!-- end -->\nb" == results.fill(filled, {"models": "| x |"})
+    text = "a\n<!-- table models -->old<!-- end -->\nb"
+    filled = page.fill(text, {"models": "| x |"})
+    assert filled == "a\n<!-- table models -->\n\n| x |\n\n<!-- end -->\nb" == page.fill(filled, {"models": "| x |"})
     with pytest.raises(ValueError, match="expected one of the tables x in the page, found 'models'"):
-        results.fill(page, {"x": ""})
+        page.fill(text, {"x": ""})
 
 
 def test_a_study_without_standard_answers_is_refused(workdir):
@@ -162,13 +202,13 @@ def test_a_study_without_standard_answers_is_refused(workdir):
     del by_model["standard", 0]
     answers.write(workdir / "answers", by_model, record)
     with pytest.raises(ValueError, match="expected answers of the standard model to all corruptions, found none in"):
-        results.read(workdir)
+        tables.read(workdir)
 
 
 def test_the_page_follows_from_the_committed_answers(tmp_path):
-    tables = results.write(results.read(ROOT / "projects/coverage/cpu"), tmp_path)
-    page = (ROOT / "docs/coverage.md").read_text()
-    assert results.fill(page, tables) == page
+    texts = results.write(tables.read(ROOT / "projects/coverage/cpu"), tmp_path)
+    text = (ROOT / "docs/coverage.md").read_text()
+    assert page.fill(text, texts) == text
     made, kept = ({path.name: path for path in folder.glob("*.csv")} for folder in (tmp_path, RESULTS))
     assert made.keys() == kept.keys() and made
     for name, path in made.items():

@@ -1,0 +1,299 @@
+"""The answers of the study and their tables: one function for each CSV file of `projects.coverage.results`."""
+
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from analysis import answers, frames
+from analysis.answers import Answers, Key
+from analysis.confidence import cells
+from analysis.errors.printed import PRINTED
+from analysis.frames import CLEAN, RANDOM, STANDARD
+from analysis.overlap import Overlap, overlap_matrix
+from analysis.overlap import study as overlap_study
+from analysis.overlap.agreement import agreement
+from analysis.overlap.measured import MeasuredOverlap
+from analysis.overlap.score import balance, mean_overlap
+from analysis.references import (
+    ALEXNET_IMAGENET_C,
+    ALEXNET_IMAGENET_C_CLEAN,
+    ALEXNET_NOC,
+    ALEXNET_NOC_CLEAN,
+    PREFIX,
+    qualified_members,
+)
+from analysis.selection import algorithm
+from analysis.selection.benchmark import UNDEFINED, measure_coverage
+from analysis.selection.nk_benchmarks import categories, representation, spread
+from projects.coverage import (
+    CONFIDENT,
+    bank,  # noqa: F401  the answers name it
+)
+from training import augmentation
+
+LEVEL = 0.05
+GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
+SELECTED, ANY = "selected", "any other candidate"
+BENCHMARKS = {
+    "imagenet_c": ("imagenet_c/",),
+    "imagenet_noc": qualified_members("imagenet_noc"),
+    "noc_candidates": ("noc/",),
+    "laion_c": ("laion_c/",),
+    "optics": ("optics/",),
+    "camera": ("camera/",),
+}
+"""{benchmark: beginnings of the names of its members}."""
+
+
+def members(benchmark: str, candidates: Iterable[str]) -> tuple[str, ...]:
+    """Lists the candidates that belong to a benchmark; noc/salt_pepper and noc/pixelate are ImageNet-C's twins."""
+    twins = ("imagenet_c/impulse_noise", "imagenet_c/pixelate") if benchmark == "noc_candidates" else ()
+    return tuple(name for name in candidates if name.startswith(BENCHMARKS[benchmark]) or name in twins)
+
+
+class Study(NamedTuple):
+    """The answers of a study.
+
+    Attributes:
+      found: its answers.
+      candidates: corruptions of the study, in their order.
+      models: the study's models that answered under every condition.
+      trained: candidates that a model was trained with for each of `seeds`.
+      seeds: seeds that `trained` is complete for.
+    """
+
+    found: Answers
+    candidates: tuple[str, ...]
+    models: tuple[Key, ...]
+    trained: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    def correct(self, name: str, corruption: str) -> np.ndarray:
+        """Averages over the seeds of a model which images it answers correctly, float [N]."""
+        at = 0 if corruption == CLEAN else RANDOM
+        return np.mean([self.found.correct((*key, corruption, at)) for key in self.models if key[0] == name], axis=0)
+
+
+def read(workdir: str | pathlib.Path) -> Study:
+    """Reads the answers of a study that has ended or is still running.
+
+    Raises:
+      FileNotFoundError, DamagedFileError: no answers, or damaged ones.
+      ValueError: the standard model has not answered under every condition yet, or two corruptions are the same one,
+        because training with them made the same network.
+    """
+    found = answers.read(workdir)
+    candidates = overlap_study.corruptions_of(pathlib.Path(workdir), found)
+    asked = {STANDARD, *candidates}
+    keys = dict.fromkeys(
+        (name, seed) for name, seed, *_ in found if name in asked or name.startswith(augmentation.MIXTURE)
+    )
+    models = tuple(key for key in keys if all((*key, name, RANDOM) in found for name in candidates))
+    _refuse_twins(found, models)
+    standard = [seed for name, seed in models if name == STANDARD]
+    if not standard:
+        raise ValueError(f"expected answers of the standard model to all corruptions, found none in {workdir}")
+    of_seed = {seed: [name for name in candidates if (name, seed) in models] for seed in standard}
+    first = of_seed[min(standard)]
+    seeds = tuple(seed for seed in sorted(standard) if first and set(first) <= set(of_seed[seed]))
+    return Study(found, candidates, models, tuple(first), seeds)
+
+
+def _refuse_twins(found, models):
+    """Raises ValueError if two models are the same network, by the digests that their answers name."""
+    first = {}
+    for key in models:
+        digest = found.record((*key, CLEAN, 0)).models.get(key)
+        if digest and (twin := first.setdefault(digest, key)) != key:
+            raise ValueError(
+                f"expected another network for each training, found one for {twin[0]} and {key[0]}, seed {key[1]}: the "
+                "two corruptions are the same here; take one of them out of config.study.corruptions"
+            )
+
+
+def models_frame(study: Study) -> pd.DataFrame:
+    """Tabulates each model: clean accuracy, its standard error over test images, mean R over the candidates."""
+    rows = []
+    for name, seed in study.models:
+        clean = study.found.correct((name, seed, CLEAN, 0))
+        of_all = [study.found.correct((name, seed, candidate, RANDOM)).mean() for candidate in study.candidates]
+        se = frames.standard_error(clean.sum(), clean.size)
+        rows.append((name, seed, clean.mean(), se, np.mean(of_all) / clean.mean()))
+    return frames.of_rows(rows, ("model", "seed", "clean_accuracy", "se", "mean_robustness"))
+
+
+def candidates_frame(study: Study) -> pd.DataFrame:
+    """Tabulates each candidate c.
+
+    R of the standard model is the mean over seeds, ECE and NLL are of the first seed. `own_gain` is the gain in R on c
+    of the model trained with c. `best_other` is, of the models trained with another candidate, the one that gains most
+    on c, and `best_gain`, `best_se` are its gain (see `gain`) and the error: chosen as the largest, it is on average too
+    large. All four are missing without such a model.
+    """
+    clean, rows = study.correct(STANDARD, CLEAN).mean(), []
+    for name in study.candidates:
+        (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
+        measured = cells.measure(confidence)
+        gains = {trained: gain(study, trained, name) for trained in study.trained}
+        own, _ = gains.pop(name, (None, None))
+        best = max(gains, key=gains.get, default=None)
+        robustness = study.correct(STANDARD, name).mean() / clean
+        rows.append((name, robustness, measured["ece"], measured["nll"], own, best, *gains.get(best, (None, None))))
+    columns = ("corruption", "robustness", "ece", "nll", "own_gain", "best_other", "best_gain", "best_se")
+    return frames.of_rows(rows, columns)
+
+
+def gain(study: Study, model: str, corruption: str) -> tuple[float, float]:
+    """Computes the gain in robustness of a model over the standard one, and its standard error.
+
+    With the answers a of the model and s of the standard one, both 0 or 1, to image i under the corruption and, with
+    index 0, to the clean image, and the clean accuracies A and S:
+
+        gain = R - R_standard = mean(a) / A - mean(s) / S
+        se   = deviation over images of  a / A - R a0 / A - (s / S - R_standard s0 / S),  over sqrt(N)
+
+    (first order of the ratios; both models see the same images). The error holds test images only.
+    """
+    parts = []
+    for name in (model, STANDARD):
+        answered, clean = study.correct(name, corruption), study.correct(name, CLEAN)
+        robustness = answered.mean() / clean.mean()
+        parts.append((robustness, (answered - robustness * clean) / clean.mean()))
+    (ours, of_image), (theirs, of_standard) = parts
+    return ours - theirs, (of_image - of_standard).std(ddof=1) / np.sqrt(len(of_image))
+
+
+def mixtures_frame(study: Study) -> pd.DataFrame:
+    """Tests whether a model trained with a whole benchmark gains robustness to each candidate outside of it.
+
+    p is two-sided normal on `gain` over its error, corrected for all rows of the table by Benjamini and Yekutieli (2001),
+    which holds under any dependence.
+    """
+    rows = []
+    for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(augmentation.MIXTURE)):
+        inside = members(augmentation.benchmark(mixture), study.candidates)
+        rows += [(mixture, name, int(name in inside), *gain(study, mixture, name)) for name in study.candidates]
+    table = frames.of_rows(rows, ("mixture", "corruption", "member", "gain", "se"))
+    outside = table.member == 0
+    p = 2 * stats.norm.sf(np.abs(table.gain / table.se.where(table.se > 0, np.inf)))  # no difference: p = 1
+    table["p"] = np.nan
+    if outside.any():
+        table.loc[outside, "p"] = stats.false_discovery_control(p[outside], method="by")
+    shown = np.where(table.gain > 0, GAINS, LOSES)
+    table["verdict"] = np.where(~outside, "", np.where(table.p <= LEVEL, shown, UNSHOWN))
+    return table
+
+
+def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
+    """Tests whether candidates that overlap spoil the confidence of the standard model alike.
+
+    Over pairs of the candidates that a model was trained with, rank correlation (Spearman) of the overlap with two
+    likenesses of their effects: `loss`, the correlation over test images of the two rises in the loss (NLL) from the clean
+    image; `ece`, minus the distance of the two calibration errors. Intervals resample candidates
+    (`analysis.overlap.agreement`). Empty for fewer than three candidates whose overlaps are defined.
+    """
+    columns = ("likeness", "pairs", "spearman", "low", "high")
+    if np.sum(~algorithm.undefined(measured.overlap)) < 3:
+        return frames.of_rows([], columns)
+    (clean,) = study.found.confidence(CLEAN, 0, [CONFIDENT]).values()
+    shown = [one for name in measured.names for one in study.found.confidence(name, RANDOM, [CONFIDENT]).values()]
+    ece = np.array([cells.measure(one)["ece"] for one in shown])
+    alike = {
+        "loss": np.corrcoef([one.loss - clean.loss for one in shown]),
+        "ece": -np.abs(ece[:, None] - ece),
+    }
+    rows = []
+    for name, matrix in alike.items():
+        found = agreement(measured, MeasuredOverlap(measured.names, matrix, matrix))
+        rows.append((name, found.pairs, found.spearman, *found.spearman_interval))
+    return frames.of_rows(rows, columns)
+
+
+def members_of_all(names: Sequence[str], selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Lists the members of each benchmark, and of the selected one, among the candidates `names`."""
+    return {benchmark: members(benchmark, names) for benchmark in BENCHMARKS} | {SELECTED: tuple(selected)}
+
+
+def benchmarks_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Tests whether a member of each benchmark covers each other candidate (`analysis.selection.benchmark`).
+
+    The rows of `ANY` test whether any of all the other candidates does.
+    """
+    names, rows = measured.overlap.names, []
+    unclipped, samples = measured.overlap.unclipped, measured.errors.unclipped_samples
+    for benchmark, inside in benchmarks.items():
+        if inside and len(inside) < len(names):
+            covered = measure_coverage(unclipped, names, inside, samples=samples)
+            rows += [(benchmark, name, *row) for name, row in covered.items()]
+    for name in names:
+        others = [other for other in names if other != name]
+        rows.append((ANY, name, *measure_coverage(unclipped, names, others, samples=samples)[name]))
+    columns = ("benchmark", "corruption", "overlap", "with_member", "se", "p", "p_uncovered", "verdict", "members")
+    table = frames.of_rows(rows, columns)
+    return table[table.verdict != UNDEFINED].reset_index(drop=True)
+
+
+def balance_frame(overlap: Overlap, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Measures the balance of each benchmark of two or more members, in three ways.
+
+    mean_overlap    mean overlap of two members
+    std             population standard deviation of the mean R over the members, of the models trained with one member
+                    each: does robustness to one member count as much as robustness to another? (Laugros, Caplier, Ospici,
+                    "Increasing the Coverage and Balance ...", Table 2, with mCE)
+    categories      of `of` clusters of all candidates, those that have a member; `imbalance` is the spread of the number of
+                    members over them (`analysis.selection.nk_benchmarks`)
+    """
+    names = overlap.names
+    clusters = categories(overlap.overlap, names)
+    rows = []
+    for benchmark, inside in benchmarks.items():
+        inside = [name for name in inside if name not in clusters.dropped]
+        if len(inside) < 2:
+            continue
+        at = [names.index(name) for name in inside]
+        effect = balance(overlap.robustness[np.ix_([1 + k for k in at], at)].mean(axis=1))
+        counts = representation([inside], clusters.clusters)[0]
+        mean = mean_overlap(overlap.overlap[np.ix_(at, at)]).mean()
+        represented = (int(np.count_nonzero(counts)), len(clusters.clusters), float(spread(counts)))
+        rows.append((benchmark, len(inside), mean, effect.std, *represented))
+    return frames.of_rows(rows, ("benchmark", "members", "mean_overlap", "std", "categories", "of", "imbalance"))
+
+
+def published_frame(measured: MeasuredOverlap) -> pd.DataFrame:
+    """Compares the overlaps with published ones of ResNet-18 on ImageNet-100 (`published_overlap`).
+
+    Correlations over the pairs of a benchmark, whose members must all have a model; intervals resample corruptions.
+    """
+    rows = []
+    for benchmark in ("imagenet_c", "imagenet_noc"):
+        theirs = published_overlap(benchmark)
+        if set(theirs.names) <= set(measured.names):
+            found = agreement(measured.ordered(theirs.names), theirs)
+            spearman = (found.spearman, *found.spearman_interval)
+            rows.append((benchmark, found.pairs, *spearman, found.pearson, *found.pearson_interval))
+    columns = ("spearman", "low", "high", "pearson", "pearson_low", "pearson_high")
+    return frames.of_rows(rows, ("benchmark", "pairs", *columns))
+
+
+def published_overlap(benchmark: str) -> MeasuredOverlap:
+    """Computes the overlaps behind Table 7 (imagenet_c) or 8 (imagenet_noc) of "Increasing the Coverage and Balance ...".
+
+    The tables print relative CE in percent, from which
+
+        error = clean error + CE / 100 * (error of AlexNet - clean error of AlexNet),   R = (1 - error) / (1 - clean error)
+    """
+    table, reference, reference_clean = {
+        "imagenet_c": ("Table 7", ALEXNET_IMAGENET_C, ALEXNET_IMAGENET_C_CLEAN),
+        "imagenet_noc": ("Table 8", ALEXNET_NOC, ALEXNET_NOC_CLEAN),
+    }[benchmark]
+    [printed] = [one for one in PRINTED if one.source == f"Increasing the Coverage and Balance, {table}"]
+    rows = np.array([row[:-1] for row in printed.rows.values()], float) / 100
+    clean, ce = rows[:, :1], rows[:, 1:]
+    lost = np.array([np.mean(reference[name]) for name in printed.columns]) - reference_clean
+    names = tuple(PREFIX[benchmark] + name for name in printed.columns)
+    found = overlap_matrix(1 - np.hstack([clean, clean + ce * lost]), names=names)
+    return MeasuredOverlap(names, found.overlap, found.unclipped)
