@@ -1,4 +1,4 @@
-"""A study of the overlap of 48 corruptions from five benchmarks: which of them does each benchmark leave uncovered?
+"""A study of the overlap of 48 corruptions (49 at 224 pixels) from five benchmarks: what does each leave uncovered?
 
 python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
 python -m projects.coverage --config=configs/coverage.py --workdir=runs/coverage_resnet18
@@ -15,9 +15,9 @@ tools.calibrate measured (configs/ranges/coverage_cpu.json); the others want the
 
 from configs import default
 
-# NOC's candidates but for three, which are others' twins once calibrated to the same robustness: salt_pepper and
-# ImageNet-C's impulse_noise both set channel values to 0 or 1; both pixelates take means over square blocks; at 32 pixels
-# rhombus and circle both paint a plus of five pixels.
+# NOC's candidates but for three. Two are others' twins once calibrated to the same robustness: salt_pepper and ImageNet-C's
+# impulse_noise both set channel values to 0 or 1; both pixelates take means over square blocks. The third is a twin at 32
+# pixels only, where rhombus and circle both paint a plus of five pixels.
 NOC = tuple(
     f"noc/{name}"
     for name in (
@@ -33,7 +33,8 @@ def get_config(variant="cifar10"):
     if variant not in ("cifar10", "imagenet100", "cpu"):
         raise ValueError(f"expected coverage.py, coverage.py:cifar10, :imagenet100 or :cpu, found {variant!r}")
     config = default.get_config()
-    config.study.corruptions = ("imagenet_c", *NOC, "laion_c", "optics", *CAMERA)
+    noc = (*NOC, "noc/rhombus") if variant == "imagenet100" else NOC
+    config.study.corruptions = ("imagenet_c", *noc, "laion_c", "optics", *CAMERA)
     config.study.mixtures = ("mixture=imagenet_c", "mixture=imagenet_noc", "mixture=laion_c")
     config.study.seeds = (0, 1)
     train = config.train

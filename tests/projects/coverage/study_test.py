@@ -27,7 +27,8 @@ NAMES = ("imagenet_c/fog", "imagenet_c/contrast", "noc/border", "noc/hue", "laio
 
 def test_the_study_has_each_candidate_once():
     names = expand(coverage.get_config().study.corruptions)
-    assert len(names) == len(set(names)) == 48
+    large = expand(coverage.get_config("imagenet100").study.corruptions)
+    assert len(names) == len(set(names)) == 48 and len(large) == 49 and {*large} - {*names} == {"noc/rhombus"}
     sizes = {benchmark: len(tables.members(benchmark, names)) for benchmark in tables.BENCHMARKS}
     assert sizes == {
         "imagenet_c": 15, "imagenet_noc": 8, "noc_candidates": 22, "laion_c": 6, "optics": 4, "camera": 3,
