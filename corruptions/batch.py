@@ -109,11 +109,8 @@ def corrupt(
         corruption.check_request(images.shape[-1], options)
     if corruption.fixed:
         options = corruption.options_for(images.shape[-3:], options)
-    if index is None and devices.varying(images) - devices.varying(key):
-        raise ValueError(
-            "expected index inside shard_map, where each device counts its own images from 0: split the positions like the "
-            "images and give corrupt(..., index=positions)"
-        )
+    if index is None:
+        devices.refuse_counting("corrupt", key, images)
     severities, index = severities_and_index(corruption, images.shape[0], severity, index, bool(validate), options)
     if validate == "checkify":
         contract.checked_in_program(images, severities, corruption.scale)

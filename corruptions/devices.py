@@ -201,6 +201,15 @@ def varying(array: Any) -> frozenset[Any]:
     return frozenset(kind.manual_axis_type.varying if hasattr(kind, "manual_axis_type") else kind.vma)
 
 
+def refuse_counting(call: str, key: jax.Array, images: Any) -> None:
+    """Refuses (ValueError), inside `shard_map`, a batch without an index: each device would count its images from 0."""
+    if varying(images) - varying(key):
+        raise ValueError(
+            "expected index inside shard_map, where each device counts its own images from 0: split the positions like the "
+            f"images and give {call}(..., index=positions)"
+        )
+
+
 def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[..., jax.Array]:
     """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
 

@@ -6,6 +6,7 @@ A flag of `corruptions.write` and a setting of the studies' commands name the fi
 from collections.abc import Callable
 from typing import NamedTuple
 
+from corruptions import registry
 from corruptions.imagenet_c import frost, use_photographs
 from corruptions.laion_c import use_bank
 
@@ -14,16 +15,21 @@ class FromFile(NamedTuple):
     """Corruptions that need files.
 
     Attributes:
-      corruptions: their names.
+      registered: their names, without the copies that benchmarks make of them.
       option: the option of the corruptions that holds the digest of the files.
       read: path -> digest; the process uses these files from then on.
       what: the files, in words.
     """
 
-    corruptions: tuple[str, ...]
+    registered: tuple[str, ...]
     option: str
     read: Callable[[str], str]
     what: str
+
+    @property
+    def corruptions(self) -> tuple[str, ...]:
+        """Lists the names of all corruptions that take these files, copies such as robodepth/frost too."""
+        return tuple(name for one in self.registered for name in registry.with_copies(one))
 
 
 FROM_FILES = {

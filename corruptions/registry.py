@@ -156,6 +156,13 @@ def _with_options(member: str, benchmark: str, options: Mapping[str, Any], repla
     return register(own_member, replace=replace).qualified_name
 
 
+def with_copies(name: str) -> tuple[str, ...]:
+    """Lists a corruption and the copies of it with options that benchmarks fix: imagenet_c/frost, robodepth/frost."""
+    own = get(name)
+    copies = (c for c in NAMED.values() if c and c.qualified_name in _COPIES and c.applier is own.applier)
+    return tuple(dict.fromkeys((own.qualified_name, *(copy.qualified_name for copy in copies))))
+
+
 def without_name(call: str, given: Mapping[str, Any]) -> NoReturn:
     """Refuses, by a TypeError, a call without the name of a corruption; for the keywords of `imagecorruptions` with the
     call that works.

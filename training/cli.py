@@ -273,9 +273,12 @@ def use_files(config: ConfigDict) -> None:
                 f"config.{setting}: expected a module that reads it, for example --imports=projects.structural.style, "
                 f"found imports {tuple(config.imports)!r}"
             )
-        names, option, read, _ = FROM_FILES[setting]
-        digest = read(files.local(config[setting], f"config.{setting}"))
-        for corruption in names:
+        known = FROM_FILES[setting]
+        option, digest = known.option, known.read(files.local(config[setting], f"config.{setting}"))
+        # A copy, such as robodepth/frost, counts where its benchmark is named: other workdirs keep the settings they have.
+        named = repr(config.to_dict())
+        copies = (name for name in known.corruptions if name.partition("/")[0] in named)
+        for corruption in dict.fromkeys((*known.registered, *copies)):
             stored = config.train.corruption_options.to_dict()
             options = stored.get(corruption, {})
             if options.get(option, digest) != digest:

@@ -62,7 +62,11 @@ def augment(
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
     number = images.shape[0]
-    index = jnp.arange(number) if index is None else keys.image_index(index, number, validate)
+    if index is None:
+        devices.refuse_counting("augment", key, images)
+        index = jnp.arange(number)
+    else:
+        index = keys.image_index(index, number, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
     call = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731

@@ -3,6 +3,7 @@ RoboBEV's failures of whole cameras, `camera_crash` and `frame_lost`, for sample
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -108,7 +109,7 @@ def color_quant(image: Image, params: Params) -> Image:
     Source: RoboDepth and RoboBEV, color_quant.
     """
     step = params["step"]
-    return color.from_levels(jnp.floor(color.to_levels(image) / step) * step)
+    return color.from_levels(jnp.floor(jnp.round(color.to_levels(image)) / step) * step)
 
 
 def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -135,8 +136,12 @@ def _elastic_sides(shape, table):
 
 
 def _elastic_map(shape: Shape, params: Params) -> Positions:
-    rows, columns = np.arange(shape[0], dtype=np.float32)[:, None], np.arange(shape[1], dtype=np.float32)[None]
-    return rows + params["dy"], columns + params["dx"]
+    return warps.positions(functools.partial(_displaced, params=params), shape, params["dx"])
+
+
+def _displaced(image, params):
+    places = warps.displaced(params["dy"], params["dx"])
+    return warps.mirrored(image, *places, padded.own_sides(image.shape, params), "symmetric")
 
 
 @member(
@@ -153,9 +158,7 @@ def elastic_field(image: Image, params: Params) -> Image:
     `elastic_transform` of the package imagecorruptions, which RoboDepth uses: other than ImageNet-C's, without an affine
     map. Source: imagecorruptions, elastic_transform.
     """
-    places = warps.displaced(params["dy"], params["dx"])
-    sides = padded.own_sides(image.shape, params)
-    return jnp.clip(warps.mirrored(image, *places, sides, "symmetric"), 0.0, 1.0)
+    return jnp.clip(_displaced(image, params), 0.0, 1.0)
 
 
 def camera_crash(
@@ -224,7 +227,11 @@ def frame_lost(
     """
     black = _black(key, images, severity, value_range)
     number, cameras = images.shape[:2]
-    index = jnp.arange(number) if index is None else keys.image_index(index, number, True)
+    if index is None:
+        devices.refuse_counting("frame_lost", key, images)
+        index = jnp.arange(number)
+    else:
+        index = keys.image_index(index, number, True)
 
     def draw(position):
         own = image_key(key, position)  # a key for each camera, so that further cameras change no draw

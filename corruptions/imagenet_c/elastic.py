@@ -1,5 +1,6 @@
 """ImageNet-C elastic_transform: a random affine map, then a smooth random displacement."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,9 +52,7 @@ def anchors(shape: Sequence[Any]) -> jax.Array:
 
 
 def _map(shape: Shape, params: Params) -> Positions:
-    planes = jnp.moveaxis(jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32), 0, -1)
-    warped = _warped(planes + devices.varying_zeros((), like=params["dx"]), params)
-    return warped[..., 0], warped[..., 1]
+    return warps.positions(functools.partial(_warped, params=params), shape, params["dx"])
 
 
 _UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}

@@ -5,7 +5,7 @@ than one value, a quarter of a millisecond for 224 x 224 positions.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -97,6 +97,18 @@ def _mirror(size, mode):
     if mode == "reflect":
         return jnp.maximum(2 * size - 2, 1), 2 * size - 2
     raise ValueError(f"expected a boundary mode among {', '.join(MODES)}, found {mode!r}")
+
+
+def positions(
+    warp: Callable[[jax.Array], jax.Array], shape: Sequence[int], like: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Finds where a warp of images [H, W, C] looks each pixel up, mirrored places inside the image: rows and columns.
+
+    Both are float32 [H, W], and differ between the devices of a `shard_map` where `like` does.
+    """
+    planes = jnp.moveaxis(jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32), 0, -1)
+    warped = warp(planes + devices.varying_zeros((), like=like))
+    return warped[..., 0], warped[..., 1]
 
 
 def mirrored(

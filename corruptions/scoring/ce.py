@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions import registry
-from corruptions.scoring.conditions import CLEAN
+from corruptions.scoring.conditions import CLEAN, RANDOM
 from corruptions.scoring.folder import Count, read_wrong
 
 ALEXNET = "alexnet"
@@ -141,7 +141,12 @@ def ce_table(
     (clean,) = by_corruption.pop(CLEAN)[:1]
     wrong = None if path is None else _wrong(path, counts)
     scored = {one: _row(one, rows, clean, errors.get(one, {}), wrong) for one, rows in by_corruption.items()}
-    means = [_mean(benchmark, scored) for benchmark in registry.benchmarks()]
+
+    def row(name, counts):  # over some of the severities
+        every = len(counts) == len(by_corruption[name])
+        return scored[name] if every else _row(name, counts, clean, errors.get(name, {}), wrong)
+
+    means = [_mean(benchmark, by_corruption, row) for benchmark in registry.benchmarks()]
     of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else _of_images(wrong[_key(clean)]))
     rows = (of_clean, *(row for row, _ in scored.values()), *(mean for mean in means if mean))
     return CETable(name, rows, wrong is not None)
@@ -204,16 +209,28 @@ def _row(name, counts, clean, reference, wrong):
     return _joined(name, (error, error / scale, (error - clean.error) / lost), ses), images
 
 
-def _mean(benchmark, rows):
-    """Averages the rows of a benchmark; None where one is missing."""
-    members = registry.names(benchmark)
-    if not all(name in rows for name in members):
+def _mean(benchmark, by_corruption, row):
+    """Averages the rows of a benchmark at the severities it selects; None where one is missing."""
+    members = {name: _selected(benchmark, name, by_corruption.get(name, ())) for name in registry.names(benchmark)}
+    selects = [list(of_one) for name, of_one in members.items() if registry.selected_levels(name, benchmark)]
+    if not all(members.values()) or any(severities != selects[0] for severities in selects):
         return None
-    of_members, images = zip(*(rows[name] for name in members), strict=True)
+    of_members, images = zip(*(row(name, list(of_one.values())) for name, of_one in members.items()), strict=True)
     values, ses = (np.mean([row[first::2] for row in of_members], 0).tolist() for first in (1, 2))
     if images[0] is not None:
         ses = list(map(_of_images, sum(images) / len(images)))
     return _joined(f"{benchmark}, mean of {len(members)}", values, ses)
+
+
+def _selected(benchmark, name, counts):
+    """{severity as the benchmark numbers it: count} of a member: of all severities, or of the levels it selects."""
+    levels = registry.selected_levels(name, benchmark)
+    numbered = {} if levels is None else {level: number for number, level in enumerate(levels, 1)}
+    return {
+        numbered.get(count.severity, count.severity): count
+        for count in counts
+        if levels is None or count.severity in numbered or count.severity == RANDOM
+    }
 
 
 def _joined(name: str, values: Sequence[float], ses: Sequence[float]) -> CE:

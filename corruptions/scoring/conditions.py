@@ -54,7 +54,8 @@ def list_conditions(names: Iterable[str], severities: Severities) -> list[Condit
       names: corruptions or benchmarks.
       severities: `random` or `levels`: drawn from, or each of, `corruptions.severities` (those a
         benchmark has selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or
-        levels or fractions of the corruption: 3, (1, 3, 5) or "1,3,5".
+        numbers: 3, (1, 3, 5) or "1,3,5", levels or fractions of the corruption. For a benchmark that
+        selects levels they are its severities: `imagenet_c_bar` at 5 is `cbar/sparkles` at level 10.
 
     Raises:
       ValueError: an unknown name or severity; a corruption at random severities of two different
@@ -95,6 +96,11 @@ def _severities(name: str, benchmark: str | None, text: str) -> Sequence[int | f
         return registry.severities(name, benchmark)
     scale = registry.get(name).scale
     severities = _numbers(text, whole=isinstance(scale, Levels))
+    if benchmark and (selected := registry.selected_levels(name, benchmark)):
+        known = dict(enumerate(selected, 1))
+        if unknown := [severity for severity in severities if severity not in known]:
+            raise ValueError(f"expected severities 1..{len(known)} of {benchmark}, found {unknown[0]}")
+        return [known[severity] for severity in severities]
     for severity in severities:
         scale.check(severity, {})
     return severities

@@ -74,6 +74,7 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
     good, corrupted = checked(images, np.int32([1, 5]))
     good.throw()
     np.testing.assert_array_equal(corrupted, corruptions.corrupt(KEY, images, "imagenet_c/contrast", np.array([1, 5])))
+    np.testing.assert_array_equal(corrupted, corruptions.corrupt(KEY, images, "imagenet_c/contrast", [1, 5]))
     for wrong, level, message in (
         (2 * images + 1, 1, r"expected values in \[0, 1\], found values from 2.0 to 2.0"),
         (np.where(images == images[0, 0, 0, 0], np.nan, images), 1, r"expected values in \[0, 1\], found NaN \("),

@@ -82,6 +82,7 @@ OF_CORRUPT = [
     (lambda: contrast(IMAGES, severity=6), ValueError, r"level 1\.\.5, found 6"),
     (lambda: contrast(IMAGES, severity="3"), ValueError, r"level 1\.\.5 or None, found '3'"),
     (lambda: contrast(IMAGES, severity=2.5), ValueError, "pass interpolate=True"),
+    (lambda: contrast(IMAGES, severity=[1, 7]), ValueError, r"level 1\.\.5, found \[1 7\]"),
     (lambda: contrast(IMAGES, levels=(1, 6)), ValueError, r"whole numbers in 1\.\.5, found \(1, 6\)"),
     (lambda: contrast(IMAGES, levels=()), ValueError, r"expected levels=\(1, 3"),
     (lambda: contrast(IMAGES, levels=(1, 2), range=(1, 2)), ValueError, "one of the options range and levels"),

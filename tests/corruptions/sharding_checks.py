@@ -118,8 +118,15 @@ def no_index_in_a_shard_map():
         assert (
             jax.eval_shape(jax.shard_map(local, mesh=mesh, in_specs=rows, out_specs=rows), IMAGES).shape == IMAGES.shape
         )
-    with pytest.raises(ValueError, match=r"expected index inside shard_map.*corrupt\(\.\.\., index=positions\)"):
-        jax.eval_shape(jax.shard_map(lambda x: corrupted(NAME, x), mesh=mesh, in_specs=ROWS, out_specs=ROWS), IMAGES)
+    rigs = np.zeros((4, 2, 8, 8, 3), np.uint8)
+    calls = {
+        "corrupt": (lambda x: corrupted(NAME, x), IMAGES),
+        "augment": (lambda x: corruptions.augment.augment(KEY, x, "augmix"), IMAGES),
+        "frame_lost": (lambda x: corruptions.camera.frame_lost(KEY, x, 2), rigs),
+    }
+    for name, (call, images) in calls.items():
+        with pytest.raises(ValueError, match=rf"expected index inside shard_map.*{name}\(\.\.\., index=positions\)"):
+            jax.eval_shape(jax.shard_map(call, mesh=mesh, in_specs=ROWS, out_specs=ROWS), images)
 
 
 def all_traced_in_a_shard_map():

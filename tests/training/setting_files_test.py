@@ -90,6 +90,19 @@ def test_trained_models_are_shown_the_photographs_of_the_command(folder, digest,
         assert "photographs" not in read.train.corruption_options[FROST]
 
 
+def test_copies_that_benchmarks_make_are_shown_them_too(folder, digest, images, tmp_path):
+    config = tiny.config()
+    config.frost, config.eval.corruptions = str(folder), ("robodepth",)
+    cli.use_files(config)
+    of_copy = {"photographs": digest}
+    assert config.train.corruption_options.to_dict() == {FROST: of_copy, "robodepth/frost": of_copy}
+    (tmp_path / "config.json").write_text(json.dumps(tiny.config().to_dict()))
+    with trained_models.open_workdir(tmp_path, config) as read:
+        assert read.train.corruption_options.to_dict() == {FROST: of_copy, "robodepth/frost": of_copy}
+    status, manifest = written(tmp_path, images, "robodepth/frost", f"--frost={folder}")
+    assert status == 0 and manifest["corruptions"]["robodepth/frost"]["options"] == of_copy
+
+
 def test_calibration_measures_with_them(digest, images, monkeypatch):
     seen = []
     answers = {"": np.ones(4, bool)}

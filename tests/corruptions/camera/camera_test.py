@@ -71,6 +71,9 @@ def test_colours_are_quantised_as_pillow_posterises():
         np.testing.assert_array_equal(again, found)
         floats = corruptions.corrupt(jax.random.key(0), np.float32(levels / 255), "color_quant", severity)
         np.testing.assert_array_equal(np.round(255 * np.asarray(floats)), found)
+        coarse = (levels / 255).astype(np.float16)  # up to an eighth of a level off: rounded before bits are lost
+        coarse = corruptions.corrupt(jax.random.key(0), coarse, "color_quant", severity)
+        np.testing.assert_array_equal(np.round(255 * np.float32(coarse)), found)
 
 
 def test_the_field_displaces_as_imagecorruptions_does():
@@ -78,6 +81,16 @@ def test_the_field_displaces_as_imagecorruptions_does():
     params = camera.elastic_field.sample(jax.random.key(3), image.shape, 4)
     expected = reference.displaced(np.float64(image), np.float64(params["dx"]), np.float64(params["dy"]))
     np.testing.assert_allclose(camera.elastic_field.apply(image, params), expected, atol=0.5 / 255)
+
+
+def test_labels_follow_the_field_where_it_mirrors_the_border():
+    params = camera.elastic_field.sample(jax.random.key(4), (64, 64, 3), 5)
+    where = camera.elastic_field.coordinates((64, 64, 3), params)
+    planes = np.stack(np.mgrid[:64, :64], -1).astype(np.float64)
+    assert (np.abs(planes[..., 0] + params["dy"] - 31.5) > 32).any()  # the field looks beyond the border
+    expected = reference.displaced(planes, np.float64(params["dx"]), np.float64(params["dy"]))
+    np.testing.assert_allclose(where, expected, atol=1e-3)
+    assert (corruptions.move_masks(np.ones((1, 64, 64), np.int8), where[None]) == 1).all()  # no pixel is filled
 
 
 @pytest.mark.parametrize("shape", DISPLACEMENTS)

@@ -11,6 +11,7 @@ import corruptions
 from analysis.errors import scores
 from corruptions import Count, registry
 from corruptions.scoring import ce, classifier
+from corruptions.scoring.conditions import list_conditions
 from corruptions.write import WriteError, files
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 from tests.pages import example_of
@@ -192,6 +193,35 @@ def test_corruption_errors_are_those_of_their_definition(of):
     error = np.sqrt(errors * (1 - errors) / 50_000).mean(1)
     np.testing.assert_allclose([row.error_se for row in table.rows[1:-1]], error)
     np.testing.assert_allclose([row.ce_se for row in table.rows[1:-1]], error / divisors.mean(1))
+
+
+def test_a_benchmark_has_the_levels_that_it_selects():
+    """Errors are 5 % times the level, of the ten of each candidate."""
+    names = corruptions.names("cbar_candidates")
+    counts = [Count("clean", 0, 100, 100)]
+    counts += [Count(name, level, 100 - 5 * level, 100) for name in names for level in range(1, 11)]
+    found = {row.name: row.error for row in corruptions.ce_table(counts, counts).rows}
+    for benchmark in ("imagenet_c_bar", "cifar10_c_bar"):
+        levels = [corruptions.severities(name, benchmark) for name in corruptions.names(benchmark)]
+        assert found[f"{benchmark}, mean of 10"] == pytest.approx(0.05 * np.mean(levels))
+    third = [
+        Count(name, corruptions.severities(name, "cifar10_c_bar")[2], 50, 100)
+        for name in corruptions.names("cifar10_c_bar")
+    ]
+    found = [row.name for row in corruptions.ce_table([counts[0], *third], [counts[0], *third]).rows]
+    assert "cifar10_c_bar, mean of 10" in found and "imagenet_c_bar, mean of 10" not in found
+
+
+def test_numbers_are_the_severities_of_a_benchmark_that_selects_levels():
+    asked = {c.corruption: c.value for c in list_conditions(["imagenet_c_bar"], (1, 5))}
+    selected = {
+        name: corruptions.severities(name, "imagenet_c_bar")[-1] for name in corruptions.names("imagenet_c_bar")
+    }
+    assert {**asked, "clean": 0} == {"clean": 0, **selected} and len(set(selected.values())) > 1
+    assert [c.value for c in list_conditions(["cbar/sparkles"], 5)] == [0, 5]
+    for number in (6, 1.5):
+        with pytest.raises(ValueError, match=rf"expected severities 1\.\.5 of cifar10_c_bar, found {number}"):
+            list_conditions(["cifar10_c_bar"], number)
 
 
 def test_standard_errors_are_those_of_the_images_where_the_answers_are_at_hand(stub, tmp_path):
