@@ -7,19 +7,33 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.figures import set_titles
-from analysis.frames import standard_error
 
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#8B4513", "#4B0082")
 _POINTS, _WINDOW = 60, 50
 
 
-def error(wrong: np.ndarray) -> tuple[float, float]:
-    """Computes the error in percent and its standard error over images, of bool [T].
+def error(wrong: np.ndarray, image: np.ndarray) -> tuple[float, float]:
+    """Computes the error p in percent and its standard error over test images.
 
-    The images of a stream are taken as independent; batches that an adapted network answers are not quite.
+    A stream shows an image once for each corruption, and its answers are alike. With the answers w[t] in {0, 1}, T of
+    them to N images,
+
+        se = 100 / T sqrt(N / (N - 1) sum_i (sum over the times t of image i of (w[t] - p))^2)
+
+    Images are taken as independent; those of a batch that an adapted network answers are not quite.
+
+    Args:
+      wrong: bool [T].
+      image: int [T], the image of each answer.
+
+    Returns:
+      (p, se); se is NaN for a single image.
     """
-    total = len(wrong)
-    return 100 * float(np.mean(wrong)), 100 * standard_error(total - int(np.sum(wrong)), total)
+    _, of_image = np.unique(image, return_inverse=True)
+    sums = np.bincount(of_image, weights=wrong - np.mean(wrong))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.float64(len(sums)) / (len(sums) - 1) * np.sum(sums**2)
+    return 100 * float(np.mean(wrong)), 100 * float(np.sqrt(variance)) / len(wrong)
 
 
 def by_segment(wrong: np.ndarray, segment: np.ndarray, number: int) -> np.ndarray:

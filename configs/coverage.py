@@ -37,6 +37,7 @@ def get_config(variant="cifar10"):
     config.study.corruptions = ("imagenet_c", *noc, "laion_c", "optics", *CAMERA)
     config.study.mixtures = ("mixture=imagenet_c", "mixture=imagenet_noc", "mixture=laion_c")
     config.study.seeds = (0, 1)
+    config.imports = ("projects.coverage.bank",)
     train = config.train
     if variant == "imagenet100":
         config.dataset.name, config.dataset.image_size = "imagenet100", 224
@@ -44,7 +45,6 @@ def get_config(variant="cifar10"):
         train.random_resized_crop, train.epochs, train.milestones = 0, 40, (20, 30)
         return config
     config.dataset.name, config.model.name = "cifar10", "cifar_resnet18"
-    config.imports = ("projects.coverage.bank",)
     train.epochs, train.schedule, train.warmup_epochs = 20, "cosine", 1
     if variant == "cpu":
         config.model.name = "fast_cifar_cpu"

@@ -13,8 +13,8 @@ published images.
 Expected of resnet50-0676ba61: 76.1 % clean (torchvision); mCE 76.7 on the published images
 (Hendrycks and Dietterich 2019).
 
-`imagenet.py:resnet50,100` evaluates the same weights on ImageNet-100, every tenth class, with the
-only the images and logits of these classes. From then on the workdir is like a workdir of train.py:
+`imagenet.py:resnet50,100` evaluates the same weights on ImageNet-100, every tenth class, with only
+the images and logits of these classes. From then on the workdir is like a workdir of train.py:
 tools.calibrate and tools.msd take it, and train.py starts from it (--config.train.init_from).
 """
 

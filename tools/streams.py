@@ -179,7 +179,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 found, every = _answers(asked, kind, stream, key, models[key], name, method)
                 of_method = found != truth
                 wrong[name if len(models) == 1 else f"{key[0]}, {key[1]}: {name}"] = of_method
-                scores = *streams.error(of_method), streams.fewest_classes(found, batch)
+                scores = *streams.error(of_method, stream.image), streams.fewest_classes(found, batch)
                 rows.append((*key, *_row(asked, kind, stream, truth, method, every), *scores))
                 of_segment = streams.by_segment(of_method, stream.segment, len(stream.segments))
                 for number, (segment, value) in enumerate(zip(stream.segments, of_segment, strict=True)):

@@ -34,8 +34,8 @@ class Agreement(NamedTuple):
       pearson, spearman: correlations over pairs; NaN where one matrix does not vary.
       pearson_interval, spearman_interval: (lower, upper) of the percentile interval over resampled corruptions.
       mean_difference: mean absolute difference.
-      standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices differ by their noise
-        alone; NaN without standard errors.
+      standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices differ by independent
+        noise alone, such as that of other test images; the same images make it smaller. NaN without standard errors.
       pairs: number of pairs.
       dropped: corruptions undefined in either matrix, left out.
     """
@@ -143,7 +143,7 @@ def text_of_two(matrices: Agreement, benchmarks: Sequence[BenchmarkAgreement], t
             f"{matrices.pairs} pairs of corruptions; undefined in one of the two: {', '.join(matrices.dropped) or 'none'}",
             f"Spearman {matrices.spearman:.3f} (95 % interval {low:.3f} to {high:.3f}), Pearson {matrices.pearson:.3f}",
             f"mean absolute difference {matrices.mean_difference:.3f}; root mean square difference "
-            f"{matrices.standardised:.1f} of its standard errors (about 1: no difference but noise)",
+            f"{matrices.standardised:.1f} of its standard errors (about 1: no difference but noise, if the studies have other test images)",
             "",
             f"benchmarks at threshold {threshold}: {len(at_threshold.shared)} shared, Jaccard {at_threshold.jaccard:.2f}",
             f"  first:  {', '.join(at_threshold.first)}   ({at_threshold.first_in_second} in the second matrix)",

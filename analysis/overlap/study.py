@@ -211,9 +211,11 @@ def mixture_gains(
         gain        = CE of the standard model - CE of the model, positive if the model is better
 
     Both models answer the same images under the same draws. So a gain is a mean over images of a difference, and its
-    standard error assumes no independence. A gain on a corruption that the model was not trained with says that its
-    training covers the corruption. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of Robustness
-    Benchmarks by Using Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
+    standard error assumes no independence. Where the reference is the standard model, E and E0 come from these images,
+    too: the standard error is then that of the ratio, to first order, from the deviation over images of
+    (CE / 100 * v_standard - v) for v = w or w - w0. A gain on a corruption that the model was not trained with says that
+    its training covers the corruption. Source: Laugros, Caplier, Ospici, "Increasing the Coverage and Balance of
+    Robustness Benchmarks by Using Non-Overlapping Corruptions", Table 1 (m_IC and m_INOC).
 
     Args:
       standard, model: `clean` and corruptions -> [N], 1 for a correct answer, or the fraction of several trainings.
@@ -229,9 +231,13 @@ def mixture_gains(
     wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])
     columns = []
     for values in (100 * wrong / divisors, 100 * (wrong - clean) / (divisors - errors[CLEAN])):
-        values = np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
-        gain = values[0] - values[1]
-        columns += [values[1].mean(axis=-1), gain.mean(axis=-1), gain.std(axis=-1, ddof=1) / np.sqrt(gain.shape[-1])]
+        of_standard, of_model = (
+            values if reference else (values[0] * values[1].mean(axis=-1, keepdims=True) / 100, values[1])
+        )
+        spread = of_standard - of_model
+        values, spread = (np.concatenate([v, v.mean(axis=-2, keepdims=True)], axis=-2) for v in (values, spread))
+        ce, gain = values[1].mean(axis=-1), (values[0] - values[1]).mean(axis=-1)
+        columns += [ce, gain, spread.std(axis=-1, ddof=1) / np.sqrt(spread.shape[-1])]
     return pd.DataFrame(dict(zip(GAINS, columns, strict=True)), index=[*names, "mean"])
 
 

@@ -97,7 +97,7 @@ def _severities(name: str, benchmark: str | None, text: str) -> Sequence[int | f
     scale = registry.get(name).scale
     severities = _numbers(text, whole=isinstance(scale, Levels))
     if benchmark and (selected := registry.selected_levels(name, benchmark)):
-        known = dict(enumerate(selected, 1))
+        known: dict[int | float, int] = dict(enumerate(selected, 1))
         if unknown := [severity for severity in severities if severity not in known]:
             raise ValueError(f"expected severities 1..{len(known)} of {benchmark}, found {unknown[0]}")
         return [known[severity] for severity in severities]

@@ -178,8 +178,8 @@ def test_bad_input_is_named(split, call, message):
 
 def test_numbers_of_a_stream():
     wrong = np.array([1, 0, 0, 1, 1, 1, 0, 0], bool)
-    value, se = analysis.error(wrong)
-    assert value == 50 and se == pytest.approx(100 * (0.25 / 8) ** 0.5)
+    value, se = analysis.error(wrong, np.arange(8))
+    assert value == 50 and se == pytest.approx(100 * np.std(wrong, ddof=1) / 8**0.5)
     np.testing.assert_allclose(analysis.by_segment(wrong, np.repeat([0, 2], 4), 3), [50, np.nan, 50])
     assert analysis.fewest_classes(np.array([1, 1, 2, 3, 4, 5, 5, 5, 5]), 3) == 1
     assert analysis.fewest_classes(np.array([1, 1, 2, 3, 4, 5]), 3) == 2
@@ -187,6 +187,21 @@ def test_numbers_of_a_stream():
     assert times.tolist() == [2, 6] and values.tolist() == [50, 50]
     figure = analysis.picture({"source": wrong, "tent": ~wrong}, np.array([0, 4]), "t")
     assert len(figure.axes[0].lines) == 3
+
+
+def test_errors_of_a_stream_are_over_images():
+    """Images are shown three times; the error varies over test sets as the standard error says, and not as of 600 images."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(2000):
+        hard = rng.uniform(0.1, 0.7, 200)  # images differ in how often they are answered wrongly
+        order = rng.permutation(np.tile(np.arange(200), 3))
+        found.append(analysis.error(rng.random(600) < hard[order], order))
+    errors, ses = np.transpose(found)
+    assert ses.mean() == pytest.approx(errors.std(), rel=0.04)
+    assert ses.mean() > 1.05 * 100 * (0.4 * 0.6 / 600) ** 0.5
+    same = np.repeat(rng.random(50) < 0.5, 4)  # an image is answered alike each time: 50 answers, not 200
+    assert analysis.error(same, np.repeat(np.arange(50), 4))[1] == pytest.approx(100 * same.std() / 49**0.5)
 
 
 if __name__ == "__main__":

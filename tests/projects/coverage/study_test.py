@@ -34,6 +34,8 @@ def test_the_study_has_each_candidate_once():
         "imagenet_c": 15, "imagenet_noc": 8, "noc_candidates": 22, "laion_c": 6, "optics": 4, "camera": 3,
     }  # fmt: skip
     assert tables.members("imagenet_noc", names) == expand(["imagenet_noc"])
+    for variant in ("cifar10", "cpu", "imagenet100"):
+        assert coverage.get_config(variant).imports == ("projects.coverage.bank",)  # the tiles of two of LAION-C's
 
 
 def test_standard_models_and_mixtures_of_a_seed_come_before_its_candidates():
