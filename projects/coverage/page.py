@@ -66,7 +66,7 @@ def mixtures(table: pd.DataFrame) -> str:
 
 
 def outside(table: pd.DataFrame) -> str:
-    """Lists the candidates outside of each mixture that its model does not gain on, worst first."""
+    """Lists the candidates outside of each mixture that its model is not shown to gain on, worst first."""
     left = table[(table.member == 0) & (table.verdict != GAINS)].sort_values(["mixture", "gain"])
     rows = [
         (augmentation.benchmark(row.mixture), row.corruption, with_error(row.gain, row.se, sign=True), row.verdict)
@@ -91,8 +91,8 @@ def balance(table: pd.DataFrame) -> str:
         (
             row.benchmark,
             str(row.members),
-            fixed(row.mean_overlap, 2),
-            fixed(row.std, 3),
+            with_error(row.mean_overlap, row.mean_overlap_se),
+            with_error(row.std, row.std_se),
             f"{row.categories} of {row.of}",
             fixed(row.imbalance, 2),
         )

@@ -78,10 +78,10 @@ def _write_overlaps(study, out, origin):
     samples = measured.errors.unclipped_samples
     stability = algorithm.stability(np.maximum(samples, 0), overlap.names, THRESHOLD, unclipped=samples)
     workdirs.write_json(out / "stability.json", dataclasses.asdict(stability) | {"sets": stability.sets[:20]})
-    benchmarks = tables.members_of_all(overlap.names, selected)
+    benchmarks = tables.members_of_all(study, selected)
     made = {
         "benchmarks": tables.benchmarks_frame(measured, benchmarks),
-        "balance": tables.balance_frame(overlap, benchmarks),
+        "balance": tables.balance_frame(overlap.names, bits[kept], benchmarks),
         "published": tables.published_frame(measured.measured),
         "confidence": tables.confidence_frame(study, measured.measured),
     }

@@ -1,5 +1,6 @@
 """The answers of the study and their tables: one function for each CSV file of `projects.coverage.results`."""
 
+import itertools
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,11 +14,12 @@ from analysis.answers import Answers, Key
 from analysis.confidence import cells
 from analysis.errors.printed import PRINTED
 from analysis.frames import CLEAN, RANDOM, STANDARD
-from analysis.overlap import Overlap, overlap_matrix
+from analysis.overlap import overlap_matrix
 from analysis.overlap import study as overlap_study
 from analysis.overlap.agreement import agreement
 from analysis.overlap.measured import MeasuredOverlap
-from analysis.overlap.score import balance, mean_overlap
+from analysis.overlap.score import balance, compute
+from analysis.overlap.uncertainty import redraw
 from analysis.references import (
     ALEXNET_IMAGENET_C,
     ALEXNET_IMAGENET_C_CLEAN,
@@ -27,7 +29,7 @@ from analysis.references import (
     qualified_members,
 )
 from analysis.selection import algorithm
-from analysis.selection.benchmark import UNDEFINED, measure_coverage
+from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, measure_coverage
 from analysis.selection.nk_benchmarks import categories, representation, spread
 from projects.coverage import (
     CONFIDENT,
@@ -213,20 +215,24 @@ def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
     return frames.of_rows(rows, columns)
 
 
-def members_of_all(names: Sequence[str], selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Lists the members of each benchmark, and of the selected one, among the candidates `names`."""
-    return {benchmark: members(benchmark, names) for benchmark in BENCHMARKS} | {SELECTED: tuple(selected)}
+def members_of_all(study: Study, selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Lists the members of each benchmark whose members all have a model, and of the selected one."""
+    found = {benchmark: members(benchmark, study.candidates) for benchmark in BENCHMARKS}
+    complete = {benchmark: names for benchmark, names in found.items() if names and set(names) <= set(study.trained)}
+    return complete | {SELECTED: tuple(selected)}
 
 
 def benchmarks_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Tests whether a member of each benchmark covers each other candidate (`analysis.selection.benchmark`).
 
-    The rows of `ANY` test whether any of all the other candidates does.
+    The rows of `ANY` test whether any of all the other candidates does. `p` and `p_uncovered` hold for one row,
+    `p_of_all` and `p_uncovered_of_all` are corrected for all rows (Benjamini and Yekutieli), and the verdict follows from
+    these.
     """
     names, rows = measured.overlap.names, []
     unclipped, samples = measured.overlap.unclipped, measured.errors.unclipped_samples
     for benchmark, inside in benchmarks.items():
-        if inside and len(inside) < len(names):
+        if len(inside) < len(names):
             covered = measure_coverage(unclipped, names, inside, samples=samples)
             rows += [(benchmark, name, *row) for name, row in covered.items()]
     for name in names:
@@ -234,10 +240,15 @@ def benchmarks_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Seq
         rows.append((ANY, name, *measure_coverage(unclipped, names, others, samples=samples)[name]))
     columns = ("benchmark", "corruption", "overlap", "with_member", "se", "p", "p_uncovered", "verdict", "members")
     table = frames.of_rows(rows, columns)
-    return table[table.verdict != UNDEFINED].reset_index(drop=True)
+    table = table[table.verdict != UNDEFINED].reset_index(drop=True)
+    for name in ("p", "p_uncovered"):
+        table[f"{name}_of_all"] = stats.false_discovery_control(table[name], method="by")
+    left = np.where(table.p_uncovered_of_all <= LEVEL, NOT_COVERED, NOT_SHOWN)
+    table["verdict"] = np.where(table.p_of_all <= LEVEL, COVERED, left)
+    return table
 
 
-def balance_frame(overlap: Overlap, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def balance_frame(names: Sequence[str], bits: np.ndarray, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Measures the balance of each benchmark of two or more members, in three ways.
 
     mean_overlap    mean overlap of two members
@@ -246,21 +257,27 @@ def balance_frame(overlap: Overlap, benchmarks: Mapping[str, Sequence[str]]) -> 
                     "Increasing the Coverage and Balance ...", Table 2, with mCE)
     categories      of `of` clusters of all candidates, those that have a member; `imbalance` is the spread of the number of
                     members over them (`analysis.selection.nk_benchmarks`)
+
+    The answers are correctness [S, 1 + n, 1 + n, N] of a study of the n `names`; errors hold what
+    `analysis.overlap.uncertainty` says.
     """
-    names = overlap.names
-    clusters = categories(overlap.overlap, names)
+    accuracies = np.concatenate([bits.mean(axis=(0, -1))[None], redraw(bits)])  # as measured, then resamples
+    robustness, _, _, unclipped = compute(accuracies)
+    overlap = np.maximum(unclipped, 0)
+    clusters = categories(overlap[0], names)
     rows = []
     for benchmark, inside in benchmarks.items():
-        inside = [name for name in inside if name not in clusters.dropped]
-        if len(inside) < 2:
+        at = [names.index(name) for name in inside if name not in clusters.dropped]
+        if len(at) < 2:
             continue
-        at = [names.index(name) for name in inside]
-        effect = balance(overlap.robustness[np.ix_([1 + k for k in at], at)].mean(axis=1))
-        counts = representation([inside], clusters.clusters)[0]
-        mean = mean_overlap(overlap.overlap[np.ix_(at, at)]).mean()
+        pairs = [np.nanmean([draw[i, j] for i, j in itertools.combinations(at, 2)]) for draw in overlap]
+        effects = [balance(of[np.ix_([1 + k for k in at], at)].mean(axis=1)).std for of in robustness]
+        counts = representation([[names[k] for k in at]], clusters.clusters)[0]
         represented = (int(np.count_nonzero(counts)), len(clusters.clusters), float(spread(counts)))
-        rows.append((benchmark, len(inside), mean, effect.std, *represented))
-    return frames.of_rows(rows, ("benchmark", "members", "mean_overlap", "std", "categories", "of", "imbalance"))
+        errors = (float(np.std(values[1:])) for values in (pairs, effects))
+        rows.append((benchmark, len(at), pairs[0], next(errors), effects[0], next(errors), *represented))
+    columns = ("mean_overlap", "mean_overlap_se", "std", "std_se", "categories", "of", "imbalance")
+    return frames.of_rows(rows, ("benchmark", "members", *columns))
 
 
 def published_frame(measured: MeasuredOverlap) -> pd.DataFrame:
