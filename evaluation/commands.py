@@ -47,6 +47,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.apply_eval(trained, config)
         dataset, _, test_split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
+        settings = asked_for(config, trained)
+        about = name_stored(dataset, stored, settings["imports"]) if stored else {}
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
         models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
@@ -58,7 +60,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             models = marked(models, enhancements.label(enhance))
         models, temperatures = temperature.asked_for(models, trained, Workdir(workdir), mesh, prepare)
         ask, results = networks(prepare, enhance, temperatures), Workdir(workdir)
-        shown, settings = Shown.of(trained, test_split, mesh, dataset), asked_for(config, trained)
+        shown = Shown.of(trained, test_split, mesh, dataset)
         if stored:
             results = Workdir(workdir / "stored" / stored.path.name)
         if reduce := config.eval.superclasses:
@@ -68,7 +70,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         evaluations = [open_one(shown, conditions, results, ask)]
         evaluations += natural.open_evaluations(open_one, trained, dataset, shown, results, ask)
         if stored:
-            shown = ShownStored(stored, mesh, config.eval.batch_size, name_stored(dataset, stored, settings["imports"]))
+            shown = ShownStored(stored, mesh, config.eval.batch_size, about)
             conditions = shown.conditions
             evaluations.append(open_one(shown, conditions, results, ask))
         basis = results.on_main(Basis.before, config, shown, conditions, results)

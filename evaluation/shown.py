@@ -150,7 +150,13 @@ class ShownStored(_Images):
 
     def __iter__(self) -> Iterator[Piece]:
         name, severity = self.condition.corruption, self.condition.label  # the dataset's names, `random` among them
+        classes = self.about.get("classes", np.inf)
         for images, labels in self.dataset.batches(name, severity, self.batch_size):
+            if labels.max() >= classes:
+                raise ValueError(
+                    f"{self.dataset.path}: expected labels of the {classes} classes of {self.about['dataset']}, found "
+                    f"{labels.max()}"
+                )
             yield jnp.asarray(images), jnp.asarray(labels)
 
     @property
@@ -229,7 +235,17 @@ def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[st
     """Names the images of a corrupted dataset on disk, see `name_images`; `stored` is true.
 
     A dataset that was published without a manifest has the published preprocessing.
+
+    Raises:
+      ValueError: it has another number of classes than `dataset`, as far as its files tell.
     """
+    names = stored.class_names
+    named_by_files = names is not None and not all(name.isdecimal() for name in names)  # numbers follow from the labels
+    if named_by_files and len(names) != dataset.num_classes:
+        raise ValueError(
+            f"expected a stored dataset of {dataset.num_classes} classes, as many as {dataset.name} has, found {len(names)} "
+            f"in {stored.path}"
+        )
     manifest = stored.provenance.get("manifest")
     published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
     words = published if manifest is None else _in_words(manifest.get("source", {}))

@@ -13,6 +13,7 @@ import eval as evaluation_script
 import models
 from corruptions.scoring.conditions import list_conditions
 from corruptions.write import write_dataset
+from corruptions.write.sources import from_arrays
 from eval import evaluate
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
@@ -156,6 +157,23 @@ def test_what_is_wrong_is_named(split, answers, changes, message):
     given |= changes
     with pytest.raises((ValueError, TypeError), match=message):
         evaluation_script.evaluate(predict, given.pop("images"), given.pop("labels"), **given)
+
+
+def test_a_stored_dataset_of_other_classes_is_refused(tmp_path):
+    images, config = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8), tiny.config()
+    tiny.untrained_workdir(tmp_path / "work", config)
+    for name, labels, class_names, message in (
+        ("named", np.arange(12) % 2, ("cat", "dog"), r"expected a stored dataset of 10 classes.*found 2 in .*named"),
+        ("numbered", np.arange(12), None, r"numbered: expected labels of the 10 classes of shapes, found 11"),
+    ):
+        source = from_arrays(images, labels, class_names)
+        write_dataset(tmp_path / name, source, corruptions="noc/contrast", severities=[1])
+        config.eval.stored = str(tmp_path / name)
+        with pytest.raises(ValueError, match=message):
+            evaluation_script.run(config, tmp_path / "work")
+    write_dataset(tmp_path / "fewer", (images, np.arange(12) % 9), corruptions="noc/contrast", severities=[1])
+    config.eval.stored = str(tmp_path / "fewer")  # the tenth class has no image
+    assert {count.total for count in evaluation_script.run(config, tmp_path / "work")} == {12, 70}  # stored, clean
 
 
 def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path):

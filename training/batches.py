@@ -39,6 +39,7 @@ class Plan:
         which divides the epoch.
       box: side in pixels of the boxes cut from training images; 0 for none.
       image_size: side of the network's input in pixels.
+      step_bytes: bytes of the training images of a step.
       scheme: the augmentation scheme, or None.
       norm_groups: parts of a batch with separate BatchNorm statistics, see `augmentation.batch_norm`.
 
@@ -69,7 +70,8 @@ class Plan:
         self.total_steps = train.epochs * self.steps_per_epoch
         # A scheme makes values between 8-bit levels, in float32; the JSD loss sees three views of each image.
         copies = (4 if train.scheme else 1) * (3 if train.jsd_weight else 1)
-        batch_bytes = train.batch_size * math.prod(shape[1:]) * copies
+        self.step_bytes = train.batch_size * math.prod(shape[1:])
+        batch_bytes = self.step_bytes * copies
         cpu = jax.default_backend() == "cpu"
         limit = max(1, (_CPU_BLOCK_BYTES if cpu else _BLOCK_BYTES) // batch_bytes)
         limit = min(limit, self.steps_per_epoch, _CPU_BLOCK_STEPS if cpu else limit)

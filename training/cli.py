@@ -332,6 +332,8 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
         warmup, epochs = recipe["warmup_epochs"], recipe["epochs"]
         if recipe["schedule"] != "step" and warmup >= max(1, epochs):
             yield f"expected config.{section}.warmup_epochs below {epochs} epochs, found {warmup}"
+        if recipe["schedule"] == "step" and warmup:
+            yield f"expected config.{section}.warmup_epochs 0 with schedule 'step', which has none, found {warmup}"
 
     # The parts of the loss fit together, and a batch divides into the parts of BatchNorm.
     yield from steps.problems_of_loss(train)

@@ -46,7 +46,8 @@ def train(
     """Trains the model of `config` on `split` and returns its final (graphdef, TrainState).
 
     The result is a function of only (config, seed): a killed run that is started again continues from its last
-    checkpoint to the bit-identical parameters on the same hardware, and a finished one is only read back.
+    checkpoint to the bit-identical parameters on the same hardware (GPUs: with --xla_gpu_deterministic_ops=true in
+    XLA_FLAGS), and a finished one is only read back.
 
     Args:
       config: config of the model, see `study.model_config`.

@@ -24,6 +24,7 @@ from runtime.settings import SettingsError
 from training.batches import Plan
 
 _FRACTION = 0.5  # share of free memory that a split may take; batches, networks and corrupted copies need the rest
+_AHEAD_BYTES = 2**31  # images of the steps that are read ahead
 _THREADS = 16  # more than cores, because threads wait for the disk; memory bounds the copying
 _PIECE_BYTES = 2**30
 _NO_ROOM = "RESOURCE_EXHAUSTED"  # in the error of a TPU's compiler for a program that does not fit
@@ -105,9 +106,11 @@ class Stream:
 
         self._next, self._steps = begin, plan.block_steps
         sharding = meshes.batch_sharding(mesh)
-        threads = min(_THREADS, plan.block_steps)
+        # A block has one step where the steps of an epoch are a prime number; reading is ahead by more all the same.
+        ahead = max(plan.block_steps, min(_THREADS, plan.total_steps, _AHEAD_BYTES // plan.step_bytes))
+        threads = min(_THREADS, ahead)
         steps = grain.MapDataset.source(_Steps(split, plan, orders))[begin:]
-        steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=plan.block_steps))
+        steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=ahead))
 
         def put(part):  # [K, B, ...] on the devices of all processes, as [K B, ...]
             part = part.reshape(-1, *part.shape[2:])

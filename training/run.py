@@ -1,6 +1,7 @@
 """The training of one model as the host sees it: workdir, next batches, metrics, checkpoints."""
 
 import contextlib
+import functools
 import json
 import pathlib
 import time
@@ -100,7 +101,8 @@ class Run:
         self.program = Program.of(self._plan, graphdef, state.statistics, optimizer)
         root = seed_key(job.spec.seed)
         keys = {purpose: jax.random.fold_in(root, number) for purpose, number in _PURPOSES.items()}
-        self._order_key, self.key = keys.pop("order"), keys.pop("training")
+        of_order, self.key = keys.pop("order"), keys.pop("training")
+        self._order = functools.lru_cache(1)(functools.partial(_order, of_order, self._plan.images_per_epoch))
         self._image_keys = batches.Keys(**keys)
         self.report = self._source = None
         with contextlib.ExitStack() as stack:
@@ -108,7 +110,11 @@ class Run:
             if job.title and not finished(self._workdir):
                 log.info(job.title)
             self._checkpoints = stack.enter_context(contextlib.closing(Checkpoints(self._workdir / "checkpoints")))
-            self.state = self._checkpoints.restore(state, read_final(self._workdir))
+            final = read_final(self._workdir)
+            self.state = self._checkpoints.restore(state, final)
+            self._stored = self.state is not None
+            # Its last state is final, whatever number of steps the training images of today would take.
+            self._ended = final is not None and self._stored and int(self.state.step) == final["step"]
             if self.state is None:
                 self.state = states.whitened(state, split.images) if job.initial is None else state
             self.step = self.saved = int(self.state.step)
@@ -125,7 +131,7 @@ class Run:
     @property
     def done(self) -> bool:
         """Whether no step is left."""
-        return self.step >= self._plan.total_steps
+        return self._ended or self.step >= self._plan.total_steps
 
     @property
     def offset(self) -> int:
@@ -146,9 +152,6 @@ class Run:
             self._source = self._stack.enter_context(memory.source(split, self._plan, self._order, begin, mesh))
         order = self._order(self._plan.place(begin)[0])
         return batches.block(self._plan, self._source, order, begin, self._image_keys, mesh)
-
-    def _order(self, epoch):
-        return batches.epoch_order(jax.random.fold_in(self._order_key, epoch), self._plan.images_per_epoch)
 
     def checkpoint_due(self, stop: bool) -> bool:
         """Returns True if the state after the last step is to be saved; `stop`: the process ends now."""
@@ -172,6 +175,8 @@ class Run:
         A finished run whose last checkpoint was lost is trained to its end again: on other hardware to another model,
         which final.json then names.
         """
+        if not self.step and not self._stored:  # a training without steps
+            self._checkpoints.save(state)
         if self.report is not None or not finished(self._workdir):
             final = {"step": int(state.step), "digest": digest(state), "num_classes": self._classes}
             if (read_final(self._workdir) or final)["digest"] != final["digest"]:
@@ -182,6 +187,10 @@ class Run:
     def close(self) -> None:
         """Closes the files of the run and releases its workdir."""
         self._stack.close()
+
+
+def _order(key, number, epoch):
+    return batches.epoch_order(jax.random.fold_in(key, epoch), number)
 
 
 def fresh(
@@ -208,8 +217,8 @@ class _Report:
         if not np.all(np.isfinite(loss)):
             bad = step - len(loss) + int(np.flatnonzero(~np.isfinite(loss))[0])
             raise NonFiniteLossError(
-                f"loss is {loss[~np.isfinite(loss)][0]} at step {bad}; lower config.train.learning_rate "
-                "(the last checkpoint is kept)"
+                f"loss is {loss[~np.isfinite(loss)][0]} at step {bad}; lower config.train.learning_rate, in another "
+                "--workdir (the last checkpoint is kept)"
             )
         now = time.perf_counter()
         rate = len(loss) * self._plan.batch_size / (now - self._last)

@@ -31,6 +31,7 @@ Key = tuple[str, int]
 Model = tuple[nnx.GraphDef, TrainState]
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
+_DRAWN = "shapes"
 STUDY_FREE = (  # settings that choose results but do not change them: runs of one workdir may differ in them
     *PLACES,
     *("seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
@@ -72,10 +73,11 @@ def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
 def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple[Dataset, Split, Split]:
     """Loads data as `load_data` for a run in a workdir, with the images of config.train.mix_in.
 
-    Mixed images are recorded in data.json of the workdir; a run that began with other images is refused (WorkdirError).
+    The images are recorded in data.json of the workdir; a run that began with other training images is refused
+    (WorkdirError). Drawn ones are not recorded: their lowest bits may differ from machine to machine.
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
-    if config.train.mix_in.name:
+    if dataset.name != _DRAWN:
         record = {"name": dataset.name, **dataset.provenance}
         if workdir.exists("data.json"):
             before, now = map(_digests, (workdir.read_json("data.json"), record))
@@ -85,7 +87,7 @@ def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple
 
 
 def _digests(record):
-    sources = (("first", record), ("mixed_in", record["mixed_in"]))
+    sources = (("first", record), ("mixed_in", record.get("mixed_in", {})))
     return {name: source.get("train", {}).get("sha256", {}) for name, source in sources}
 
 

@@ -1,6 +1,7 @@
 """The training loop: two programs serve a study, stopped runs continue, and pieces of blocks and devices change nothing."""
 
 import collections
+import dataclasses
 import json
 import os
 import random
@@ -16,6 +17,7 @@ from flax import nnx
 
 import models
 from corruptions.scoring.conditions import list_conditions
+from data import Split
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from models import condensenet
@@ -58,6 +60,26 @@ def test_finished_runs_are_read_back_not_trained(dataset, mesh, tmp_path, in_who
         assert lines(folder) == lines(in_whole_blocks[0]) and [step for step, *_ in lines(folder)] == [5, 10]
         assert (folder / "final.json").read_text() == mark
         (folder / "final.json").unlink()
+
+
+def test_a_finished_run_stays_as_it_is_when_there_are_more_images(dataset, mesh, tmp_path, in_whole_blocks):
+    folder = shutil.copytree(in_whole_blocks[0], tmp_path / "run")
+    twice = [np.concatenate([part, part]) for part in (dataset.train.images, dataset.train.labels, dataset.train.index)]
+    more = dataclasses.replace(dataset, train=Split(*twice))
+    chex.assert_trees_all_equal(run(tiny.config(), more, folder, mesh), in_whole_blocks[1])
+    assert lines(folder) == lines(in_whole_blocks[0])
+
+
+def test_a_training_without_steps_has_a_checkpoint_too(dataset, mesh, tmp_path):
+    config = tiny.config(epochs=0)
+    one = study.model_config(config, "standard", config.seed)
+    with workdirs.open_workdir(tmp_path, one.to_dict()):
+        first = run(config, dataset, tmp_path, mesh)
+    shutil.rmtree(tmp_path / "checkpoints")  # earlier versions kept none: the same command mends the workdir
+    with workdirs.open_workdir(tmp_path, one.to_dict()):
+        chex.assert_trees_all_equal(run(config, dataset, tmp_path, mesh), first)
+    _, state = loop.read_back(one, 32, dataset.num_classes, tmp_path, mesh=mesh)
+    chex.assert_trees_all_equal(state, first)
 
 
 def test_divergence_stops_with_a_clear_message_and_the_run_is_not_finished(dataset, mesh, tmp_path):

@@ -74,7 +74,9 @@ def test_blocks_are_asked_for_in_order(dataset, mesh):
             source.take(5)
 
 
-def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
+@pytest.mark.parametrize("fit, least, most", [(3, 2, 6), (1000, 12, 24)])
+def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch, fit, least, most):
+    """Of one step each: as many steps as fit in memory, and one for each of 16 threads."""
     monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 1)
     seen = []
 
@@ -86,13 +88,14 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch):
     split = Split(Images([dataset.train.images], dataset.image_shape), dataset.train.labels, dataset.train.index)
     config = tiny.config(epochs=40)
     plan = Plan(config.train, split.images.shape)
+    monkeypatch.setattr(memory, "_AHEAD_BYTES", fit * plan.step_bytes)
     with memory.source(split, plan, orders(plan), 0, mesh) as source:
         source.take(0)
         deadline = time.monotonic() + 10
-        while len(seen) < 2 and time.monotonic() < deadline:
+        while len(seen) < least and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.3)
-        assert 2 <= len(seen) <= 6  # of 200 steps
+        assert least <= len(seen) <= most  # of 200 steps
 
 
 def train(config, split, folder, mesh):

@@ -172,6 +172,7 @@ STABLE = {"train__stability_weight": 0.1, "train__stability_noise": 0.1}
         ({"dataset__resize": "squash"}, "expected config.dataset.resize 'crop' with shapes"),
         ({"dataset__name": "cifar10", "dataset__train_size": 64}, "expected config.dataset.train_size 0 with cifar10"),
         ({"train__schedule": "cosine", "train__warmup_epochs": 40}, "config.train.warmup_epochs below 40 epochs"),
+        ({"train__warmup_epochs": 1}, "expected config.train.warmup_epochs 0 with schedule 'step'"),
         ({"train__init_from": "standard", "study__finetune__warmup_epochs": 1}, "config.study.finetune.warmup_epochs"),
         ({"train__batch_norm": "groups=3"}, "expected config.train.batch_size to be a multiple of 3, found 256"),
         ({"train__jsd_weight": 12.0}, "expected config.train.jsd_weight with a config.train.scheme"),

@@ -1,6 +1,7 @@
 """The models of a study: names, schemes, fine-tuning, and a second dataset."""
 
 import json
+import shutil
 import sys
 import types
 
@@ -267,6 +268,15 @@ def test_a_run_records_both_and_refuses_other_images(root, tmp_path):
     changed.write_bytes(before)
     with pytest.raises(workdirs.WorkdirError, match=r"train\.mix_in\.name: stored 'image_folder', asked ''"):
         train.train_and_evaluate(settings(root, name=""), tmp_path / "run")
+
+
+def test_a_run_on_one_dataset_refuses_other_images_too(root, tmp_path):
+    shutil.copytree(root / "plain", tmp_path / "plain")
+    config = settings(tmp_path, name="")
+    train.train_and_evaluate(config, tmp_path / "run")
+    Image.fromarray(np.full((16, 16, 3), 9, np.uint8)).save(tmp_path / "plain" / "train" / "left" / "more.png")
+    with pytest.raises(workdirs.WorkdirError, match=r"trained on other images:\n  first\.images"):
+        train.train_and_evaluate(config, tmp_path / "run")
 
 
 def test_a_second_dataset_that_is_missing_or_has_other_classes_is_refused(root, tmp_path):
