@@ -191,7 +191,8 @@ def evaluate(
     A test set that does not fit in memory comes as batches: `evaluate(logits, loader)`.
 
     Image i under a corruption is `corrupt(fold_in(key(seed), crc32(name)), images, name, severity,
-    index=index)[i]`, with the qualified name, as `write_dataset` writes it.
+    index=index)[i]`, with the qualified name, as `write_dataset` writes it; but of a C-bar benchmark at another
+    size than its own, `write_dataset` takes the ranges of the benchmark, and this function those of the size.
 
     Args:
       predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities [batch_size,
@@ -202,7 +203,8 @@ def evaluate(
       labels: integers [N].
       corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels` (those that a benchmark selects, else all; for a range 0, 1/4 .. 1),
-        `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5".
+        `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5"; of a benchmark
+        that selects levels its severities, 1 the mildest that it selects.
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
         not counted. Batches that are given have the size of the first.
       dtype: dtype of the images for `predict`: `float32`, in [0, 1], or `uint8`.
