@@ -182,6 +182,7 @@ LAYOUTS = {
     **dict.fromkeys(("msdnet", "msdnet_step4"), (_MSDNET,)),
     **dict.fromkeys(_CONDENSENETS, (_CONDENSENET,)),
     **dict.fromkeys(vit.FAMILY, (_TIMM_VIT, _TORCHVISION_VIT)),
+    **{name: (_TIMM_VIT,) for name in vit.FAMILY if name.startswith("vit_")},  # torchvision's has deit's normalisation
 }
 """{model: its layouts, torchvision's first where it has the model}; of vision transformers timm's come first."""
 _TOKENS = ("cls_token", "pos_embed")  # arrays that belong to the network itself

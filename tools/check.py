@@ -70,7 +70,8 @@ def _verify(findings, workdir):
     for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
         _model(findings, folder)
     again = f"run again: {_command(workdir)}"
-    for path in sorted([*workdir.glob("answers/*.npz"), *workdir.glob("stored/*/answers/*.npz")]):
+    folders = ("answers", "stored/*/answers", "superclasses/*/answers")
+    for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/*.npz")):
         with findings.of(path, f"remove it and {again}"):
             _answers(path, workdir)
     for path in sorted(workdir.glob("streams/*.npz")):

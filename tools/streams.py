@@ -39,6 +39,7 @@ from analysis.frames import with_error
 from corruptions.keys import prng
 from corruptions.scoring.conditions import expand
 from data import balanced_prefix
+from data.dataset import cut
 from evaluation import trained_models
 from evaluation.correctness import of_model
 from evaluation.evaluate import digests
@@ -46,6 +47,7 @@ from evaluation.shown import Shown
 from evaluation.streams import methods, orders, run, shown, walks
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Start
+from models import vit
 from runtime import artifacts, meshes
 from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
@@ -53,9 +55,9 @@ from runtime.workdirs import Workdir
 from training import cli, study
 
 COLUMNS = (
-    *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "order_seed"),
-    *("between", "severity", "images_per_condition", "images", "same_class_as_before", "error", "error_se"),
-    "fewest_classes",
+    *("model", "seed", "stream", "method", "prediction", "settings", "batch", "reset", "adapts_to_every", "eta"),
+    *("between", "corruptions", "order", "order_seed", "severity", "images_per_condition", "images"),
+    *("same_class_as_before", "error", "error_se", "fewest_classes"),
 )
 CCC = "ccc"
 _CALIBRATION = 2000  # images for an accuracy of a walk
@@ -74,12 +76,12 @@ def define_flags():
     flags.DEFINE_string("reset", "never", "When a method is reset: never, shift, batch, or every N batches.")
     flags.DEFINE_integer("order", -1, "One of the ten published orders, 0 to 9; -1 is the order given.", -1, 9)
     flags.DEFINE_integer("seed", 1, "Seed of the order of the images.", lower_bound=0)
-    plain = "continual, gradual, gradual_from_1, forgetting: images in the order of the dataset."
+    plain = f"{', '.join(orders.PLAIN)}: images in the order of the dataset."
     flags.DEFINE_bool("stored_order", False, plain)
     delta = "Correlated streams: 0 sorts by class, in slots it is .1; more is a Dirichlet draw."
     flags.DEFINE_float("delta", 0.0, delta, lower_bound=0)
     flags.DEFINE_float("ratio", 500_000, "label_shift: how much more frequent the class of a block is.", lower_bound=1)
-    flags.DEFINE_integer("images", 0, "Test images of each condition, the first ones; 0 is all.", lower_bound=0)
+    flags.DEFINE_integer("images", 0, "Test images of each condition, balanced over classes; 0 is all.", lower_bound=0)
     flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
     flags.DEFINE_integer("speed", 1000, "ccc: images at each node of a walk.", lower_bound=1)
     flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
@@ -106,15 +108,20 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
         if len(names) != len(orders.STANDARD):
             raise ValueError(f"expected {len(orders.STANDARD)} corruptions with --order, found {len(names)}")
         names = [names[number] for number in orders.ORDERS[given.order]]
-    plain = kind in ("continual", "gradual", "gradual_from_1", "forgetting")
-    settings: dict[str, Any] = {"seed": None if plain and given.stored_order else given.seed}
+    settings: dict[str, Any] = {"seed": None if kind in orders.PLAIN and given.stored_order else given.seed}
     if not kind.startswith("gradual"):
         settings["severity"] = given.severity
     if "correlated" in kind:
         settings["delta"] = given.delta
     if kind == "label_shift":
         settings["ratio"] = given.ratio
-    return orders.KINDS[kind](labels[: given.images or None], tuple(names), **settings)
+    rows = chosen(labels, given.images)
+    return orders.KINDS[kind](labels[rows], tuple(names), **settings).of(rows)
+
+
+def chosen(labels: np.ndarray, number: int) -> np.ndarray:
+    """Chooses so many images, 0 for all, with the classes as equal as possible: positions in stored order."""
+    return np.sort(balanced_prefix(labels, number or None))
 
 
 def listed(asked: list[str]) -> list[str]:
@@ -154,7 +161,8 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
-        ways = {name: methods.make(name, batch, side, dataset.num_classes, given.window) for name in given.methods}
+        known = (batch, side, dataset.num_classes, given.window, trained.model.name in vit.FAMILY)
+        ways = {name: methods.make(name, *known) for name in given.methods}
         for stream in made.values():
             shown.check(stream, split)
             run.plan(len(stream), stream.shifts, batch, given.reset)
@@ -165,7 +173,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         folder = Workdir(workdir).folder("streams")
         start = Start(dataset.num_classes, (batch, *dataset.image_shape), None)
         if any(method.needs_source for method in ways.values()):
-            start = start._replace(source=_clean(dataset.train, given.window or batch))
+            start = start._replace(source=_clean(dataset.train, given.window or batch, side))
         source = Shown.of(trained, split, mesh, dataset)
         asked = Asked(given, batch, source, folder, trained.model.name, digests(models), start)
         if CCC in given.streams:
@@ -183,7 +191,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 rows.append((*key, *_row(asked, kind, stream, truth, method, every), *scores))
                 of_segment = streams.by_segment(of_method, stream.segment, len(stream.segments))
                 for number, (segment, value) in enumerate(zip(stream.segments, of_segment, strict=True)):
-                    segments.append((*key, kind, name, number, segment.label, float(value)))
+                    segments.append((*key, _name(stream, given), name, number, segment.label, float(value)))
             if len(wrong) <= len(streams.COLOURS):
                 note = f"{dataset.name}, batch {batch}, reset {given.reset}, {summary(provenance())}"
                 folder.on_main(_draw, folder, kind, wrong, stream.shifts, note)
@@ -224,17 +232,18 @@ def _continuous(asked, models):
         mean, spread = np.mean(walk.accuracy), np.std(walk.accuracy)
         text = "%s to %s: %d nodes, accuracy of the unadapted network %.1f %% on average, standard deviation %.1f."
         log.info(text, walk.first, walk.second, len(walk.path), mean, spread)
-    return walks.stream(found, given.images or len(split), given.speed, given.seed)
+    rows = chosen(np.asarray(split.labels), given.images)
+    return walks.stream(found, len(rows), given.speed, given.seed).of(rows)
 
 
-def _clean(split, batch):
-    """Batches [M, B, H, W, 3] of the first training images, up to 2,000."""
+def _clean(split, batch, side):
+    """Batches [M, B, H, W, 3] of up to 2,000 training images, balanced over classes and cut to the test images' side."""
     number = min(_CLEAN, len(split)) // batch
     if not number:
         raise ValueError(
             f"expected {batch} training images or more, a batch, for methods that begin with them, found {len(split)}"
         )
-    images = np.asarray(split.images[: number * batch])
+    images = cut(split, balanced_prefix(np.asarray(split.labels), number * batch), side)
     return images.reshape(number, batch, *images.shape[1:])
 
 
@@ -266,11 +275,20 @@ def _answers(asked, kind, stream, key, model, name, method):
     return answers, every
 
 
+def _name(stream, given):
+    """Names a stream with its settings."""
+    return f"{CCC}:{given.target:g}:{given.speed}:{given.walks}" if stream.name == CCC else stream.name
+
+
 def _row(asked, kind, stream, truth, method, every):
     given, conditions = asked.given, len(stream) // len(stream.segments)
+    severity = "" if kind == CCC else "1-5" if kind.startswith("gradual") else given.severity
+    seed = "" if kind in orders.PLAIN and given.stored_order else given.seed
+    order = given.order if given.order >= 0 else ""
     return (
-        *(kind, method.name, method.prediction, method.settings, asked.batch, given.reset, every, given.seed),
-        *(given.between if every > 1 else "", given.severity, conditions, len(stream), orders.neighbours(truth)),
+        *(_name(stream, given), method.name, method.prediction, method.settings, asked.batch, given.reset, every, given.eta),
+        *(given.between if every > 1 else "", " ".join(given.corruptions), order, seed, severity, conditions),
+        *(len(stream), orders.neighbours(truth)),
     )
 
 

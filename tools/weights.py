@@ -46,7 +46,11 @@ def named(given: Iterable[str]) -> dict[str, str]:
 
 
 def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> str:
-    """Evaluates {name: file of weights}, each in its folder of `folder`; returns their table."""
+    """Evaluates {name: file of weights}, each in its folder of `folder`; returns their table.
+
+    Raises SettingsError for a stored dataset or superclasses, whose answers lie elsewhere: eval.py takes them.
+    """
+    trained_models.refuse_eval_only(config, "adapt", "enhance", "ensemble", "images", "natural", "temperature")
     asked = {}
     buckets.fetch(folder)
     for name, file in files.items():

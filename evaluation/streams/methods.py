@@ -35,18 +35,21 @@ def names() -> tuple[str, ...]:
     return tuple(_known(2, 32, 10))
 
 
-def make(name: str, batch: int, side: int, classes: int, window: int = 0) -> "Method | Windowed":
+def make(
+    name: str, batch: int, side: int, classes: int, window: int = 0, transformer: bool = False
+) -> "Method | Windowed":
     """Makes a method with its published hyper-parameters.
 
     Images with a side of at least 64 pixels take the settings for ImageNet-C, smaller ones those for CIFAR-10-C, or for
-    CIFAR-100-C with 100 classes. A `window` (`Windowed`; 0 is none) takes the settings for batches of so many images.
+    CIFAR-100-C with 100 classes. A `window` (`Windowed`; 0 is none) takes the settings for batches of so many images. For
+    ImageNet-C a vision transformer (`transformer`) takes SAR's rate of .001, and twice the rates for single images.
 
     Raises:
       ValueError: an unknown name, or a window over batches of more than one image.
     """
     if window and batch != 1:
         raise ValueError(f"expected batches of one image with a window, found {batch}; take --batch=1")
-    known = _known(window or batch, side, classes)
+    known = _known(window or batch, side, classes, transformer)
     if name not in known:
         raise ValueError(f"expected a method among {', '.join(known)}, found {name!r}{suggest(name, known)}")
     return Windowed(known[name](), window) if window else known[name]()
@@ -100,11 +103,12 @@ class Windowed:
         return window.at[place].set(images[0]), place
 
 
-def _known(batch: int, side: int, classes: int) -> dict[str, Callable[[], Method]]:
+def _known(batch: int, side: int, classes: int, transformer: bool = False) -> dict[str, Callable[[], Method]]:
     large = side >= _LARGE
-    factor = _rate_factor(batch, large)
+    factor = _rate_factor(batch, large) * (2 if batch == 1 and large and transformer else 1)
     usual = Descent("nesterov", 0.00025 * factor) if large else Descent("adam", 0.001 * factor)
-    of_sar = Descent("sgd", (0.00025 if large else 0.001) * factor * (2 if batch == 1 else 1))
+    rate = 0.00025 if large and (batch == 1 or not transformer) else 0.001
+    of_sar = Descent("sgd", rate * factor * (2 if batch == 1 else 1))
     new = 0.05 if large else 0.1 if classes == 100 else 0.4
     return {
         "source": Method,

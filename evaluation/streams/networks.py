@@ -15,7 +15,8 @@ from models.norms import BatchNorm, GroupNorm, LayerNorm, channels_last
 from training.states import TrainState
 
 Tree = dict[str, dict[str, jax.Array]]
-_LEFT_OUT = re.compile(r"^(stages/3|blocks/(9|10|11)|norm)(/|$)")
+_LAST_STAGE = re.compile(r"^stages/3/")
+_LAST_BLOCKS = re.compile(r"^(blocks/(9|10|11)/norm|norm$)")
 
 
 class Statistics(NamedTuple):
@@ -116,10 +117,13 @@ def _moments(layers):
 
 
 def without_last(theta: Tree) -> Tree:
-    """Leaves out the layers that SAR does not adapt: the last stage of a ResNet, blocks 9 to 11 and the last LayerNorm
-    of a ViT, and the last BatchNorm of another network where it is called `norm`.
+    """Leaves out the layers that SAR does not adapt: the fourth and last stage of a ResNet, blocks 9 to 11 and the last
+    LayerNorm of a ViT of 12 blocks. Of other networks it adapts all.
     """
-    return {name: layer for name, layer in theta.items() if not _LEFT_OUT.match(name)}
+    last = _LAST_STAGE if not any(name.startswith("stages/4/") for name in theta) else None
+    if any(name.startswith("blocks/11/norm") for name in theta):
+        last = _LAST_BLOCKS
+    return {name: layer for name, layer in theta.items() if not (last and last.match(name))}
 
 
 def forward(

@@ -68,6 +68,10 @@ class Stream(NamedTuple):
     def __len__(self) -> int:
         return len(self.image)
 
+    def of(self, rows: np.ndarray) -> "Stream":
+        """Shows image rows[i] of the test split where this stream shows image i."""
+        return Stream(self.name, self.segments, rows[self.image].astype(np.int32), self.segment, self.shifts)
+
     def reordered(self, name: str, order: np.ndarray) -> "Stream":
         """Shows the images in another order, mixed."""
         return Stream(name, self.segments, self.image[order], self.segment[order], np.zeros(1, np.int32))
@@ -165,6 +169,8 @@ _ALL = (
     *(correlated, correlated_slots, mixed_correlated, label_shift, forgetting),
 )
 KINDS: dict[str, Callable[..., Stream]] = {kind.__name__: kind for kind in _ALL}
+PLAIN = ("continual", "gradual", "gradual_from_1", "forgetting")
+"""Kinds whose images may come in stored order."""
 
 
 def _each(names: Sequence[str], severity: float) -> list[Segment]:

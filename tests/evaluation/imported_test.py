@@ -14,6 +14,7 @@ from data import decode
 from eval import run as evaluate
 from evaluation import trained_models
 from runtime import meshes
+from runtime.settings import SettingsError
 from runtime.workdirs import WorkdirError
 from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
@@ -169,6 +170,12 @@ def test_the_config_of_imagenet_100_keeps_every_tenth_logit():
     assert tenth.model.name == whole.model.name == "densenet121" and tenth.dataset.image_size == 224
     with pytest.raises(ValueError, match="found 'resnet50,10'"):
         imagenet.get_config("resnet50,10")
+
+
+def test_a_table_of_weights_refuses_settings_whose_answers_lie_elsewhere(root, tmp_path):
+    for key in ("stored", "superclasses"):
+        with pytest.raises(SettingsError, match=rf"expected config\.eval\.{key} '', found 'x'; .* eval\.py does"):
+            weights.run(asked(root, **{f"eval.{key}": "x"}), {"first": "FILE"}, tmp_path / "robust")
 
 
 @pytest.mark.slow

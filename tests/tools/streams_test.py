@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data import Split
 from evaluation.streams import run
 from tests.training import tiny
 from tools import streams
@@ -30,6 +31,7 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     folder = workdir / "streams"
     table = pd.read_csv(folder / "streams.csv")
     assert list(table.columns) == list(streams.COLUMNS) and len(table) == 4 and text.count("before the update") == 2
+    assert set(table.severity) == {1.0} and set(table.order_seed) == {1} and table.order.isna().all()
     assert set(table.images) == {140} and set(table.images_per_condition) == {70}
     of_segment = pd.read_csv(folder / "segments.csv")
     means = of_segment.groupby(["stream", "method"]).error.mean()
@@ -70,6 +72,18 @@ def test_a_stopped_command_continues_with_the_same_numbers(tmp_path, monkeypatch
     assert (stopped / "streams" / "segments.csv").read_text() == (whole / "streams" / "segments.csv").read_text()
     chance = streams.measure(config, stopped, given(methods=["bn1"], eta=1.0, cost=3.0, between="random"))
     assert chance != text
+
+
+def test_fewer_images_are_balanced_over_classes():
+    """Test images may be sorted by class: the first ones would be of one class."""
+    labels = np.repeat(np.arange(4), 10)
+    stream = streams.make("correlated", labels, given(images=8))
+    assert sorted(labels[stream.image]) == sorted(np.tile(np.arange(4), 4)) and len(set(stream.image)) == 8
+    assert (np.diff(labels[stream.image][:8]) >= 0).sum() >= 4  # by class, whatever their order
+    training = Split(np.stack([np.full((40, 40, 3), k, np.uint8) for k in range(40)]), labels, np.arange(40))
+    images = streams._clean(training, 8, 32)
+    assert images.shape == (5, 8, 32, 32, 3)
+    assert sorted(labels[images[0, :, 0, 0, 0]]) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.slow

@@ -90,6 +90,41 @@ def test_published_settings_follow_the_size_and_an_unknown_method_is_named():
         np.testing.assert_allclose(moved["a"]["bias"], -first, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "name, batch, transformer, first",
+    [
+        ("sar", 64, False, 0.00025), ("sar", 64, True, 0.001), ("sar", 1, False, 0.001 / 64), ("sar", 1, True, 0.002 / 64),
+        ("tent", 64, True, 0.00025 * 1.9), ("tent", 1, True, 0.001 / 64 * 1.9),
+    ],
+)  # fmt: skip
+def test_published_rates_of_imagenet_c_are_larger_for_vision_transformers(name, batch, transformer, first):
+    """Of SAR's and ROID's authors; the Nesterov momentum of .9 makes 1.9 of a first step."""
+    theta = {"a": {"scale": jnp.ones(1), "bias": jnp.zeros(1)}}
+    optimizer = methods.make(name, batch, 224, 1000, transformer=transformer).optimizer
+    moved, _ = optimizer.step(theta, jax.tree.map(jnp.ones_like, theta), optimizer.init(theta))
+    np.testing.assert_allclose(moved["a"]["bias"], -first, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name, left_out",
+    [
+        ("small_vit", set()),
+        ("wrn_16_4", set()),
+        ("vgg11_bn", set()),
+        (
+            "resnet18",
+            {f"stages/3/{b}/{layer}" for b in (0, 1) for layer in ("norm1", "norm2")} | {"stages/3/0/shortcut/norm"},
+        ),
+        ("deit_tiny", {f"blocks/{b}/norm{k}" for b in (9, 10, 11) for k in (1, 2)} | {"norm"}),
+    ],
+)
+def test_sar_leaves_the_last_blocks_of_resnets_and_vision_transformers_as_they_are(name, left_out):
+    """Its code leaves them out by name, `layer4` of a ResNet and blocks 9 to 11 of a vision transformer, and no others."""
+    model = nnx.eval_shape(lambda: models.build(name, 10))
+    theta = {path: None for path, _ in networks.norms(model)}
+    assert theta.keys() - networks.without_last(theta).keys() == left_out
+
+
 ADAM = Descent("adam", 0.03)
 
 
