@@ -129,9 +129,12 @@ def load(
             raise ValueError(f"expected {key} with {', '.join(of_files())} only, found it with {name}")
     if source.of_files:
         kwargs |= {"train_size": train_size, "resize": resize}
+        if data_dir is None and name in ("imagenet", "imagenet100"):
+            data_dir = os.environ.get("TFDS_DATA_DIR")
         if data_dir is None:
             raise ValueError(
-                f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders); found None"
+                f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders) or what data.prepare made "
+                "of them; found None. Commands take --config.dataset.data_dir=DIR"
             )
     data_dir = data_dir and files.local(data_dir, "data_dir")
     loader = source.loader

@@ -15,8 +15,8 @@ import hashlib
 import json
 import logging
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -87,7 +87,8 @@ def cached(
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(folder.parent)
-        aside = Path(tempfile.mkdtemp(prefix=".part-", dir=folder.parent))
+        aside = folder.parent / f".part-{secrets.token_hex(8)}"
+        aside.mkdir()  # as the umask says, where other users share the folder; mkdtemp's are private
     except OSError as error:
         logging.warning("cannot write the cache %s (%s): keeping %s in memory", folder.parent, error, name)
         return _in_memory(build)

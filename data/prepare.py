@@ -16,6 +16,7 @@ every file with its sha256 and makes damaged ones again. TensorFlow is not neede
 
 import argparse
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -78,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dataset", choices=names, required=True)
     parser.add_argument(
         "--data_dir",
-        default="~/tensorflow_datasets",
-        help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in",
+        default=os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets",
+        help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in; default: TFDS_DATA_DIR, or ~/tensorflow_datasets",
     )
     group = parser.add_argument_group("ImageNet")
     group.add_argument("--source", help="root of the folder tree, or a tfds folder with imagenet2012")

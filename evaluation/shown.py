@@ -22,6 +22,7 @@ from analysis.errors.reference import FROST, LISTED, ORIGINAL, PREPROCESSING
 from corruptions.keys import image_index, named_key, prng
 from corruptions.registry import with_levels
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition
+from corruptions.write.sources import safe_name
 from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
 from training import augmentation, memory
@@ -237,19 +238,28 @@ def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[st
     A dataset that was published without a manifest has the published preprocessing.
 
     Raises:
-      ValueError: it has another number of classes than `dataset`, as far as its files tell.
+      ValueError: it has other classes than `dataset`, as far as its files tell.
     """
-    names = stored.class_names
-    named_by_files = names is not None and not all(name.isdecimal() for name in names)  # numbers follow from the labels
-    if named_by_files and len(names) != dataset.num_classes:
-        raise ValueError(
-            f"expected a stored dataset of {dataset.num_classes} classes, as many as {dataset.name} has, found {len(names)} "
-            f"in {stored.path}"
-        )
+    _refuse_other_classes(dataset, stored)
     manifest = stored.provenance.get("manifest")
     published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
     words = published if manifest is None else _in_words(manifest.get("source", {}))
     return name_images(dataset.name, dataset.num_classes, stored.image_shape, words, imports) | {"stored": True}
+
+
+def _refuse_other_classes(dataset, stored):
+    names, own = stored.class_names, tuple(map(safe_name, dataset.class_names))
+    if names is None or all(name.isdecimal() for name in names):  # numbers follow from the labels
+        return
+    if len(names) != len(own):
+        raise ValueError(
+            f"expected a stored dataset of {len(own)} classes, as many as {dataset.name} has, found {len(names)} in {stored.path}"
+        )
+    if differ := [pair for pair in zip(own, map(safe_name, names), strict=True) if pair[0] != pair[1]]:
+        raise ValueError(
+            f"expected a stored dataset with the classes of {dataset.name}, such as {differ[0][0]}, found {differ[0][1]} in "
+            f"its place in {stored.path}"
+        )
 
 
 def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from analysis.answers import Key
 from corruptions.from_files import FROM_FILES
 from data import Dataset
+from data.natural import sets
 from evaluation.correctness import Model
 from models import torchvision
 from runtime import buckets, command, distributed, files, workdirs
@@ -126,6 +127,23 @@ def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: ja
             + (stride if final["step"] == 0 else "")  # imported weights have step 0
         )
     return loop.read_back(_settings(folder), image_size, num_classes, folder, mesh=mesh)
+
+
+def check_classes(trained: ConfigDict, dataset: Dataset) -> None:
+    """Refuses (ValueError) class folders of ImageNet in another order than the logits of imported weights have.
+
+    ImageNet-100 is every tenth class here; other publications have other hundreds.
+    """
+    if "imported" not in trained or dataset.name not in ("imagenet", "imagenet100"):
+        return
+    expected = tuple(sets.imagenet().groups)[:: trained.imported.class_stride]
+    if len(expected) == dataset.num_classes and (
+        differ := [p for p in zip(expected, dataset.class_names) if p[0] != p[1]]
+    ):
+        raise ValueError(
+            f"expected the class folders of the imported weights, {expected[0]}, {expected[1]} ... in this order, found "
+            f"{differ[0][1]} in the place of {differ[0][0]}"
+        )
 
 
 def _settings(folder):

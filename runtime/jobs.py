@@ -21,7 +21,7 @@ _SLURM = """#!/bin/bash
 cd {folder}
 exec {command} --member="$SLURM_ARRAY_TASK_ID"
 """
-_SKYPILOT = """# Starts a job for each member; add what a job needs, such as --gpus=L4:1 --use-spot:
+_SKYPILOT = """# Starts a job for each member; add what a job needs, such as --gpus=L4:1 --use-spot (for TPUs jax[tpu] below):
 #   for member in {numbers}; do sky jobs launch --yes --detach-run --name=sweep-$member --env MEMBER=$member FILE; done
 # A job that was preempted starts again and continues from the bucket. When all jobs have ended, the command without
 # --print writes the table.
@@ -29,8 +29,12 @@ name: sweep
 workdir: .
 envs:
   MEMBER: null
-setup: python -m pip install -e '.[study,cloud]'
+setup: |
+  python -m pip install uv
+  python -m uv venv --seed --python 3.12 .venv
+  .venv/bin/python -m pip install -e '.[study,cloud]' 'jax[cuda12]'
 run: |
+  . .venv/bin/activate
   case $MEMBER in
 {members}
   *) echo "expected --env MEMBER={choice}, found '$MEMBER'" >&2; exit 1 ;;

@@ -229,4 +229,6 @@ def _extract(content, folder):
     """Makes a folder of an object; of a damaged one what can be read, so that the reader of checkpoints refuses it."""
     folder.mkdir(parents=True)
     with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(content)) as packed:
-        packed.extractall(folder, filter="data")
+        packed.extractall(
+            folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {})
+        )  # from Python 3.11.4

@@ -164,6 +164,12 @@ def test_a_stored_dataset_of_other_classes_is_refused(tmp_path):
     tiny.untrained_workdir(tmp_path / "work", config)
     for name, labels, class_names, message in (
         ("named", np.arange(12) % 2, ("cat", "dog"), r"expected a stored dataset of 10 classes.*found 2 in .*named"),
+        (
+            "other",
+            np.arange(12) % 10,
+            tuple("abcdefghij"),
+            r"the classes of shapes, such as warm-disc, found a in its place",
+        ),
         ("numbered", np.arange(12), None, r"numbered: expected labels of the 10 classes of shapes, found 11"),
     ):
         source = from_arrays(images, labels, class_names)

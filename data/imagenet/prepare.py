@@ -27,7 +27,7 @@ from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store
 from data.imagenet.store import Encoded, class_stride, tree_stride
-from runtime import files, workdirs
+from runtime import buckets, files, workdirs
 from runtime.log import bar
 
 _PLAN = "plan.json"
@@ -256,7 +256,13 @@ def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_end_with_parent) as pool:
         try:
-            yield from _bounded(pool, jobs, 2 * workers)
+            for job, record in _bounded(pool, jobs, 2 * workers):
+                for file in (
+                    job.path,
+                    job.path.with_suffix(".json"),
+                ):  # another process wrote them, which uploads nothing
+                    buckets.wrote(file)
+                yield job, record
         except BrokenProcessPool as error:
             raise PrepareError("a worker process was killed (out of memory?); use fewer --workers") from error
         finally:

@@ -91,7 +91,8 @@ def test_make_split_says_what_is_wrong(images, labels, message):
         ("shapes", {"seed": 2**32}, r"expected a seed from 0 to 2\*\*32 - 1, found"),
     ],
 )
-def test_arguments_out_of_range_are_refused_before_anything_is_read(name, arguments, message):
+def test_arguments_out_of_range_are_refused_before_anything_is_read(name, arguments, message, monkeypatch):
+    monkeypatch.delenv("TFDS_DATA_DIR", raising=False)
     with pytest.raises(ValueError, match=message):
         data.load(name, **arguments)
 

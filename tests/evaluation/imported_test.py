@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import types
 
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 from PIL import Image
 from safetensors.numpy import save_file
 
 import train
 from configs import imagenet
 from data import decode
+from data.natural import sets
 from eval import run as evaluate
 from evaluation import trained_models
 from runtime import meshes
@@ -161,6 +164,16 @@ def test_a_workdir_takes_no_other_weights_and_random_ones_cannot_be_calibrated(r
     ):
         with pytest.raises(error, match=message):
             run(asked(root, **changes), workdir)
+
+
+def test_class_folders_in_another_order_than_the_weights_are_refused():
+    order = tuple(sets.imagenet().groups)[::10]
+    trained = ConfigDict({"imported": {"class_stride": 10}})
+    trained_models.check_classes(trained, types.SimpleNamespace(name="imagenet100", class_names=order, num_classes=100))
+    other = types.SimpleNamespace(name="imagenet100", class_names=(order[0], *order[:0:-1]), num_classes=100)
+    with pytest.raises(ValueError, match=rf"{order[0]}, {order[1]} .*found {order[-1]} in the place of {order[1]}"):
+        trained_models.check_classes(trained, other)
+    trained_models.check_classes(ConfigDict(), other)  # a network that was trained here has the order of its folders
 
 
 def test_the_config_of_imagenet_100_keeps_every_tenth_logit():

@@ -25,7 +25,7 @@ def test_an_array_of_slurm_runs_the_numbers():
 def test_a_job_of_skypilot_runs_one_command():
     text = jobs.skypilot({0: "echo 'a: b' && echo c", 3: "echo d"})
     task = yaml.safe_load(text)
-    assert task["envs"] == {"MEMBER": None} and "[study,cloud]" in task["setup"]
+    assert task["envs"] == {"MEMBER": None} and "'.[study,cloud]' 'jax[cuda12]'" in task["setup"]
     for member, expected in (("0", "a: b\nc\n"), ("3", "d\n"), ("1", "")):
         done = subprocess.run(
             ["bash", "-c", task["run"]], env={**os.environ, "MEMBER": member}, capture_output=True, text=True
