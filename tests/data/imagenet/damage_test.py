@@ -23,6 +23,17 @@ from tests.data.imagenet.trees import SMALL, content, shards
 
 
 @pytest.mark.slow
+def test_shards_that_workers_wrote_are_uploaded_before_the_store_is_whole(tree, tmp_path, monkeypatch):
+    uploaded = []
+    monkeypatch.setattr(prepare.buckets, "wrote", lambda path: uploaded.append(path.name))
+    prepare.prepare("imagenet100", tree, tmp_path, image_size=16, workers=2, shard_images=8)
+    written = {
+        path.name for path in (tmp_path / "imagenet100" / "16" / "shards").iterdir() if path.suffix in (".npy", ".json")
+    }
+    assert len(written) > 4 and written <= set(uploaded[: uploaded.index(store.META)])
+
+
+@pytest.mark.slow
 def test_a_killed_run_continues_and_keeps_what_is_finished(tree, prepared, tmp_path):
     process = subprocess.Popen(
         trees.command(tree, tmp_path, "--workers=2"), cwd=trees.ROOT, env=os.environ | {"JAX_PLATFORMS": "cpu"}
