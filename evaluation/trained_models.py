@@ -137,9 +137,8 @@ def check_classes(trained: ConfigDict, dataset: Dataset) -> None:
     if "imported" not in trained or dataset.name not in ("imagenet", "imagenet100"):
         return
     expected = tuple(sets.imagenet().groups)[:: trained.imported.class_stride]
-    if len(expected) == dataset.num_classes and (
-        differ := [p for p in zip(expected, dataset.class_names) if p[0] != p[1]]
-    ):
+    differ = [pair for pair in zip(expected, dataset.class_names) if pair[0] != pair[1]]
+    if differ and len(expected) == dataset.num_classes:  # `read_model` names another number
         raise ValueError(
             f"expected the class folders of the imported weights, {expected[0]}, {expected[1]} ... in this order, found "
             f"{differ[0][1]} in the place of {differ[0][0]}"

@@ -229,6 +229,5 @@ def _extract(content, folder):
     """Makes a folder of an object; of a damaged one what can be read, so that the reader of checkpoints refuses it."""
     folder.mkdir(parents=True)
     with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(content)) as packed:
-        packed.extractall(
-            folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {})
-        )  # from Python 3.11.4
+        known = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
+        packed.extractall(folder, **known)

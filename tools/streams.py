@@ -286,18 +286,9 @@ def _row(asked, kind, stream, truth, method, every):
     seed = "" if kind in orders.PLAIN and given.stored_order else given.seed
     order = given.order if given.order >= 0 else ""
     return (
-        *(
-            _name(stream, given),
-            method.name,
-            method.prediction,
-            method.settings,
-            asked.batch,
-            given.reset,
-            every,
-            given.eta,
-        ),
-        *(given.between if every > 1 else "", " ".join(given.corruptions), order, seed, severity, conditions),
-        *(len(stream), orders.neighbours(truth)),
+        *(_name(stream, given), method.name, method.prediction, method.settings, asked.batch, given.reset, every),
+        *(given.eta, given.between if every > 1 else "", " ".join(given.corruptions), order, seed, severity),
+        *(conditions, len(stream), orders.neighbours(truth)),
     )
 
 

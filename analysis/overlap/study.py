@@ -231,10 +231,8 @@ def mixture_gains(
     wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])
     columns = []
     for values in (100 * wrong / divisors, 100 * (wrong - clean) / (divisors - errors[CLEAN])):
-        of_standard, of_model = (
-            values if reference else (values[0] * values[1].mean(axis=-1, keepdims=True) / 100, values[1])
-        )
-        spread = of_standard - of_model
+        of_standard = values[0] if reference else values[0] * values[1].mean(axis=-1, keepdims=True) / 100
+        spread = of_standard - values[1]
         values, spread = (np.concatenate([v, v.mean(axis=-2, keepdims=True)], axis=-2) for v in (values, spread))
         ce, gain = values[1].mean(axis=-1), (values[0] - values[1]).mean(axis=-1)
         columns += [ce, gain, spread.std(axis=-1, ddof=1) / np.sqrt(spread.shape[-1])]

@@ -257,11 +257,8 @@ def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
     with ProcessPoolExecutor(min(workers, len(jobs)), context, initializer=_end_with_parent) as pool:
         try:
             for job, record in _bounded(pool, jobs, 2 * workers):
-                for file in (
-                    job.path,
-                    job.path.with_suffix(".json"),
-                ):  # another process wrote them, which uploads nothing
-                    buckets.wrote(file)
+                for file in (job.path, job.path.with_suffix(".json")):
+                    buckets.wrote(file)  # a worker wrote it, and workers upload nothing
                 yield job, record
         except BrokenProcessPool as error:
             raise PrepareError("a worker process was killed (out of memory?); use fewer --workers") from error
