@@ -109,7 +109,8 @@ class Stream:
         # A block has one step where the steps of an epoch are a prime number; reading is ahead by more all the same.
         ahead = max(plan.block_steps, min(_THREADS, plan.total_steps, _AHEAD_BYTES // plan.step_bytes))
         threads = min(_THREADS, ahead)
-        steps = grain.MapDataset.source(_Steps(split, plan, orders))[begin:]
+        local = _local(sharding, plan.block_steps * plan.batch_size).reshape(plan.block_steps, plan.batch_size)
+        steps = grain.MapDataset.source(_Steps(split, plan, orders, local))[begin:]
         steps = steps.to_iter_dataset(grain.ReadOptions(num_threads=threads, prefetch_buffer_size=ahead))
 
         def put(part):  # [K, B, ...] on the devices of all processes, as [K B, ...]
@@ -135,11 +136,21 @@ class Stream:
         self._blocks.close()
 
 
-class _Steps:
-    """Random access to the images of every step of a run, for Grain."""
+def _local(sharding, number):
+    """Which of so many rows lie on devices of this process, bool [number]."""
+    local = np.zeros(number, bool)
+    for index in sharding.addressable_devices_indices_map((number,)).values():
+        local[index] = True
+    return local
 
-    def __init__(self, split, plan, orders):
-        self._split, self._plan = split, plan
+
+class _Steps:
+    """Random access to the images of every step of a run, for Grain; of images of other processes (`local` [K, B]: False)
+    the pixels are not read, and 0.
+    """
+
+    def __init__(self, split, plan, orders, local):
+        self._split, self._plan, self._local = split, plan, local
         self._cached = functools.lru_cache(maxsize=2)(lambda epoch: np.asarray(orders(epoch)))
         self._lock = threading.Lock()  # so that only one of the threads that wait for an order computes it
 
@@ -153,8 +164,12 @@ class _Steps:
         size = self._plan.batch_size
         places = order[offset * size : (offset + 1) * size]
         number = len(self._split)
-        image_number = places % number
-        return self._split.images[image_number], np.asarray(self._split.labels)[image_number], places >= number
+        image_number, local = places % number, self._local[step % len(self._local)]
+        images = self._split.images[image_number[local]]
+        if not local.all():
+            images, read = np.zeros((size, *images.shape[1:]), images.dtype), images
+            images[local] = read
+        return images, np.asarray(self._split.labels)[image_number], places >= number
 
 
 def pieces(split: Split, batch_size: int, mesh: Mesh) -> Iterator[Split]:

@@ -10,6 +10,7 @@ import signal
 import time
 import types
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -96,6 +97,25 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch, f
             time.sleep(0.01)
         time.sleep(0.3)
         assert least <= len(seen) <= most  # of 200 steps
+
+
+def test_a_process_reads_the_images_of_its_own_devices(dataset, monkeypatch):
+    """Of a block of two steps on eight devices, of which this process has the last three."""
+    monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 2)
+    plan = Plan(tiny.config(batch_size=16).train, dataset.train.images.shape)
+    rows = [(slice(4 * k, 4 * k + 4),) for k in (5, 6, 7)]
+    sharding = types.SimpleNamespace(addressable_devices_indices_map=lambda shape: dict(enumerate(rows)))
+    local = memory._local(sharding, 32).reshape(2, 16)
+    assert plan.block_steps == 2 and local.sum(1).tolist() == [0, 12]
+    whole = memory._Steps(dataset.train, plan, orders(plan), np.ones((2, 16), bool))
+    shards = ShardedImages(np.split(dataset.train.images, 4), dataset.image_shape)
+    part = memory._Steps(dataclasses.replace(dataset.train, images=shards), plan, orders(plan), local)
+    for step in (0, 1, 6, 7):
+        (images, *others), (own, *same) = whole[step], part[step]
+        mine = local[step % 2]
+        np.testing.assert_array_equal(own[mine], images[mine])
+        assert not own[~mine].any()
+        chex.assert_trees_all_equal(others, same)
 
 
 def train(config, split, folder, mesh):
