@@ -55,8 +55,9 @@ def assert_trained_alike(work, alone, steps):
 
 
 def test_two_processes_train_like_one(tmp_path):
+    """Each streams the images of its own device; alone, the images are in device memory."""
     short = [*TRAIN, "--config.train.epochs=1"]
-    with Pair(tmp_path, *short) as pair:
+    with Pair(tmp_path, *short, "--config.dataset.placement=stream") as pair:
         assert pair.wait() == [0, 0], pair.output()
     (tmp_path / "alone").mkdir()
     assert_trained_alike(tmp_path / "host0" / "work", run_alone(tmp_path / "alone", short), 2)
