@@ -84,27 +84,54 @@ def cached(
     stored = _read(folder)
     if stored is not None:
         return stored
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(folder.parent)
-        aside = folder.parent / f".part-{secrets.token_hex(8)}"
-        aside.mkdir()  # as the umask says, where other users share the folder; mkdtemp's are private
-    except OSError as error:
-        logging.warning("cannot write the cache %s (%s): keeping %s in memory", folder.parent, error, name)
-        return _in_memory(build)
-    try:
-        with _hold(aside):
-            _write(aside, build)
-            _publish(aside, folder)
-    except OSError as error:  # the error of a full disk names no file
-        error.filename = error.filename or str(folder)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_alone(folder))
+            if (stored := _read(folder)) is not None:  # built by another process meanwhile
+                return stored
+            _remove_stale(folder.parent)
+            aside = folder.parent / f".part-{secrets.token_hex(8)}"
+            aside.mkdir()  # as the umask says, where other users share the folder; mkdtemp's are private
+        except OSError as error:
+            logging.warning("cannot write the cache %s (%s): keeping %s in memory", folder.parent, error, name)
+            return _in_memory(build)
+        try:
+            with _hold(aside):
+                _write(aside, build)
+                _publish(aside, folder)
+        except OSError as error:  # the error of a full disk names no file
+            error.filename = error.filename or str(folder)
+            raise
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
     entry = _read(folder)
     if entry is None:
         raise OSError(f"the cache entry {folder} was written but cannot be read back; is the disk full or failing?")
     return entry
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process of this machine builds the entry `folder`, such as those of a node of a cluster."""
+    path, told = folder.with_name(f".lock-{folder.name}"), False
+    while True:
+        with open(path, "a") as file:
+            while not files.take_lock(file):
+                if not told:
+                    logging.info("another process decodes %s; waiting for it", folder.name)
+                told = True
+                time.sleep(0.1)
+            try:
+                if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    continue
+            except FileNotFoundError:  # the process before removed the file, after it was opened here
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 def verify(path: str | os.PathLike) -> list[str]:

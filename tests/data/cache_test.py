@@ -228,9 +228,11 @@ def test_parts_of_killed_runs_are_removed_after_a_day_and_those_of_living_ones_a
 
 
 def test_two_at_once_both_get_the_whole(tmp_path):
+    builders = [Builder() for _ in range(8)]
     with ThreadPoolExecutor(4) as pool:
-        for entry in pool.map(lambda _: cache.cached("d", "k", Builder(), tmp_path), range(8)):
+        for entry in pool.map(lambda builder: cache.cached("d", "k", builder, tmp_path), builders):
             check(entry)
+    assert sum(builder.calls for builder in builders) == 1  # the others waited for it
     assert [path.name for path in tmp_path.iterdir()] == ["d-k"]
 
 
