@@ -206,6 +206,8 @@ def severities_and_index(
         index = np.arange(number, dtype=np.int32) if isinstance(number, int) else jnp.arange(number)
     if severity is None:
         return None, index
+    if isinstance(severity, list | tuple):
+        severity = np.asarray(severity)
     # Checked here, while it is concrete; inside a program it is traced, so that one compile serves all.
     severities = corruption.scale.check(severity, options)
     if severities.shape not in ((), (number,)):

@@ -194,7 +194,6 @@ class Levels:
           ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced severity has to be
             an integer then.
         """
-        severity = _array(severity)
         kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
         if kind not in "iuf":
             raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
@@ -232,7 +231,6 @@ class Fraction:
     def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
         """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
         del options
-        severity = _array(severity)
         if _dtype(severity).kind not in "iuf":
             raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
         if is_traced(severity):
@@ -241,11 +239,6 @@ class Fraction:
         if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
         return values.astype(np.float32)
-
-
-def _array(severity: Any) -> Any:
-    """Makes an array of a list or a tuple of severities, one for each image."""
-    return np.asarray(severity) if isinstance(severity, list | tuple) else severity
 
 
 def _dtype(severity: Any) -> np.dtype:

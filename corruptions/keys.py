@@ -80,6 +80,17 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
     return np.stack([index % _WORD, index // _WORD], axis=1).astype(np.uint32)
 
 
+def index_of(call: str, index: Any, key: jax.Array, images: Any, validate: bool = True) -> jax.Array | np.ndarray:
+    """Checks the identities of a batch [N, ...] that `call` was given (`image_index`), or counts 0 .. N - 1 for None.
+
+    Raises ValueError too for None inside `shard_map`, see `devices.refuse_counting`.
+    """
+    if index is not None:
+        return image_index(index, images.shape[0], validate)
+    devices.refuse_counting(call, key, images)
+    return jnp.arange(images.shape[0])
+
+
 def integers(index: Any) -> jax.Array | np.ndarray:
     """Makes an array of an index: itself, or uint64 of a list, a range or any other sequence of integers.
 

@@ -88,7 +88,7 @@ def cached(
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(_alone(folder))
-            if (stored := _read(folder)) is not None:  # built by another process meanwhile
+            if (stored := _read(folder, say=False)) is not None:  # built by another process meanwhile
                 return stored
             _remove_stale(folder.parent)
             aside = folder.parent / f".part-{secrets.token_hex(8)}"

@@ -16,7 +16,6 @@ every file with its sha256 and makes damaged ones again. TensorFlow is not neede
 
 import argparse
 import importlib.util
-import os
 import sys
 from pathlib import Path
 
@@ -79,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dataset", choices=names, required=True)
     parser.add_argument(
         "--data_dir",
-        default=os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets",
+        default=tfds_source.default_folder(),
         help="the folder, or gs://BUCKET/FOLDER, to write <dataset>/... in; default: TFDS_DATA_DIR, or ~/tensorflow_datasets",
     )
     group = parser.add_argument_group("ImageNet")

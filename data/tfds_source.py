@@ -72,7 +72,12 @@ def find(name: str, data_dir: str | os.PathLike | None = None) -> Path:
 
 def data_folder(data_dir: str | os.PathLike | None = None) -> Path:
     """Returns the folder of tfds datasets: `data_dir`, else `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
-    return Path(files.local(data_dir or os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets")).expanduser()
+    return Path(files.local(data_dir or default_folder())).expanduser()
+
+
+def default_folder() -> str:
+    """Returns `$TFDS_DATA_DIR`, else ~/tensorflow_datasets."""
+    return os.environ.get("TFDS_DATA_DIR") or "~/tensorflow_datasets"
 
 
 def newest(folder: Path) -> Path | None:

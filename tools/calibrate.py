@@ -23,8 +23,8 @@ import corruptions
 from analysis import frames
 from analysis.calibration import calibrate, ranges_frame
 from analysis.errors.reference import FROST
+from corruptions.from_files import FROM_FILES
 from corruptions.noc import severities
-from corruptions.registry import with_copies
 from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition, expand
 from data import Split
 from evaluation import correctness, trained_models
@@ -65,7 +65,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         }
         content = _stored_ranges(path, made_from, settings)
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
-            options = {"photographs": frost} if frost and name in with_copies(FROST) else None
+            options = {"photographs": frost} if frost and name in FROM_FILES["frost"].corruptions else None
             given = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": options}
             robustness = Robustness(mesh, model, split, name, **given)
             clean, least = robustness.clean, 1 / dataset.num_classes + 0.05

@@ -277,8 +277,9 @@ def use_files(config: ConfigDict) -> None:
         option, digest = known.option, known.read(files.local(config[setting], f"config.{setting}"))
         # A copy, such as robodepth/frost, counts where its benchmark is named: other workdirs keep the settings they have.
         named = repr(config.to_dict())
-        copies = (name for name in known.corruptions if name.partition("/")[0] in named)
-        for corruption in dict.fromkeys((*known.registered, *copies)):
+        for corruption in known.corruptions:
+            if corruption not in known.registered and corruption.partition("/")[0] not in named:
+                continue
             stored = config.train.corruption_options.to_dict()
             options = stored.get(corruption, {})
             if options.get(option, digest) != digest:

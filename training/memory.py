@@ -137,7 +137,7 @@ class Stream:
 
 
 def _local(sharding, number):
-    """Which of so many rows lie on devices of this process, bool [number]."""
+    """Marks the rows that lie on devices of this process among `number` rows: bool [number]."""
     local = np.zeros(number, bool)
     for index in sharding.addressable_devices_indices_map((number,)).values():
         local[index] = True

@@ -33,6 +33,7 @@ class Errors(NamedTuple):
     mean_overlap: np.ndarray
     outgoing: np.ndarray
     incoming: np.ndarray
+    samples: np.ndarray  # the accuracies in each resample, [B, 1 + n, 1 + n]
     # The unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
     unclipped_samples: np.ndarray
     seeds: int  # number of trainings
@@ -49,21 +50,15 @@ def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0)
     All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
     normal resamples, and the few resamples in which a weak gain all but vanishes do not change it.
     """
-    drawn = redraw(bits, resamples, seed)
+    drawn = resample_accuracies(bits, resamples, seed)
+    if len(bits) > 1:
+        noise = training_noise(bits, resamples, seed)
+        drawn = 1 / (1 + np.exp(-(_logit(drawn, bits.shape[-1]) + noise)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
         samples = _derived(drawn)
         errors = {name: _half_width(values) for name, values in samples.items()}
         errors["overlap"] = _deviation(samples["overlap"])
-    return Errors(**errors, unclipped_samples=samples["overlap"], seeds=len(bits))
-
-
-def redraw(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> np.ndarray:
-    """Draws the accuracies of a study [S, 1 + n, 1 + n, N] anew, with all the noise that errors hold: [B, 1 + n, 1 + n]."""
-    drawn = resample_accuracies(bits, resamples, seed)
-    if len(bits) == 1:
-        return drawn
-    noise = training_noise(bits, resamples, seed)
-    return 1 / (1 + np.exp(-(_logit(drawn, bits.shape[-1]) + noise)))
+    return Errors(**errors, samples=drawn, unclipped_samples=samples["overlap"], seeds=len(bits))
 
 
 def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarray:

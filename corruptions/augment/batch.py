@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import DTypeLike
 
@@ -61,12 +60,7 @@ def augment(
     dtype = np.dtype(images.dtype if dtype is None else dtype)
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
-    number = images.shape[0]
-    if index is None:
-        devices.refuse_counting("augment", key, images)
-        index = jnp.arange(number)
-    else:
-        index = keys.image_index(index, number, validate)
+    index = keys.index_of("augment", index, key, images, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
     call = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731

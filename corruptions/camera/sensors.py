@@ -226,12 +226,8 @@ def frame_lost(
       ValueError: images of another rank or without cameras, another severity, or values outside of `value_range`.
     """
     black = _black(key, images, severity, value_range)
-    number, cameras = images.shape[:2]
-    if index is None:
-        devices.refuse_counting("frame_lost", key, images)
-        index = jnp.arange(number)
-    else:
-        index = keys.image_index(index, number, True)
+    cameras = images.shape[1]
+    index = keys.index_of("frame_lost", index, key, images)
 
     def draw(position):
         own = image_key(key, position)  # a key for each camera, so that further cameras change no draw

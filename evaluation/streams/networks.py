@@ -120,10 +120,10 @@ def without_last(theta: Tree) -> Tree:
     """Leaves out the layers that SAR does not adapt: the fourth and last stage of a ResNet, blocks 9 to 11 and the last
     LayerNorm of a ViT of 12 blocks. Of other networks it adapts all.
     """
-    last = _LAST_STAGE if not any(name.startswith("stages/4/") for name in theta) else None
-    if any(name.startswith("blocks/11/norm") for name in theta):
-        last = _LAST_BLOCKS
-    return {name: layer for name, layer in theta.items() if not (last and last.match(name))}
+    if any(name.startswith("stages/4/") for name in theta):
+        return theta
+    last = _LAST_BLOCKS if "blocks/11/norm1" in theta else _LAST_STAGE
+    return {name: layer for name, layer in theta.items() if not last.match(name)}
 
 
 def forward(

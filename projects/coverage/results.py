@@ -81,7 +81,7 @@ def _write_overlaps(study, out, origin):
     benchmarks = tables.members_of_all(study, selected)
     made = {
         "benchmarks": tables.benchmarks_frame(measured, benchmarks),
-        "balance": tables.balance_frame(overlap.names, bits[kept], benchmarks),
+        "balance": tables.balance_frame(measured, benchmarks),
         "published": tables.published_frame(measured.measured),
         "confidence": tables.confidence_frame(study, measured.measured),
     }

@@ -19,7 +19,6 @@ from analysis.overlap import study as overlap_study
 from analysis.overlap.agreement import agreement
 from analysis.overlap.measured import MeasuredOverlap
 from analysis.overlap.score import balance, compute
-from analysis.overlap.uncertainty import redraw
 from analysis.references import (
     ALEXNET_IMAGENET_C,
     ALEXNET_IMAGENET_C_CLEAN,
@@ -248,7 +247,7 @@ def benchmarks_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Seq
     return table
 
 
-def balance_frame(names: Sequence[str], bits: np.ndarray, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def balance_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Measures the balance of each benchmark of two or more members, in three ways.
 
     mean_overlap    mean overlap of two members
@@ -258,12 +257,12 @@ def balance_frame(names: Sequence[str], bits: np.ndarray, benchmarks: Mapping[st
     categories      of `of` clusters of all candidates, those that have a member; `imbalance` is the spread of the number of
                     members over them (`analysis.selection.nk_benchmarks`)
 
-    The answers are correctness [S, 1 + n, 1 + n, N] of a study of the n `names`; errors hold what
-    `analysis.overlap.uncertainty` says.
+    Errors are deviations over the resamples of the study.
     """
-    accuracies = np.concatenate([bits.mean(axis=(0, -1))[None], redraw(bits)])  # as measured, then resamples
-    robustness, _, _, unclipped = compute(accuracies)
-    overlap = np.maximum(unclipped, 0)
+    names, found = measured.overlap.names, measured.overlap
+    # As measured, then in each resample.
+    overlap = np.maximum(np.concatenate([found.unclipped[None], measured.errors.unclipped_samples]), 0)
+    robustness = np.concatenate([found.robustness[None], compute(measured.errors.samples)[0]])
     clusters = categories(overlap[0], names)
     rows = []
     for benchmark, inside in benchmarks.items():

@@ -77,7 +77,7 @@ def test_blocks_are_asked_for_in_order(dataset, mesh):
 
 @pytest.mark.parametrize("fit, least, most", [(3, 2, 6), (1000, 12, 24)])
 def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch, fit, least, most):
-    """Of one step each: as many steps as fit in memory, and one for each of 16 threads."""
+    """Each block has one step. The stream reads as many steps ahead as fit in memory, at most one for each of 16 threads."""
     monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 1)
     seen = []
 
@@ -100,7 +100,7 @@ def test_blocks_are_read_ahead_and_not_all_at_once(dataset, mesh, monkeypatch, f
 
 
 def test_a_process_reads_the_images_of_its_own_devices(dataset, monkeypatch):
-    """Of a block of two steps on eight devices, of which this process has the last three."""
+    """A block has two steps and lies on eight devices; the last three are this process's."""
     monkeypatch.setattr("training.batches._CPU_BLOCK_STEPS", 2)
     plan = Plan(tiny.config(batch_size=16).train, dataset.train.images.shape)
     rows = [(slice(4 * k, 4 * k + 4),) for k in (5, 6, 7)]

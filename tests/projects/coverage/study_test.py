@@ -182,7 +182,7 @@ def test_balance_of_known_overlaps():
     robustness = full[1:, 1:] / full[1:, :1]
     chosen = {"all": names, "two": names[8:10], "one": names[:1]}
     bits = np.arange(4000) / 4000 < full[None, ..., None]
-    table = tables.balance_frame(names, bits, chosen).set_index("benchmark")
+    table = tables.balance_frame(overlap_study.Study.of(names, bits, (0,)), chosen).set_index("benchmark")
     assert list(table.index) == ["all", "two"] and table.members.tolist() == [15, 2]
     assert table.loc["all", "std"] == pytest.approx(robustness.mean(axis=1).std(), abs=2e-4)
     assert table.loc["two", "std"] == pytest.approx(robustness[8:10, 8:10].mean(axis=1).std(), abs=2e-4)
@@ -192,7 +192,7 @@ def test_balance_of_known_overlaps():
     assert table.loc["all", "categories"] == table.loc["all", "of"] and table.loc["two", "imbalance"] == 0
     sizes = [len(cluster) for cluster in categories(published.FIGURE3, names).clusters]
     assert table.loc["all", "imbalance"] == pytest.approx(np.std(sizes))
-    # Of two values the deviation is half their difference; its error, to first order, is that of a ratio of means.
+    # The deviation of two values is half their difference. Its error is that of a ratio of means, to first order.
     first, second = (bits[0, 1 + k][:, :] for k in (8, 9))
     ratio = [np.mean([m[9], m[10]]) / m[0].mean() for m in (first, second)]
     of_image = [(m[9:11].mean(axis=0) - r * m[0]) / m[0].mean() for m, r in zip((first, second), ratio, strict=True)]
