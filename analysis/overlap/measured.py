@@ -15,7 +15,6 @@ import pandas as pd
 
 from analysis import frames
 from analysis.overlap.score import Overlap
-from analysis.overlap.uncertainty import held_noise
 
 _PAIRS = ("i", "j", "O", "se", "T_ij", "T_ji", "flags", "se_holds")
 _SYMMETRY = 1e-9
@@ -45,13 +44,13 @@ def matrix_frame(names: Sequence[str], matrix: np.ndarray) -> pd.DataFrame:
     ]
 
 
-def pairs_frame(overlap: Overlap, se: np.ndarray) -> pd.DataFrame:
+def pairs_frame(overlap: Overlap, se: np.ndarray, held: str) -> pd.DataFrame:
     """Makes the frame of overlap_long.csv: a row for each pair, i before j.
 
-    Flags such as `weak:i` are joined by `;`, `-` stands for none. `se` are of the unclipped overlap, [n, n].
+    Flags such as `weak:i` are joined by `;`, `-` stands for none. `se` are of the unclipped overlap, [n, n];
+    `held` names the noise in them.
     """
     rows, values = [], (overlap.overlap, se, overlap.transfer, overlap.transfer.T)
-    held = held_noise(overlap.seeds)
     for i, j in itertools.combinations(range(len(overlap.names)), 2):
         flags = [f"{f}:{s}" for f, s in ((overlap.flags[i], "i"), (overlap.flags[j], "j")) if f]
         rows.append((overlap.names[i], overlap.names[j], *(v[i, j] for v in values), ";".join(flags) or "-", held))

@@ -17,7 +17,7 @@ from analysis import answers, figures, frames
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
-from analysis.overlap.uncertainty import Errors, held_noise, standard_errors
+from analysis.overlap.uncertainty import Errors, Repeats, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
 from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
@@ -38,16 +38,22 @@ class Study:
 
     @classmethod
     def of(
-        cls, names: Sequence[str], bits: np.ndarray, seeds: Sequence[int], num_classes: int | None = None
+        cls,
+        names: Sequence[str],
+        bits: np.ndarray,
+        seeds: Sequence[int],
+        num_classes: int | None = None,
+        repeats: Repeats | None = None,
     ) -> "Study":
         """Computes a study of n corruptions from correctness [S, 1 + n, 1 + n, N].
 
         Its axes are seed, model (standard first), condition (clean first) and image. `seeds` are those of training, S;
-        `num_classes` flags a standard model near chance; None does not look.
+        `num_classes` flags a standard model near chance; None does not look. `repeats` are further trainings, which tell
+        the noise of training where S = 1.
         """
         accuracy, number = bits.mean(axis=-1), bits.shape[-1]
         overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
-        errors = standard_errors(bits)
+        errors = standard_errors(bits, repeats=repeats)
         undefined = np.isnan(overlap.unclipped)  # by the accuracies, if not in every resample
         return cls(overlap, errors._replace(overlap=np.where(undefined, np.nan, errors.overlap)), tuple(seeds))
 
@@ -129,7 +135,7 @@ def write_results(
     study = Study.of(names, bits[kept], [complete[k] for k in kept], num_classes)
     overlap, se = study.overlap, study.errors.overlap
     frames.write(path / "overlap.csv", matrix_frame(names, overlap.overlap), origin)
-    frames.write(path / "overlap_long.csv", pairs_frame(overlap, se), origin)
+    frames.write(path / "overlap_long.csv", pairs_frame(overlap, se, study.errors.held), origin)
     heatmap = figures.heatmap(
         overlap.overlap,
         names,
@@ -137,7 +143,7 @@ def write_results(
         se=se,
         title=f"Overlap of {len(names)} corruptions on {dataset}",
         provenance=origin,
-        notes=[f"standard errors: {held_noise(overlap.seeds)}"],
+        notes=[f"standard errors: {study.errors.held}"],
         tree=True,
     )
     figures.save(heatmap, path / "overlap")

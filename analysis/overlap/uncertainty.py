@@ -2,8 +2,8 @@
 
 All errors come from resamples of the accuracies. A resample draws the test images anew. All models answer the same
 images, and hard images are hard for all of them: so errors of differences between models are smaller than under
-independent answers. With several seeds, a resample draws the noise of training, too (`training_noise`); with one seed it
-cannot be known, and every table says "test images only".
+independent answers. With several seeds, or with one seed and `Repeats` of some models, a resample draws the noise of training, too
+(`training_noise`); else it cannot be known, and every table says "test images only".
 """
 
 from typing import NamedTuple
@@ -16,6 +16,13 @@ from analysis.overlap.score import compute
 RESAMPLES = 1000
 _CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
 _CHUNK_BYTES = 256 << 20
+
+
+class Repeats(NamedTuple):
+    """Models of a study that were trained several times, while its numbers come from one training of each."""
+
+    bits: np.ndarray  # correctness of k models, [S >= 2, k, 1 + n, N]
+    rows: tuple[int, ...]  # their places among the 1 + n models, 0 is the standard one
 
 
 class Errors(NamedTuple):
@@ -36,51 +43,58 @@ class Errors(NamedTuple):
     samples: np.ndarray  # the accuracies in each resample, [B, 1 + n, 1 + n]
     # The unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
     unclipped_samples: np.ndarray
-    seeds: int  # number of trainings
+    held: str  # the noise that they hold
 
 
-def held_noise(seeds: int) -> str:
-    """Names the noise that standard errors from so many trainings contain."""
-    return "test images only" if seeds == 1 else f"test images and {seeds} trainings"
+def held_noise(seeds: int, repeated: int = 0) -> str:
+    """Names the noise in standard errors from so many trainings, or from one and so many models with several."""
+    if seeds == 1 and not repeated:
+        return "test images only"
+    return f"test images and {seeds} trainings" if seeds > 1 else f"test images and trainings (of {repeated} models)"
 
 
-def standard_errors(bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Errors:
+def standard_errors(
+    bits: np.ndarray, resamples: int = RESAMPLES, seed: int = 0, repeats: Repeats | None = None
+) -> Errors:
     """Computes the standard errors of a study from correctness [S, 1 + n, 1 + n, N], see `resample_accuracies`.
 
-    All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
+    With S = 1, the noise of training comes from `repeats`. All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
     normal resamples, and the few resamples in which a weak gain all but vanishes do not change it.
     """
     drawn = resample_accuracies(bits, resamples, seed)
     if len(bits) > 1:
-        noise = training_noise(bits, resamples, seed)
+        repeats = Repeats(bits, tuple(range(bits.shape[1])))
+    if repeats:
+        noise = training_noise(repeats, len(bits), resamples, seed)
         drawn = 1 / (1 + np.exp(-(_logit(drawn, bits.shape[-1]) + noise)))
+    held = held_noise(len(bits), len(repeats.rows) if repeats else 0)
     with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
         samples = _derived(drawn)
         errors = {name: _half_width(values) for name, values in samples.items()}
         errors["overlap"] = _deviation(samples["overlap"])
-    return Errors(**errors, samples=drawn, unclipped_samples=samples["overlap"], seeds=len(bits))
+    return Errors(**errors, samples=drawn, unclipped_samples=samples["overlap"], held=held)
 
 
-def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarray:
-    """Draws the noise that the mean of S trainings leaves in the logits of the accuracies, pooled over all models.
+def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 0) -> np.ndarray:
+    """Draws the noise that the mean of A trainings leaves in the logits of the accuracies, pooled over the repeats.
 
-    With L[s,m,c] the logit of the accuracy of seed s, model m, condition c, and its mean L[.,m,c] over seeds:
+    With L[s,m,c] the logit of the accuracy of seed s (of S), model m, condition c, and its mean L[.,m,c] over seeds:
 
         d[s,m,c] = sqrt(S / (S - 1)) (L[s,m,c] - L[.,m,c])     the deviation of a training; E d^2 is its variance
         h        = 1 - mean_mc(F[m,c]) / mean_mc(V[m,c])       the share of its variance V that other images would show
-        noise[m] = sqrt(max(0, h) / S) z d[s', m']             z normal; seed s' and model m' drawn for each m
+        noise[m] = sqrt(max(0, h) / A) z d[s', m']             z normal; seed s' and model m' drawn for each m
 
     F is the part of V from images that change between right and wrong from seed to seed: the variance over seeds of the
     answer to an image, averaged over the N images, over N and over (a (1 - a))^2 of the accuracy a. Resampled images
     hold that part already. A drawn deviation keeps the covariance of its conditions, and the condition that m' was trained
     with takes the place of the condition that m was trained with. Models of one seed count as independent. This is the
-    two-way random-effects model of images and trainings, with the variance of trainings pooled over the candidates: two seeds
-    give one degree of freedom for each model, but 1 + n in all.
+    two-way random-effects model of images and trainings, with the variance of trainings pooled over the models: two seeds
+    give one degree of freedom for each model, but k in all.
 
-    The bits are correctness [S >= 2, 1 + n, 1 + n, N], standard model and clean images first. Returns additions to
-    logits, float64 [B, 1 + n, 1 + n], for B resamples.
+    Returns additions to logits, float64 [B, 1 + n, 1 + n], for B resamples.
     """
-    seeds, models, _, number = bits.shape
+    bits, places = repeats.bits, np.array(repeats.rows)
+    seeds, _, models, number = bits.shape
     accuracy = bits.mean(axis=-1)
     logits = _logit(accuracy, number)
     mean = accuracy.mean(axis=0)
@@ -92,14 +106,15 @@ def training_noise(bits: np.ndarray, resamples: int, seed: int = 0) -> np.ndarra
     held = max(0.0, 1 - flips.mean() / total) if total > 0 else 0.0
     deviations = np.sqrt(seeds / (seeds - 1)) * (logits - logits.mean(axis=0))
     rng = np.random.default_rng([seed, 1])
-    donors = rng.integers(models, size=(resamples, models))
-    rows = deviations[rng.integers(seeds, size=donors.shape), donors]  # [B, model, condition]
+    drawn = rng.integers(len(places), size=(resamples, models))
+    rows = deviations[rng.integers(seeds, size=drawn.shape), drawn]  # [B, model, condition]
+    donors = places[drawn]
     # The standard model (0) was trained with no condition, so no entry is exchanged.
     receivers = np.broadcast_to(np.arange(models), donors.shape)
     draw, model = np.nonzero((donors > 0) & (receivers > 0))
     ours, theirs = (draw, model, model), (draw, model, donors[draw, model])
     rows[ours], rows[theirs] = rows[theirs], rows[ours]
-    return np.sqrt(held / seeds) * rng.normal(size=(resamples, models, 1)) * rows
+    return np.sqrt(held / averaged) * rng.normal(size=(resamples, models, 1)) * rows
 
 
 def _logit(accuracy, number):

@@ -15,7 +15,6 @@ import numpy as np
 
 from analysis import figures
 from analysis.frames import STANDARD, fixed, percent, with_error
-from analysis.overlap.uncertainty import held_noise
 from analysis.report import further
 from analysis.report.charts import Chart
 from analysis.report.inputs import Study
@@ -69,9 +68,9 @@ def document(
             command=_wrapped(study.provenance.get("command", "not recorded")),
             models=_models(study),
             pairs=_clear_pairs(study),
-            held=held_noise(study.errors.seeds),
+            held=study.errors.held,
             central=f"± is half the width of the central 68\N{NO-BREAK SPACE}% of {len(study.errors.unclipped_samples):,} "
-            f"resamples ({held_noise(study.errors.seeds)}).",
+            f"resamples ({study.errors.held}).",
             sweep=_sweep(study, selections),
             cards=[_card(study, name) for name in study.selection.members] if study.selection else [],
             won=_won(study),

@@ -5,7 +5,8 @@
 Prints the plan with the hours that are left, then trains a model, shows it the test images under every corruption of
 the study, and goes on with the next one; config.study.parallel models at a time, each on devices of its own. First come
 the standard model and the mixtures of seed 0, then the candidates in their order, then the same of the next seed, at
-last a third standard model. WORKDIR/answers has a file for each condition: which images each model answers correctly
+last a third standard model. The next seed takes every third candidate first: so a part of it tells the noise of trainings
+for candidates of all benchmarks. WORKDIR/answers has a file for each condition: which images each model answers correctly
 and the confidence of the first standard model. A model that answered under every condition is not trained again,
 whether its checkpoint is there or not: so a copy of `config.json` and `answers` continues on another machine by the same
 command. Corrupted images stay in memory for the next models if all of them together take at most `KEPT_BYTES`: 1.5 GB
@@ -51,7 +52,9 @@ class Kept(Shown):
 
 def plan(candidates: Sequence[str], mixtures: Sequence[str], seeds: Sequence[int]) -> list[Key]:
     """Lists the models (training, seed) in the order of their training."""
-    keys = [(name, seed) for seed in seeds for name in (augmentation.STANDARD, *mixtures, *candidates)]
+    spread = (*candidates[::3], *candidates[1::3], *candidates[2::3])
+    orders = itertools.chain([candidates], itertools.repeat(spread))
+    keys = [(name, seed) for seed, order in zip(seeds, orders) for name in (augmentation.STANDARD, *mixtures, *order)]
     more = range(max(seeds) + 1, max(seeds) + 1 + max(0, STANDARD_SEEDS - len(seeds)))
     return [*keys, *((augmentation.STANDARD, seed) for seed in more)]
 

@@ -43,7 +43,8 @@ THRESHOLD = 0.1
 def write(study: Study, out: pathlib.Path) -> dict[str, str]:
     """Writes every table and figure of a study; returns {name: the table as Markdown} for a page."""
     out.mkdir(parents=True, exist_ok=True)
-    origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions"
+    origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions; "
+    origin += f"errors hold {held_noise(1, len(study.several))}"
     models, candidates = tables.models_frame(study), tables.candidates_frame(study)
     mixtures = tables.mixtures_frame(study)
     for name, table in (("models", models), ("candidates", candidates), ("mixtures", mixtures)):
@@ -60,17 +61,17 @@ def write(study: Study, out: pathlib.Path) -> dict[str, str]:
 def _write_overlaps(study, out, origin):
     bits, seeds = study.found.study(study.trained)
     kept = [number for number, seed in enumerate(seeds) if seed in study.seeds]
-    measured = overlap_study.Study.of(study.trained, bits[kept], study.seeds)
+    measured = overlap_study.Study.of(study.trained, bits[kept], study.seeds, repeats=tables.repeats(study))
     overlap, se = measured.overlap, measured.errors.overlap
     frames.write(out / "overlap.csv", matrix_frame(overlap.names, overlap.overlap), origin)
-    frames.write(out / "overlap_long.csv", pairs_frame(overlap, se), origin)
+    frames.write(out / "overlap_long.csv", pairs_frame(overlap, se, measured.errors.held), origin)
     picture = figures.heatmap(
         overlap.overlap,
         overlap.names,
         flags=overlap.flags,
         se=se,
         title=f"Overlap of {len(overlap.names)} corruptions",
-        notes=[f"standard errors: {held_noise(overlap.seeds)}"],
+        notes=[f"standard errors: {measured.errors.held}"],
         tree=True,
     )
     figures.save(picture, out / "overlap", ("svg",))

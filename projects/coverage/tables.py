@@ -1,5 +1,6 @@
 """The answers of the study and their tables: one function for each CSV file of `projects.coverage.results`."""
 
+import collections
 import itertools
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from analysis.overlap import study as overlap_study
 from analysis.overlap.agreement import agreement
 from analysis.overlap.measured import MeasuredOverlap
 from analysis.overlap.score import balance, compute
+from analysis.overlap.uncertainty import Repeats
 from analysis.references import (
     ALEXNET_IMAGENET_C,
     ALEXNET_IMAGENET_C_CLEAN,
@@ -37,6 +39,8 @@ from projects.coverage import (
 from training import augmentation
 
 LEVEL = 0.05
+LEAST = 6
+"""Number of models with several seeds from which the noise of trainings is estimated: fewer say too little about it."""
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
 SELECTED, ANY = "selected", "any other candidate"
 BENCHMARKS = {
@@ -73,10 +77,21 @@ class Study(NamedTuple):
     trained: tuple[str, ...]
     seeds: tuple[int, ...]
 
-    def correct(self, name: str, corruption: str) -> np.ndarray:
-        """Averages over the seeds of a model which images it answers correctly, float [N]."""
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The standard model, mixtures and candidates that have several seeds; none if they are fewer than `LEAST`."""
+        counts = collections.Counter(name for name, _ in self.models)
+        found = tuple(name for name, count in counts.items() if count > 1)
+        return found if len(found) >= LEAST else ()
+
+    def answered(self, name: str, corruption: str) -> np.ndarray:
+        """Says which images a model answers correctly, bool [S, N], a row for each of its seeds in their order."""
         at = 0 if corruption == CLEAN else RANDOM
-        return np.mean([self.found.correct((*key, corruption, at)) for key in self.models if key[0] == name], axis=0)
+        return np.array([self.found.correct((*key, corruption, at)) for key in sorted(self.models) if key[0] == name])
+
+    def correct(self, name: str, corruption: str) -> np.ndarray:
+        """Averages `answered` over the seeds, float [N]."""
+        return self.answered(name, corruption).mean(axis=0)
 
 
 def read(workdir: str | pathlib.Path) -> Study:
@@ -102,6 +117,16 @@ def read(workdir: str | pathlib.Path) -> Study:
     first = of_seed[min(standard)]
     seeds = tuple(seed for seed in sorted(standard) if first and set(first) <= set(of_seed[seed]))
     return Study(found, candidates, models, tuple(first), seeds)
+
+
+def repeats(study: Study) -> Repeats | None:
+    """Gives the answers that tell the noise of trainings before the second seed is complete; None without any."""
+    names = [name for name in (STANDARD, *study.trained) if name in study.several]
+    if len(study.seeds) > 1 or not names:
+        return None
+    conditions = (CLEAN, *study.trained)
+    bits = np.array([[study.answered(name, condition)[:2] for condition in conditions] for name in names])
+    return Repeats(np.moveaxis(bits, 2, 0), tuple(map((STANDARD, *study.trained).index, names)))
 
 
 def _refuse_twins(found, models):
@@ -139,7 +164,8 @@ def candidates_frame(study: Study) -> pd.DataFrame:
     for name in study.candidates:
         (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
         measured = cells.measure(confidence)
-        gains = {trained: gain(study, trained, name) for trained in study.trained}
+        variance = training_variance(study, name)
+        gains = {trained: gain(study, trained, name, variance) for trained in study.trained}
         own, _ = gains.pop(name, (None, None))
         best = max(gains, key=gains.get, default=None)
         robustness = study.correct(STANDARD, name).mean() / clean
@@ -148,24 +174,46 @@ def candidates_frame(study: Study) -> pd.DataFrame:
     return frames.of_rows(rows, columns)
 
 
-def gain(study: Study, model: str, corruption: str) -> tuple[float, float]:
+def gain(study: Study, model: str, corruption: str, variance: float) -> tuple[float, float]:
     """Computes the gain in robustness of a model over the standard one, and its standard error.
 
-    With the answers a of the model and s of the standard one, both 0 or 1, to image i under the corruption and, with
-    index 0, to the clean image, and the clean accuracies A and S:
+    With the answers a of the model and s of the standard one, means over their seeds, to image i under the corruption
+    and, with index 0, to the clean image, and the clean accuracies A and S:
 
         gain = R - R_standard = mean(a) / A - mean(s) / S
-        se   = deviation over images of  a / A - R a0 / A - (s / S - R_standard s0 / S),  over sqrt(N)
+        se^2 = variance over images of  a / A - R a0 / A - (s / S - R_standard s0 / S),  over N
+               + V (1 / seeds of the model + 1 / seeds of the standard model)
 
-    (first order of the ratios; both models see the same images). The error holds test images only.
+    (first order of the ratios; both models see the same images). `variance` is V of `training_variance`.
     """
     parts = []
     for name in (model, STANDARD):
-        answered, clean = study.correct(name, corruption), study.correct(name, CLEAN)
-        robustness = answered.mean() / clean.mean()
-        parts.append((robustness, (answered - robustness * clean) / clean.mean()))
-    (ours, of_image), (theirs, of_standard) = parts
-    return ours - theirs, (of_image - of_standard).std(ddof=1) / np.sqrt(len(of_image))
+        robustness, of_image = _robustness(study.correct(name, corruption), study.correct(name, CLEAN))
+        parts.append((robustness, of_image, variance / len(study.answered(name, CLEAN))))
+    (ours, of_image, noise), (theirs, of_standard, of_trainings) = parts
+    images = (of_image - of_standard).var(ddof=1) / len(of_image)
+    return (ours - theirs).item(), float(np.sqrt(images + noise + of_trainings))
+
+
+def training_variance(study: Study, corruption: str) -> float:
+    """Computes the variance V of the R of one training that other test images would show, pooled over `Study.several`.
+
+        V = max(0, mean over models of  variance over seeds of R - mean over images of the variance over seeds of r, over N)
+
+    with r of an image as in `gain`, a / A - R a0 / A. Variances over seeds are with n - 1; 0 where no model has several.
+    """
+    parts = []
+    for name in study.several:
+        robustness, of_image = _robustness(study.answered(name, corruption), study.answered(name, CLEAN))
+        parts.append(robustness.var(ddof=1) - of_image.var(axis=0, ddof=1).mean() / of_image.shape[1])
+    return max(0.0, float(np.mean(parts))) if parts else 0.0
+
+
+def _robustness(answered, clean):
+    """R [..., 1] of answers [..., N], and what each image adds to it in first order, [..., N]."""
+    accuracy = clean.mean(axis=-1, keepdims=True)
+    robustness = answered.mean(axis=-1, keepdims=True) / accuracy
+    return robustness, (answered - robustness * clean) / accuracy
 
 
 def mixtures_frame(study: Study) -> pd.DataFrame:
@@ -174,10 +222,13 @@ def mixtures_frame(study: Study) -> pd.DataFrame:
     p is two-sided normal on `gain` over its error, corrected for all rows of the table by Benjamini and Yekutieli (2001),
     which holds under any dependence.
     """
-    rows = []
+    rows, variance = [], {name: training_variance(study, name) for name in study.candidates}
     for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(augmentation.MIXTURE)):
         inside = members(augmentation.benchmark(mixture), study.candidates)
-        rows += [(mixture, name, int(name in inside), *gain(study, mixture, name)) for name in study.candidates]
+        rows += [
+            (mixture, name, int(name in inside), *gain(study, mixture, name, variance[name]))
+            for name in study.candidates
+        ]
     table = frames.of_rows(rows, ("mixture", "corruption", "member", "gain", "se"))
     outside = table.member == 0
     p = 2 * stats.norm.sf(np.abs(table.gain / table.se.where(table.se > 0, np.inf)))  # no difference: p = 1
@@ -269,12 +320,13 @@ def balance_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequen
         at = [names.index(name) for name in inside if name not in clusters.dropped]
         if len(at) < 2:
             continue
-        pairs = [np.nanmean([draw[i, j] for i, j in itertools.combinations(at, 2)]) for draw in overlap]
-        effects = [balance(of[np.ix_([1 + k for k in at], at)].mean(axis=1)).std for of in robustness]
+        first, second = zip(*itertools.combinations(at, 2))
+        pairs = np.ma.masked_invalid(overlap[:, first, second]).mean(axis=1)
+        effects = np.array([balance(of[np.ix_([1 + k for k in at], at)].mean(axis=1)).std for of in robustness])
         counts = representation([[names[k] for k in at]], clusters.clusters)[0]
         represented = (int(np.count_nonzero(counts)), len(clusters.clusters), float(spread(counts)))
-        errors = (float(np.std(values[1:])) for values in (pairs, effects))
-        rows.append((benchmark, len(at), pairs[0], next(errors), effects[0], next(errors), *represented))
+        spreads = pairs[0], float(pairs[1:].std()), effects[0], effects[1:].std()
+        rows.append((benchmark, len(at), *spreads, *represented))
     columns = ("mean_overlap", "mean_overlap_se", "std", "std_se", "categories", "of", "imbalance")
     return frames.of_rows(rows, ("benchmark", "members", *columns))
 

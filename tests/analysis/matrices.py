@@ -48,7 +48,7 @@ def write_overlap(path, names, matrix):
 
 def write_pairs(path, found):
     """Writes overlap_long.csv of an `Overlap`."""
-    frames.write(path, pairs_frame(found, found.se))
+    frames.write(path, pairs_frame(found, found.se, "test images only"))
 
 
 def select_from(path, threshold, strict=False, *, out=None, coverage=None, **options):

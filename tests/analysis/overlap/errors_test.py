@@ -1,14 +1,15 @@
 """Standard errors against plain loops, the delta method and known truth, in every place that shows them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
 from analysis.overlap import overlap_matrix, uncertainty
 from analysis.overlap import study as overlap_study
-from analysis.overlap.measured import pairs_frame, read_overlap
+from analysis.overlap.measured import read_overlap
 from analysis.overlap.score import compute
-from analysis.overlap.uncertainty import resample_accuracies, standard_errors
+from analysis.overlap.uncertainty import Repeats, resample_accuracies, standard_errors
 from tests.analysis import published
 from tests.analysis.matrices import by_definition
 from tests.analysis.published import NOC
@@ -61,7 +62,7 @@ def test_errors_of_one_seed_are_deviations_over_resampled_images_and_say_so(stud
     np.testing.assert_allclose(found.overlap, np.std(overlaps, axis=0), rtol=1e-12, atol=1e-12)
     for seeds, text in ((1, "test images only"), (len(SEEDS), "test images and 3 trainings")):
         overlap = overlap_matrix(bits[:seeds].mean(axis=-1), names=NAMES, number=bits.shape[-1])
-        assert set(pairs_frame(overlap, found.overlap)["se_holds"]) == {text}
+        assert standard_errors(bits[:seeds], 20).held == text
         assert f", of {text}):" in overlap_study.overlap_text(overlap, found.overlap)
 
 
@@ -104,14 +105,20 @@ def synthetic(rng, seeds, training, under, number, candidates=6):
     return truth, latent + ANSWERS * rng.normal(size=(seeds, models, models, number)) > 0
 
 
-def coverage(seeds, training, under, studies, number, resamples):
-    """Shares of the true overlaps within 1.96 errors: errors of images alone, errors of images and trainings."""
-    rng, within, pairs = np.random.default_rng(0), [], np.triu_indices(6, 1)
+def coverage(seeds, training, under, studies, number, resamples, candidates=6, repeated=0):
+    """Shares of the true overlaps within 1.96 errors: errors of images alone, errors of images and trainings.
+
+    With `repeated`, the overlaps come from the first seed, the noise of training from that many models' seeds.
+    """
+    rng, within, pairs = np.random.default_rng(0), [], np.triu_indices(candidates, 1)
     for study in range(studies):
-        truth, bits = synthetic(rng, seeds, training, under, number=number)
+        truth, bits = synthetic(rng, seeds, training, under, number, candidates)
+        rows = tuple(range(0, 2 * repeated, 2))
+        repeats = Repeats(bits[:, rows], rows) if repeated else None
+        bits = bits[:1] if repeated else bits
         *_, found = compute(bits.mean(axis=(0, -1)))
         *_, drawn = compute(resample_accuracies(bits, resamples, study))
-        errors = np.std(drawn, axis=0), standard_errors(bits, resamples, study).overlap
+        errors = np.std(drawn, axis=0), standard_errors(bits, resamples, study, repeats).overlap
         within.append([np.mean((np.abs(found - truth) < 1.96 * error)[pairs]) for error in errors])
     return np.mean(within, axis=0)
 
@@ -121,11 +128,26 @@ def test_training_noise_widens_the_intervals_to_what_they_promise():
     assert shares[0] < 0.85 and 0.9 < shares[1] <= 0.99
 
 
+def test_second_trainings_of_some_models_tell_the_noise_of_training_of_all():
+    shares = coverage(2, 0.06, 0.06, studies=16, number=500, resamples=100, candidates=11, repeated=6)
+    assert shares[0] < 0.85 and 0.9 < shares[1] <= 0.99
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 @pytest.mark.parametrize(("training", "under"), [(0, 0), (0.04, 0.04), (0.1, 0.1)])
 def test_nominal_95_percent_intervals_hold_92_to_98_percent_of_the_overlaps(seeds, training, under):
     alone, held = coverage(seeds, training, under, studies=60, number=1000, resamples=200)
+    assert 0.92 <= held <= 0.98
+    assert not training or alone < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeated", [6, 13])
+@pytest.mark.parametrize(("training", "under"), [(0, 0), (0.04, 0.04), (0.1, 0.1)])
+def test_intervals_from_second_trainings_of_some_models_hold_92_to_98_percent(repeated, training, under):
+    sizes = {"studies": 60, "number": 1000, "resamples": 200, "candidates": 26}
+    alone, held = coverage(2, training, under, repeated=repeated, **sizes)
     assert 0.92 <= held <= 0.98
     assert not training or alone < 0.9
 
@@ -144,7 +166,9 @@ def test_the_table_the_picture_and_the_report_show_the_same_errors(tmp_path, mon
     off = ~np.eye(len(NAMES), dtype=bool)
     assert np.all(table[off] > 0)
     np.testing.assert_array_equal(drawn["se"][off], table[off])
-    np.testing.assert_array_equal(overlap_study.Study.of(NAMES, bits, seeds).errors.overlap[off], table[off])
+    found = overlap_study.Study.of(NAMES, bits, seeds).errors
+    np.testing.assert_array_equal(found.overlap[off], table[off])
+    assert set(pd.read_csv(workdir / "overlap_long.csv")["se_holds"]) == {found.held}
 
 
 def test_what_is_undefined_stays_undefined():

@@ -1,7 +1,9 @@
 """projects.coverage: the order of the models, a study that continues from answers alone, tables from known answers."""
 
+import itertools
 import json
 import shutil
+import types
 
 import numpy as np
 import pandas as pd
@@ -42,6 +44,8 @@ def test_standard_models_and_mixtures_of_a_seed_come_before_its_candidates():
     keys = driver.plan(("a", "b"), ("mixture=m",), (0, 1))
     first = [("standard", 0), ("mixture=m", 0), ("a", 0), ("b", 0)]
     assert keys == [*first, *((name, 1) for name, _ in first), ("standard", 2)]
+    names = [name for name, seed in driver.plan("abcdefg", (), (0, 1)) if seed == 1]
+    assert names == ["standard", *"adgbecf"]  # of all benchmarks early
 
 
 def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
@@ -215,6 +219,49 @@ def test_verdicts_are_corrected_for_all_rows(workdir):
     number = len(table)
     harmonic = sum(1 / k for k in range(1, number + 1))
     np.testing.assert_allclose(covered.p_of_all, covered.p * number * harmonic / 3)
+
+
+def made_up(rng, models, noise, number=1000):
+    """Answers of models with two seeds: accuracy .8 on clean images, on a corruption .5 with normal noise of training."""
+    correct = {}
+    for model, seed in itertools.product(models, (0, 1)):
+        correct[model, seed, "clean", 0] = rng.random(number) < 0.8
+        correct[model, seed, "a", "random"] = rng.random(number) < 0.5 + noise * rng.normal()
+    keys = tuple(dict.fromkeys(key[:2] for key in correct))
+    return tables.Study(types.SimpleNamespace(correct=correct.__getitem__), ("a",), keys, (), (0,))
+
+
+@pytest.mark.parametrize("noise", [0, 0.03])
+def test_errors_of_gains_hold_the_noise_of_trainings(noise):
+    rng, true = np.random.default_rng(0), (noise / 0.8) ** 2
+    studies = [made_up(rng, ("standard", *"bcdefghijklmnopqrstuvwx"), noise) for _ in range(200)]
+    variances = [tables.training_variance(study, "a") for study in studies]
+    # Images alone change R by a variance of 6e-4 from training to training. Negative estimates count as 0.
+    assert np.mean(variances) == pytest.approx(true, abs=1e-4)
+    gains, errors = np.transpose([tables.gain(study, "b", "a", true) for study in studies])
+    assert gains.std() == pytest.approx(errors.mean(), rel=0.15) and abs(gains.mean()) < 0.01
+    few = made_up(rng, ("standard", *"bcd"), noise)
+    assert few.several == () and tables.training_variance(few, "a") == 0
+
+
+def test_a_part_of_the_second_seed_tells_the_noise_of_trainings(workdir):
+    rng = np.random.default_rng(1)
+    for path in (workdir / "answers").glob("*.npz"):
+        by_model, record = answers.read_answered(path)
+        for name, _ in [key for key in by_model if key[0] != NAMES[-1]]:
+            by_model[name, 1] = Answered(rng.random(4000) < by_model[name, 0].correct.mean() + 0.05 * rng.normal())
+        answers.write(path.parent, by_model, record)
+    study = tables.read(workdir)
+    assert study.seeds == (0,) and study.trained == NAMES
+    assert study.several == ("standard", "mixture=imagenet_c", *NAMES[:-1])
+    repeats = tables.repeats(study)
+    assert repeats.rows == (0, 1, 2, 3, 4) and repeats.bits.shape == (2, 5, 6, 4000)
+    expected = study.found.correct((NAMES[1], 1, NAMES[2], "random"))
+    np.testing.assert_array_equal(repeats.bits[1, 2, 3], expected)
+    results.write(study, workdir / "results")
+    pairs = pd.read_csv(workdir / "results" / "overlap_long.csv")
+    assert set(pairs.se_holds) == {"test images and trainings (of 5 models)"}
+    assert tables.repeats(study._replace(seeds=(0, 1))) is None  # the overlaps are means of two trainings each
 
 
 def test_a_page_gets_its_tables():
