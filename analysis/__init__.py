@@ -2,6 +2,7 @@
 
 - `answers`: which test images each model answers correctly and how surely, one file per condition
 - `frames`: counts of correct answers, accuracy, robustness; tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text
+- `correlation`: weighted correlations, for bootstraps
 - `references`: the benchmarks of papers, and AlexNet's published errors
 - `errors/`: mean error, CE and relative CE of models on benchmarks; tables by benchmark and by corruption, sets, balance
 - `overlap/`: gain, directed transfer, overlap score and their standard errors; studies, mixtures, comparisons

@@ -174,9 +174,10 @@ def of_counts(counts: Iterable[Count]) -> pd.DataFrame:
 
 
 def scores(counts: Iterable[Count]) -> pd.DataFrame:
-    """Makes the frame of scores.csv: a row for each count and in its order. R of clean images is 1 with SE 0.
+    """Makes the frame of scores.csv: a row for each count and in its order. R of clean images is 1 with SE 0; R of a model
+    with clean accuracy 0 is NaN.
 
-    Raises ValueError for a model and seed without a clean row, or with clean accuracy 0.
+    Raises ValueError for a model and seed without a clean row.
     """
     frame = of_counts(counts)
     clean = frame[frame.corruption == CLEAN].set_index(["model", "seed"])[["correct", "total"]]
@@ -187,9 +188,12 @@ def scores(counts: Iterable[Count]) -> pd.DataFrame:
     value = accuracy(whole.correct, whole.total)
     se = standard_error(whole.correct, whole.total)
     base = accuracy(whole.correct_clean, whole.total_clean)
-    ratio_se = robustness_standard_error(value, base, whole.total, whole.total_clean)
-    columns = {"accuracy": value, "accuracy_se": se, "error": 1 - value, "error_se": se}
-    columns |= {"R": robustness(value, base), "R_se": np.where(frame.corruption == CLEAN, 0.0, ratio_se)}
+    known, ratio, ratio_se = base > 0, *np.full((2, len(base)), np.nan)
+    of_known = value[known], base[known]
+    ratio[known] = robustness(*of_known)
+    ratio_se[known] = robustness_standard_error(*of_known, whole.total[known], whole.total_clean[known])
+    ratio_se[known & (frame.corruption == CLEAN)] = 0
+    columns = {"accuracy": value, "accuracy_se": se, "error": 1 - value, "error_se": se, "R": ratio, "R_se": ratio_se}
     return frame.assign(**columns)
 
 

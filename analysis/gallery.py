@@ -10,6 +10,7 @@ drawn photograph: hills, a barn, a tree and a sign. Images are corrupted at --si
 """
 
 import argparse
+import contextlib
 import functools
 import io
 import pathlib
@@ -23,7 +24,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 import corruptions
 import data
-from corruptions import imagenet_c
+from corruptions.from_files import FROM_FILES
 from runtime import files
 from runtime.files import write_atomically
 from runtime.log import bar
@@ -151,14 +152,16 @@ def photograph(path: str, size: int) -> np.ndarray:
 def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
     """Draws samples of a study, a row for each corruption that this version knows: (picture, caption).
 
-    Reads `dataset`, `frost` and `train.corruption_options` (ranges in use) from its config. `image` is a photograph in
+    Reads `dataset`, `train.corruption_options` (ranges in use), and files such as `frost` from its config. `image` is a photograph in
     the place of a test image of the study. Raises FileNotFoundError or ValueError where its images, or the photograph,
     are not there.
     """
     dataset = config.get("dataset", {})
     picture = photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
-    if (folder := config.get("frost")) and pathlib.Path(folder := files.local(folder, "config.frost")).is_dir():
-        imagenet_c.use_photographs(folder)
+    for name, known in FROM_FILES.items():
+        if path := config.get(name):
+            with contextlib.suppress(OSError, ValueError):  # files that are gone: their corruptions are left out below
+                known.read(files.local(path, f"config.{name}"))
     options = config.get("train", {}).get("corruption_options", {})
     rows = {}
     for name in bar("corruption", names, desc="sample images", leave=False):

@@ -91,8 +91,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
     section = {"title": "Confidence", "facts": [*facts, *others]}
     write_json(out / "section.json", section | {"header": _HEADER, "rows": rows, "figures": pictures})
-    lines = [_HEADER, ("---", *["---:"] * (len(_HEADER) - 1)), *rows]
-    return "\n\n".join(["\n".join(f"| {' | '.join(line)} |" for line in lines), *others]), out
+    return "\n\n".join([frames.markdown(frames.of_rows(rows, _HEADER)), *others]), out
 
 
 def read(workdir, models=()):

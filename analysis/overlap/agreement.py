@@ -16,14 +16,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import figures, frames
+from analysis import correlation, figures, frames
 from analysis.frames import fixed, percentile_interval
 from analysis.overlap.measured import MeasuredOverlap
 from analysis.overlap.score import mean_overlap
 from analysis.selection import algorithm, select
 from runtime.files import without_nan
 
-_SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2).tolist()
 WINNER, TIE, MAXIMUM, OTHER = "winner", "tie", "maximum set", "not a maximum set"
 
 
@@ -88,10 +87,9 @@ def agreement(
         with np.errstate(divide="ignore", invalid="ignore"):
             errors = np.hypot(*(study.se[i, j] for study in studies))
             standardised = float(np.sqrt(np.mean(((x - y) / errors) ** 2)))
-    drawn = np.random.default_rng(seed).multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
-    weights = np.concatenate([np.ones((1, len(x))), drawn[:, i] * drawn[:, j]])
-    pearson = _correlation(x, y, weights)
-    spearman = _correlation(_ranks(x, weights), _ranks(y, weights), weights)
+    drawn = correlation.draw(len(names), resamples, seed)
+    weights = drawn[:, i] * drawn[:, j]
+    pearson, spearman = (statistic(x, y, weights) for statistic in (correlation.pearson, correlation.spearman))
     of_both = (part for of in (pearson, spearman) for part in (float(of[0]), percentile_interval(of[1:], level)))
     return Agreement(*of_both, float(np.abs(x - y).mean()), standardised, len(x), dropped)
 
@@ -121,7 +119,7 @@ def compare_two(
         only = sorted({*first.names} ^ {*second.names})
         raise ValueError(f"expected studies of the same corruptions, found only in one: {', '.join(only)}")
     second = second.ordered(first.names)
-    benchmarks = (benchmark_agreement(first, second, at) for at in sorted({*_SWEEP, threshold}))
+    benchmarks = (benchmark_agreement(first, second, at) for at in sorted({*algorithm.THRESHOLDS, threshold}))
     return agreement(first, second), tuple(benchmarks)
 
 
@@ -239,23 +237,6 @@ def _standing(members, selection, study):
         return OTHER
     mean = inside.mean() if inside.size else 0.0
     return TIE if abs(mean - selection.mean_overlap) <= algorithm.RESOLUTION else MAXIMUM
-
-
-def _correlation(x, y, weights):
-    """Weighted Pearson correlations [B] of x and y, [P] or [B, P], with weights [B, P]."""
-    total = weights.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):  # resamples of a single corruption
-        x, y = (value - (weights * value).sum(axis=1, keepdims=True) / total for value in (x, y))
-        products = [(weights * a * b).sum(axis=1) for a, b in ((x, y), (x, x), (y, y))]
-        flat = np.minimum(products[1], products[2]) <= 1e-20 * total[:, 0]
-        return np.where(flat, np.nan, products[0] / np.sqrt(products[1] * products[2]))
-
-
-def _ranks(values, weights):
-    """Mid-ranks [B, P] of values [P] in which value p occurs weights[b, p] times."""
-    _, group = np.unique(values, return_inverse=True)
-    counts = weights @ (group[:, None] == np.arange(group.max() + 1))
-    return (counts.cumsum(axis=1) - counts / 2)[:, group]
 
 
 def side_by_side(matrices: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:

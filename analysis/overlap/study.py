@@ -20,6 +20,7 @@ from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, Repeats, held_noise, standard_errors
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
+from analysis.selection.algorithm import Stability
 from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
 from runtime import files, workdirs
 from runtime.log import log
@@ -133,27 +134,36 @@ def write_results(
     bits, complete = found.study(names)
     kept = [k for k, seed in enumerate(complete) if seed in seeds]
     study = Study.of(names, bits[kept], [complete[k] for k in kept], num_classes)
-    overlap, se = study.overlap, study.errors.overlap
-    frames.write(path / "overlap.csv", matrix_frame(names, overlap.overlap), origin)
-    frames.write(path / "overlap_long.csv", pairs_frame(overlap, se, study.errors.held), origin)
+    write_matrix(path, study, f"Overlap of {len(names)} corruptions on {dataset}", origin)
+    print(f"\n{overlap_text(study.overlap, study.errors.overlap)}\n")
+    write_selection(path, study, threshold)
+    return study.overlap, counts
+
+
+def write_matrix(
+    path: pathlib.Path, study: Study, title: str, origin: str, formats: Sequence[str] = figures.FORMATS
+) -> None:
+    """Writes overlap.csv, overlap_long.csv and the picture; `origin` as in `write_results`."""
+    overlap, errors = study.overlap, study.errors
+    frames.write(path / "overlap.csv", matrix_frame(overlap.names, overlap.overlap), origin)
+    frames.write(path / "overlap_long.csv", pairs_frame(overlap, errors.overlap, errors.held), origin)
     heatmap = figures.heatmap(
         overlap.overlap,
-        names,
+        overlap.names,
         flags=overlap.flags,
-        se=se,
-        title=f"Overlap of {len(names)} corruptions on {dataset}",
+        se=errors.overlap,
+        title=title,
         provenance=origin,
-        notes=[f"standard errors: {study.errors.held}"],
+        notes=[f"standard errors: {errors.held}"],
         tree=True,
     )
-    figures.save(heatmap, path / "overlap")
-    print(f"\n{overlap_text(overlap, se)}\n")
-    _write_selection(path, study, threshold)
-    return overlap, counts
+    figures.save(heatmap, path / "overlap", formats)
 
 
-def _write_selection(path, study, threshold):
-    """Writes and prints benchmark.json and stability.json; where no candidate can be selected, says so instead."""
+def write_selection(path: pathlib.Path, study: Study, threshold: float) -> tuple[tuple[str, ...], Stability] | None:
+    """Writes and prints benchmark.json and stability.json, and returns (members, stability); where no candidate can be
+    selected, says so, and returns None.
+    """
     names, samples = study.overlap.names, study.errors.unclipped_samples
     if algorithm.undefined(study.overlap.overlap).all():
         for name in ("benchmark.json", "stability.json"):  # left by an earlier run
@@ -162,8 +172,8 @@ def _write_selection(path, study, threshold):
             "No benchmark is selected: no overlap is defined, because no model gains on the corruption it was trained with "
             "(see the flags). Train longer, or on more images."
         )
-        return
-    members = select_benchmark(study.measured, path / "benchmark.json", threshold, sweep=True)["members"]
+        return None
+    members = tuple(select_benchmark(study.measured, path / "benchmark.json", threshold, sweep=True)["members"])
     stability = algorithm.stability(np.maximum(samples, 0), names, threshold, unclipped=samples)
     content = dataclasses.asdict(stability) | {"sets": stability.sets[:_LISTED_SETS]}
     workdirs.write_json(path / "stability.json", content)
@@ -171,6 +181,7 @@ def _write_selection(path, study, threshold):
     if 0 < len(members) < len(names):
         covered = measure_coverage(study.overlap.unclipped, names, members, samples=samples)
         print(f"\n{coverage_text(covered, members)}")
+    return members, stability
 
 
 def write_mixtures(path: pathlib.Path, members: Mapping[str, Sequence[str]], seeds: Sequence[int], origin: str) -> None:

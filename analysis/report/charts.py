@@ -54,7 +54,7 @@ def sweep(study: Study) -> tuple[Selection, ...]:
     """Selects benchmarks at thresholds 0, .05, ... 1 and at the study's; () where no overlap is defined."""
     if study.selection is None:
         return ()
-    thresholds = sorted({*(round(0.05 * k, 2) for k in range(21)), study.threshold})
+    thresholds = sorted({*algorithm.THRESHOLDS, study.threshold})
     overlap = study.overlap
     return algorithm.sweep(overlap.overlap, study.names, thresholds, study.selection.strict, overlap.unclipped)
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 RESOLUTION = 1e-10
 MAX_SETS = 10_000
 MAX_NODES = 1_000_000  # takes a few minutes; real studies need fewer than a thousand
+THRESHOLDS = tuple(k / 20 for k in range(21))  # 0, .05, ... 1, for `sweep`
 _CLAMP = 100.0
 _LISTED = 500  # sets listed in a resample, where only the winner matters
 _CHUNK = 100  # resamples compared at once

@@ -39,7 +39,6 @@ RULE = (
     "largest set with every pair's overlap {} the threshold; then smallest mean overlap, then smallest "
     "mean unclipped overlap, then names in alphabetical order"
 )
-_SWEEP = np.round(np.arange(0, 1.0001, 0.05), 2)
 COVERED = "covered"
 NOT_SHOWN = "not shown to be covered"
 NOT_COVERED = "not covered"
@@ -88,7 +87,8 @@ def select_benchmark(
     made_from = record_inputs({path.name: path for path in files})
 
     selection = select(overlap, names, threshold, strict, unclipped)
-    near_threshold = None if se is None else _near_threshold(selection, names, overlap, se)
+    measured_overlap = overlap if unclipped is None else unclipped
+    near_threshold = None if se is None else _near_threshold(selection, names, measured_overlap, se)
     content = {
         "members": list(selection.members),
         "threshold": selection.threshold,
@@ -108,13 +108,13 @@ def select_benchmark(
     }
     print(selection_text(selection, names, overlap, near_threshold))
     if sweep:
-        swept = algorithm.sweep(overlap, names, _SWEEP, strict, unclipped)
+        swept = algorithm.sweep(overlap, names, algorithm.THRESHOLDS, strict, unclipped)
         content["sweep"] = [
             {"threshold": s.threshold, "members": list(s.members), "mean_overlap": s.mean_overlap} for s in swept
         ]
         print(f"\n{sweep_text(swept)}")
     if covering is not None:
-        covered = measure_coverage(overlap if unclipped is None else unclipped, names, covering, se=se)
+        covered = measure_coverage(measured_overlap, names, covering, se=se)
         print(f"\n{coverage_text(covered, covering)}")
         beside = out.with_name("coverage.json")
         write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
@@ -154,7 +154,7 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _near_threshold(selection, names, overlap, se):
-    """Pairs of members whose overlap is within two standard errors of the threshold."""
+    """Pairs of members whose overlap, unclipped where it is known, is within two standard errors of the threshold."""
     pairs = [[*map(names.index, pair)] for pair in itertools.combinations(selection.members, 2)]
     return [
         {"pair": [names[i], names[j]], "overlap": float(overlap[i, j]), "se": float(se[i, j])}
@@ -291,7 +291,9 @@ def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str]) -> s
     order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
     width = max(len(name) for name in ("corruption", *rows))
     beside = max(len(name) for name in ("with member", *(row.member for row in rows.values())))
-    title = f"coverage by a benchmark of {len(benchmark)} (overlap above 0; p corrected for the number of members)"
+    title = (
+        f"coverage by a benchmark of {len(benchmark)} (overlap above 0; p corrected for members, not for corruptions)"
+    )
     header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
     lines = [
         f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"

@@ -127,29 +127,37 @@ def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
 
     Raises:
       FileNotFoundError: it holds no answers.
-      ValueError: its file is damaged.
+      ValueError: its file is damaged, or holds answers to one corruption and severity on two sets of images.
     """
-    _, arrays = _stored(path)
-    names = (name for name in arrays if not name.endswith(_CONFIDENCE))
-    return {tuple(name.split()[:2]): 1.0 - arrays[name] for name in names}
+    path, arrays = _stored(path)
+    return {cell: 1.0 - arrays[condition] for cell, condition in _conditions(path, arrays).items()}
 
 
 def read_confidence(path: str | os.PathLike) -> dict[tuple[str, str], Confidence]:
     """Reads the confidence of the answers in a folder of `evaluate`: {(corruption, severity): `Confidence`}.
 
-    Raises FileNotFoundError where it holds no answers, and ValueError where its file is damaged, or a condition was
-    evaluated before confidence was kept.
+    Raises FileNotFoundError and ValueError as `read_wrong` does, and ValueError where a condition was evaluated before
+    confidence was kept.
     """
     path, arrays = _stored(path)
     found = {}
-    for condition in (name for name in arrays if not name.endswith(_CONFIDENCE)):
+    for cell, condition in _conditions(path, arrays).items():
         if condition + _CONFIDENCE not in arrays:
             raise ValueError(
                 f"{path}: expected answers with their confidence, found none for {condition}, which was evaluated before "
                 "confidence was kept; remove the file to evaluate again"
             )
-        corruption, severity = condition.split()[:2]
-        found[corruption, severity] = decode(arrays[condition + _CONFIDENCE], arrays[condition])
+        found[cell] = decode(arrays[condition + _CONFIDENCE], arrays[condition])
+    return found
+
+
+def _conditions(path, arrays):
+    """{(corruption, severity): name of the condition}; severities drawn from other levels are other images."""
+    found = {}
+    for condition in (name for name in arrays if not name.endswith(_CONFIDENCE)):
+        cell = tuple(condition.split()[:2])
+        if (other := found.setdefault(cell, condition)) != condition:
+            raise ValueError(f"{path}: expected a condition once, found {other!r} and {condition!r}; use two folders")
     return found
 
 

@@ -20,22 +20,17 @@ The study may still be running: what follows from the models that have answered 
 
 from runtime import command  # isort: skip
 
-import dataclasses
 import pathlib
 from collections.abc import Sequence
 
-import numpy as np
 from absl import flags
 
 from analysis import figures, frames
 from analysis.overlap import study as overlap_study
-from analysis.overlap.measured import matrix_frame, pairs_frame
 from analysis.overlap.uncertainty import held_noise
-from analysis.selection import algorithm
-from analysis.selection.benchmark import select_benchmark
 from projects.coverage import page, tables
 from projects.coverage.tables import Study
-from runtime import files, workdirs
+from runtime import files
 
 THRESHOLD = 0.1
 
@@ -43,12 +38,12 @@ THRESHOLD = 0.1
 def write(study: Study, out: pathlib.Path) -> dict[str, str]:
     """Writes every table and figure of a study; returns {name: the table as Markdown} for a page."""
     out.mkdir(parents=True, exist_ok=True)
-    origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions; "
-    origin += f"errors hold {held_noise(1, len(study.several))}"
+    origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions"
     models, candidates = tables.models_frame(study), tables.candidates_frame(study)
-    mixtures = tables.mixtures_frame(study)
-    for name, table in (("models", models), ("candidates", candidates), ("mixtures", mixtures)):
-        frames.write(out / f"{name}.csv", table, origin)
+    mixtures, held = tables.mixtures_frame(study), held_noise(1, len(study.several))
+    frames.write(out / "models.csv", models, origin)
+    for name, table in (("candidates", candidates), ("mixtures", mixtures)):
+        frames.write(out / f"{name}.csv", table, f"{origin}; errors hold {held}")
     texts = {"models": page.models(models), "candidates": page.candidates(candidates)}
     if len(mixtures):
         texts |= {"mixtures": page.mixtures(mixtures), "outside": page.outside(mixtures)}
@@ -62,24 +57,12 @@ def _write_overlaps(study, out, origin):
     bits, seeds = study.found.study(study.trained)
     kept = [number for number, seed in enumerate(seeds) if seed in study.seeds]
     measured = overlap_study.Study.of(study.trained, bits[kept], study.seeds, repeats=tables.repeats(study))
-    overlap, se = measured.overlap, measured.errors.overlap
-    frames.write(out / "overlap.csv", matrix_frame(overlap.names, overlap.overlap), origin)
-    frames.write(out / "overlap_long.csv", pairs_frame(overlap, se, measured.errors.held), origin)
-    picture = figures.heatmap(
-        overlap.overlap,
-        overlap.names,
-        flags=overlap.flags,
-        se=se,
-        title=f"Overlap of {len(overlap.names)} corruptions",
-        notes=[f"standard errors: {measured.errors.held}"],
-        tree=True,
-    )
-    figures.save(picture, out / "overlap", ("svg",))
-    selected = select_benchmark(measured.measured, out / "benchmark.json", THRESHOLD)["members"]
-    samples = measured.errors.unclipped_samples
-    stability = algorithm.stability(np.maximum(samples, 0), overlap.names, THRESHOLD, unclipped=samples)
-    workdirs.write_json(out / "stability.json", dataclasses.asdict(stability) | {"sets": stability.sets[:20]})
-    benchmarks = tables.members_of_all(study, selected)
+    origin = f"{origin}; errors hold {measured.errors.held}"
+    overlap_study.write_matrix(out, measured, f"Overlap of {len(study.trained)} corruptions", origin, ("svg",))
+    found = overlap_study.write_selection(out, measured, THRESHOLD)
+    if found is None:
+        return {}
+    benchmarks = tables.members_of_all(study, found[0])
     made = {
         "benchmarks": tables.benchmarks_frame(measured, benchmarks),
         "balance": tables.balance_frame(measured, benchmarks),
@@ -89,7 +72,7 @@ def _write_overlaps(study, out, origin):
     for name, table in made.items():
         frames.write(out / f"{name}.csv", table, origin)
     texts = {name: getattr(page, name)(table) for name, table in made.items()}
-    return texts | {"selected": page.selected(selected, stability, overlap)}
+    return texts | {"selected": page.selected(*found, measured.overlap)}
 
 
 def define_flags() -> None:

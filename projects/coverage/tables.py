@@ -39,7 +39,7 @@ from projects.coverage import (
 from training import augmentation
 
 LEVEL = 0.05
-LEAST = 6
+LEAST = 5
 """Number of models with several seeds from which the noise of trainings is estimated: fewer say too little about it."""
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
 SELECTED, ANY = "selected", "any other candidate"
@@ -122,7 +122,7 @@ def read(workdir: str | pathlib.Path) -> Study:
 def repeats(study: Study) -> Repeats | None:
     """Gives the answers that tell the noise of trainings before the second seed is complete; None without any."""
     names = [name for name in (STANDARD, *study.trained) if name in study.several]
-    if len(study.seeds) > 1 or not names:
+    if len(study.seeds) > 1 or len(names) < LEAST:
         return None
     conditions = (CLEAN, *study.trained)
     bits = np.array([[study.answered(name, condition)[:2] for condition in conditions] for name in names])

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.correlation import correlation
 from analysis.selection.nk_benchmarks import Clusters, balanced, by_spread, count_balanced, unbalanced
-from projects.natural_shift.prediction import correlation, covariances, estimate
+from projects.natural_shift.prediction import covariances, estimate
 
 COPIES = 10
 _MOST = 200  # benchmarks that are averaged in a bin
@@ -71,7 +72,7 @@ def compare_benchmarks(
       synthetic_drops: {corruption: accuracy lost by every model [N]}, no NaN.
       natural_drops: {natural shift: the same}.
       clusters: categories of the corruptions.
-      weights: [R, N], from `prediction.draw`.
+      weights: [R, N], from `analysis.correlation.draw`.
       fewest: benchmarks that an unbalanced bin must have; balanced ones need one.
       seed: seed of the draws of benchmarks.
 

@@ -22,9 +22,7 @@ where the shift has all classes. Elsewhere `partial` also counts the information
 the shift's classes, and `residual` does not. Any benchmark is to be compared
 with only clean accuracy (`from_clean`): accuracy under a shift follows it closely.
 
-A bootstrap sample of N models is a row of weights: how often each model was drawn. Every statistic takes weights [R, N] and
-gives R values, so an interval costs matrix products instead of a loop. The first row of weights is all ones: the
-statistic of the models themselves.
+A bootstrap sample of N models is a row of weights, and every statistic takes weights [R, N] (`analysis.correlation`).
 """
 
 import itertools
@@ -35,16 +33,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from analysis.correlation import ROUNDING, mean, pearson, present, spearman
 from analysis.frames import CLEAN, percentile_interval
 from projects.natural_shift.sources import Table
-
-_ROUNDING = 1e-24  # relative error of sums of squares
-
-
-def draw(number: int, resamples: int, seed: int = 0) -> np.ndarray:
-    """Draws weights float64 [1 + resamples, number]: ones, then counts of draws with replacement."""
-    drawn = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), size=resamples)
-    return np.concatenate([np.ones((1, number)), drawn])
 
 
 def estimate(values: ArrayLike, level: float = 0.95) -> dict[str, float]:
@@ -69,36 +60,10 @@ def covariances(columns: ArrayLike, weights: ArrayLike) -> np.ndarray:
     return result
 
 
-def pearson(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> np.ndarray:
-    """Computes Pearson's r [R] of x and y, both [N] or [R, N], under weights [R, N].
-
-    Models where x or y is NaN take no part. NaN where x or y does not vary.
-    """
-    x, y, weights = _present(x, y, weights)
-    dx, dy = x - _mean(x, weights), y - _mean(y, weights)
-    sums = [np.einsum("rn,rn,rn->r", weights, a, b) for a, b in ((dx, dx), (dy, dy), (dx, dy))]
-    # Equal values differ from their mean by rounding.
-    scales = [np.einsum("rn,rn,rn->r", weights, a, a) for a in (x, y)]
-    varies = (sums[0] > _ROUNDING * scales[0]) & (sums[1] > _ROUNDING * scales[1])
-    return np.where(varies, correlation(*sums), np.nan)
-
-
-def correlation(of_x: np.ndarray, of_y: np.ndarray, of_both: np.ndarray) -> np.ndarray:
-    """Divides a covariance by the root of both variances; NaN where a variance is 0."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.clip(of_both / np.sqrt(of_x * of_y), -1, 1)
-
-
 def p_value(r: float, number: int) -> float:
     """Computes the two-sided p of r = 0 over `number` models, by Student's t; NaN below 3 models."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return float(2 * stats.t.sf(abs(r) * np.sqrt((number - 2) / np.float64(1 - r * r)), number - 2))
-
-
-def spearman(x: np.ndarray, y: np.ndarray, weights: ArrayLike) -> np.ndarray:
-    """Computes Spearman's rho [R] of x and y [N] under weights [R, N]; ties share their mean rank."""
-    x, y, weights = _present(x, y, weights)
-    return pearson(_ranks(x[0], weights), _ranks(y[0], weights), weights)
 
 
 def line(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -106,35 +71,14 @@ def line(x: ArrayLike, y: ArrayLike, weights: ArrayLike) -> tuple[np.ndarray, np
 
     Models where x or y is NaN take no part. NaN where fewer than two different x are left.
     """
-    x, y, weights = _present(x, y, weights)
-    centre_x, centre_y = _mean(x, weights), _mean(y, weights)
+    x, y, weights = present(x, y, weights)
+    centre_x, centre_y = mean(x, weights), mean(y, weights)
     dx, dy = x - centre_x, y - centre_y
     variance = (weights * dx * dx).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        varies = variance > _ROUNDING * (weights * x * x).sum(axis=-1)
+        varies = variance > ROUNDING * (weights * x * x).sum(axis=-1)
         slope = np.where(varies, (weights * dx * dy).sum(axis=-1) / variance, np.nan)
     return slope, centre_y[..., 0] - slope * centre_x[..., 0]
-
-
-def _present(x, y, weights):
-    """x, y and weights as [R, N]; a model with NaN has weight and values 0."""
-    weights = np.asarray(weights, float)
-    x, y = (np.broadcast_to(np.asarray(values, float), weights.shape) for values in (x, y))
-    present = ~(np.isnan(x) | np.isnan(y))
-    return np.where(present, x, 0), np.where(present, y, 0), np.where(present, weights, 0)
-
-
-def _mean(values, weights):
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (weights * values).sum(axis=-1, keepdims=True) / weights.sum(axis=-1, keepdims=True)
-
-
-def _ranks(values, weights):
-    """Mean rank of every model among the weights[r] copies of each: [R, N]."""
-    _, group = np.unique(values, return_inverse=True)
-    by_group = weights @ (group[:, None] == np.arange(group.max() + 1))
-    below = np.cumsum(by_group, axis=-1) - by_group
-    return (below + (by_group + 1) / 2)[:, group]
 
 
 FILTERED = "imagenet_a"  # images that one model gets wrong: two lines
@@ -157,7 +101,7 @@ def effective_robustness(
       accuracy: under the shift, percent [N].
       clean: on clean images of the same classes, percent [N].
       fitted: bool [N], the models that the line is fitted to.
-      weights: [R, N], from `prediction.draw`.
+      weights: [R, N], from `analysis.correlation.draw`.
       pivot: a clean accuracy at which one line ends and another begins; None fits one line.
 
     Returns:
@@ -218,7 +162,7 @@ def predict(
       benchmarks: {name: accuracy, percent [N]}.
       shifts: natural shifts of the table.
       complete: bool [N], the models that are compared; effective robustness takes all shown models with both accuracies.
-      weights: [R, N], from `prediction.draw`.
+      weights: [R, N], from `analysis.correlation.draw`.
       of_complete: [R, complete models], resamples of only the complete models.
 
     Returns:

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis import frames
+from analysis.correlation import draw
 from analysis.frames import CLEAN, NATURAL, fixed, percent
 from analysis.selection.nk_benchmarks import Clusters
 from projects.natural_shift import prediction
 from projects.natural_shift.benchmarks import compare_benchmarks, leaders
-from projects.natural_shift.prediction import draw, p_value
+from projects.natural_shift.prediction import p_value
 from projects.natural_shift.sources import Table
 from runtime import files
 from runtime.files import write_atomically, write_json
@@ -42,10 +43,11 @@ _UNITS_NOTE = (
 )
 _MEAN = "mean"  # the benchmark: mean over its corruptions
 _PARTIAL, _RESIDUAL = "partial r given clean accuracy", "r of residuals, same classes"
-_RESIDUAL_NOTE = (
+_NOTES = (
     f"“{_PARTIAL}”: both logits after lines in the logit of the accuracy on all clean images. “{_RESIDUAL}”: the shift after "
     "the line in the accuracy on clean images of its own classes, the benchmark after the line in all clean images; this is "
-    "no partial correlation."
+    "no partial correlation. “p” is of drop r = 0 by Student's t: it takes models for independent, and is not corrected for the "
+    "number of shifts."
 )
 
 
@@ -122,14 +124,14 @@ def text(study: Study, published_units: bool = False) -> str:
         parts += [
             "## The benchmark as predictor\n",
             f"Mean of {len(study.members)} corruptions: {', '.join(map(_short, study.members))}.\n",
-            "\n\n".join([_markdown(benchmark_rows(study, published_units)), _RESIDUAL_NOTE, *notes]),
+            "\n\n".join([frames.markdown(benchmark_rows(study, published_units)), _NOTES, *notes]),
         ]
         measures = {"drop": "drop r", "partial": _PARTIAL, "residual": _RESIDUAL, "effective": "effective robustness"}
         for measure, title in measures.items():
             cells = _cells(study.predictions, "benchmark", "shift", measure)
             cells = cells.loc[list(study.members), list(study.shifts)]
             cells = cells.rename(index=_short, columns=TITLES).rename_axis("corruption").reset_index()
-            parts += [f"\n## One corruption as predictor: {title}\n", _markdown(cells)]
+            parts += [f"\n## One corruption as predictor: {title}\n", frames.markdown(cells)]
         best, others = study.leaders.iloc[0], study.leaders.iloc[1:4].itertuples()
         parts.append(
             f"\nBest single predictor by drop r, averaged over the shifts: **{_short(best.corruption)}** {interval(best)}, first "
@@ -158,12 +160,12 @@ def _clean_parts(study):
     cells.columns = ["Pearson", "Spearman", "r² of logits, same classes"]
     cells.insert(0, "models", study.complete)
     cells = cells.rename(index=TITLES).rename_axis("shift").reset_index()
-    yield f"## Clean accuracy as predictor\n\n{_markdown(cells)}\n"
+    yield f"## Clean accuracy as predictor\n\n{frames.markdown(cells)}\n"
     pairs = [(f"{title(row.first)}, {title(row.second)}", interval(row)) for row in study.together.itertuples()]
     heading = (
         "## Are two shifts one? Correlation of the residuals, each after the line in clean accuracy of its classes"
     )
-    yield f"{heading}\n\n{_markdown(pd.DataFrame(pairs, columns=['shifts', 'r']))}\n" if pairs else ""
+    yield f"{heading}\n\n{frames.markdown(pd.DataFrame(pairs, columns=['shifts', 'r']))}\n" if pairs else ""
     rows = []
     for row in study.lines.itertuples():
         name = title(row.shift) + (f", {row.part} the pivot" if row.part else "")
@@ -172,7 +174,7 @@ def _clean_parts(study):
     of_lines = (
         "## Lines of the standard models\n\nlogit(accuracy under the shift) = slope logit(clean) + intercept over "
         f"{study.standard} standard models; effective robustness is the distance of the {study.shown} others from "
-        f"it.\n\n{_markdown(pd.DataFrame(rows, columns=header))}\n"
+        f"it.\n\n{frames.markdown(pd.DataFrame(rows, columns=header))}\n"
     )
     yield of_lines if study.standard >= 2 else ""
 
@@ -200,14 +202,14 @@ def benchmark_rows(study: Study, published_units: bool = False) -> pd.DataFrame:
 
 def _bin_parts(study):
     listed = [(number, ", ".join(map(_short, names))) for number, names in enumerate(study.categories, 1)]
-    yield _markdown(pd.DataFrame(listed, columns=["category", "corruptions"]), "---") + "\n"
+    yield frames.markdown(pd.DataFrame(listed, columns=["category", "corruptions"])).replace("---:", "---") + "\n"
     keys = ["categories", "per_category", "size", "spread", "benchmarks"]
     rows = []
     for (n, k, size, spread, number), part in study.bins.set_index("shift").groupby(keys, sort=False):
         of_shifts = [fixed(part.value[s], 3) for s in study.shifts]
         rows.append((n, k, size, f"{spread:.1f}", number, interval(part.loc[_MEAN]), *of_shifts))
     header = ["categories", "of each", "corruptions", "spread", "benchmarks", "mean r", *map(title, study.shifts)]
-    yield _markdown(pd.DataFrame(rows, columns=header))
+    yield frames.markdown(pd.DataFrame(rows, columns=header))
     best, slopes = _best_bin(study), [_slope(row) for row in study.effects.itertuples()]
     yield (
         f"\nBest: {best.categories} categories, {best['size']} corruptions, spread {best.spread:.1f}: mean r "
@@ -290,12 +292,6 @@ def _cells(rows, index, columns, measure="", places=2):
     rows = rows[rows.measure == measure] if measure else rows
     rows = rows.assign(cell=rows.apply(interval, axis=1, places=places))
     return rows.pivot(index=index, columns=columns, values="cell")
-
-
-def _markdown(frame, other="---:"):
-    """A table whose first column is text; `other` aligns the other columns."""
-    header, _, *lines = frames.markdown(frame).splitlines()
-    return "\n".join([header, "|---|" + f"{other}|" * (frame.shape[1] - 1), *lines])
 
 
 def _short(name):

@@ -118,7 +118,7 @@ def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> st
     names = list(dict.fromkeys(row.perturbation for row in rows))
     keys = list(dict.fromkeys((row.model, row.seed) for row in rows))
     values = {((row.model, row.seed), row.perturbation): row for row in rows}
-    lines = [["perturbation", *(f"{model} {seed}" for model, seed in keys)], ["---", *["---:"] * len(keys)]]
+    header, lines = ["perturbation", *(f"{model} {seed}" for model, seed in keys)], []
     for name in names:
         cells = [values[key, name] for key in keys]
         lines.append([name, *(with_error(100 * c.flip_probability, 100 * c.flip_probability_se) for c in cells)])
@@ -130,7 +130,7 @@ def text(rows: Sequence[Flips], relative: Mapping[tuple[str, int], Rates]) -> st
     for title, field in (("mFR", "mean_flip_rate"), ("mT5D", "mean_top_rate")):
         if relative:
             lines.append([title, *(fixed(getattr(relative[key], field), 1) for key in keys)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return frames.markdown(frames.of_rows(lines, header))
 
 
 def write_flips(path: pathlib.Path, rows: Sequence[Flips], origin: str) -> None:

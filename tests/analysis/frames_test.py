@@ -60,6 +60,14 @@ def test_scores_by_hand():
         frames.scores(COUNTS)
 
 
+def test_a_model_without_a_right_clean_answer_has_no_robustness_and_stops_no_table():
+    none = [Count("diverged", 0, "clean", 0, 0, 10), Count("diverged", 0, "a", 1, 2, 10)]
+    found = frames.scores([*COUNTS[:2], *none])
+    assert found[["R", "R_se"]].isna().to_numpy().tolist() == [[False] * 2] * 2 + [[True] * 2] * 2
+    pd.testing.assert_frame_equal(found[:2], frames.scores(COUNTS[:2]), check_dtype=False)
+    assert found.accuracy.tolist()[2:] == [0, 0.2]
+
+
 @pytest.mark.parametrize(("correct", "number"), [(0, 13), (13, 13), (5, 20), (1, 1)])
 def test_the_ends_of_the_interval_are_shares_that_are_just_not_excluded(correct, number):
     """At both ends s, |p - s| is 1.96 standard errors sqrt(s (1 - s) / n) of s itself."""

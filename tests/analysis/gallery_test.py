@@ -98,3 +98,12 @@ def test_a_corruption_that_is_not_known_has_no_row():
     both, _ = gallery.draw_samples(("noc/border", "x/unknown"), config)
     alone, _ = gallery.draw_samples(("noc/border",), config)
     np.testing.assert_array_equal(np.asarray(both), np.asarray(alone))
+
+
+def test_files_of_the_study_are_read_and_those_that_are_gone_only_cost_their_rows(tmp_path, monkeypatch):
+    read = []
+    bank = gallery.FROM_FILES["bank"]._replace(read=read.append)
+    monkeypatch.setitem(gallery.FROM_FILES, "bank", bank)
+    config = {"dataset": {"name": "shapes"}, "bank": "tiles", "frost": str(tmp_path / "gone")}
+    picture, _ = gallery.draw_samples(("noc/border",), config)
+    assert read == ["tiles"] and picture.height > 0

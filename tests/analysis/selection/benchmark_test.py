@@ -69,7 +69,7 @@ def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, caps
     assert json.loads((tmp_path / "benchmark.json").read_text()) == both
     wide = select_from(path, 0.3)
     close = {frozenset(item["pair"]) for item in wide["pairs_near_threshold"]}
-    near = np.argwhere(abs(np.triu(found.overlap, 1) - 0.3) <= 2 * found.se)
+    near = np.argwhere(abs(np.triu(found.unclipped, 1) - 0.3) <= 2 * found.se)
     pairs = [frozenset(IMAGENET_C[k] for k in pair) for pair in near]
     assert close == {pair for pair in pairs if pair <= set(wide["members"])} != set()
     assert "near the threshold: " in capsys.readouterr().out

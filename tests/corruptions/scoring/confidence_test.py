@@ -8,6 +8,7 @@ from scipy.special import log_softmax, softmax
 
 import corruptions
 from corruptions.scoring import confidence, folder
+from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import read_confidence
 from tests.corruptions.scoring.evaluate_test import OF, predict
 from tests.corruptions.write.datasets import IMAGES, LABELS
@@ -92,6 +93,16 @@ def test_ends_and_ties(row, label, expected):
         found = confidence.decode(array, p.argmax(1) == labels)
         assert found.predicted[0] == expected[0] and found.clipped[0] == (expected[1] == 64)
         np.testing.assert_allclose([found.loss[0], found.rest[0], found.squares[0]], expected[1:], atol=5e-4)
+
+
+def test_two_sets_of_images_under_one_name_are_refused(tmp_path):
+    rows, settings = np.ones(3, bool), {"images": "of a test"}
+    written = folder.Folder(tmp_path, settings)
+    for levels in ((1, 2), (1, 2, 3)):
+        condition = Condition("cbar/sparkles", "random", levels)
+        written.write(condition, rows, np.zeros(3))
+    with pytest.raises(ValueError, match=r"expected a condition once, found 'cbar/sparkles random.*; use two folders"):
+        folder.read_wrong(tmp_path)
 
 
 def probabilities(images):
