@@ -4,7 +4,7 @@ python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shap
 
 Expected on 2 CPU cores: 3 minutes; standard model 94.9 % on clean images, gaussian and impulse
 noise overlap .93 +- .03, fog and contrast .52 +- .06, border and obstruction .05 +- .12 (one seed,
-1,000 test images; docs/results/details.md has what other machines and seeds gave).
+1,000 test images; docs/results/details.md has what other seeds gave).
 """
 
 from configs import default

@@ -186,7 +186,7 @@ def corrupt_each(
     cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
     256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
     too, and results are cropped. They equal the exact ones except for rounding
-    (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/index.md lists them,
+    (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them,
     with reasons), and options other than `table` and `levels`, go the exact way in any case.
 
     Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is bounded (see

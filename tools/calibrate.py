@@ -131,6 +131,8 @@ class Robustness:
         self._leveled = isinstance(corruption.scale, corruptions.Levels)
         if self._leveled:
             self.domain, self.integer, self.unit = (1.0, float(corruption.scale.count)), False, "level"
+        elif corruption.qualified_name != f"noc/{corruption.name}":
+            raise ValueError(f"{name}: expected a corruption with levels or one of noc's to calibrate, found fractions")
         else:
             self.domain = severities.domain(corruption.name, split.images.shape[1:])
             self.integer = severities.is_whole(corruption.name)

@@ -170,7 +170,9 @@ class TrainSettings(Section):
     enhance: str = setting("", "enhancement of the network's training images", choice("", *enhancements.of_pixels()))
     scheme: str = setting("", "augmentation of every image: augmix, augmix=rotate+equalize, stored=FILE ...", _SCHEME)
     transforms: str = setting("", "file of stored transforms; commands set it from scheme=stored=FILE", _PATH)
-    jsd_weight: float = setting(0.0, "weight of AugMix's consistency loss over two views (its authors: 12)", number(0))
+    jsd_weight: float = setting(
+        0.0, "weight of AugMix's consistency loss over three views (its authors: 12)", number(0)
+    )
     stability_weight: float = setting(0.0, "weight of stability training: agreement on noisy copies", number(0))
     stability_noise: float = setting(0.0, "bound of the uniform noise of the noisy copies, in [0, 1]", _SHARE)
     mixup: bool = setting(False, "train on mixtures of two images of a batch, each with a uniform share", SWITCH)

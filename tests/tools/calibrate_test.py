@@ -49,6 +49,14 @@ def test_every_image_has_the_severity_asked_for(setting, name, v, parameter):
     np.testing.assert_allclose(np.abs(drawn[parameter]), v, rtol=1e-5)
 
 
+def test_fractions_of_another_benchmark_are_refused(setting, monkeypatch):
+    """Their parameters have no domain here; one that is called as NOC's took NOC's."""
+    mine = corruptions.random_choice(("noc/border", "noc/hue"), name="mine/border")
+    monkeypatch.setattr("tools.calibrate.corruptions.get", lambda name: mine)
+    with pytest.raises(ValueError, match="mine/border: expected a corruption with levels or one of noc's"):
+        Robustness(*setting, "mine/border")
+
+
 def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatch):
     seen = []
 
