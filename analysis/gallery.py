@@ -152,8 +152,8 @@ def photograph(path: str, size: int) -> np.ndarray:
 def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
     """Draws samples of a study, a row for each corruption that this version knows: (picture, caption).
 
-    Reads `dataset`, `train.corruption_options` (ranges in use), and files such as `frost` from its config. `image` is a photograph in
-    the place of a test image of the study. Raises FileNotFoundError or ValueError where its images, or the photograph,
+    Reads `dataset`, `train.corruption_options` (ranges in use), and files such as `frost` from its config. `image` is a
+    photograph in the place of a test image of the study. Raises FileNotFoundError or ValueError where its images, or the photograph,
     are not there.
     """
     dataset = config.get("dataset", {})

@@ -2,8 +2,8 @@
 
 All errors come from resamples of the accuracies. A resample draws the test images anew. All models answer the same
 images, and hard images are hard for all of them: so errors of differences between models are smaller than under
-independent answers. With several seeds, or with one seed and `Repeats` of some models, a resample draws the noise of training, too
-(`training_noise`); else it cannot be known, and every table says "test images only".
+independent answers. With several seeds, or with one seed and `Repeats` of some models, a resample draws the noise of
+training, too (`training_noise`); else it cannot be known, and every table says "test images only".
 """
 
 from typing import NamedTuple
@@ -58,8 +58,9 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study from correctness [S, 1 + n, 1 + n, N], see `resample_accuracies`.
 
-    With S = 1, the noise of training comes from `repeats`. All errors but `overlap` are half the width of the central 68 % of the resamples. This is the standard deviation of
-    normal resamples, and the few resamples in which a weak gain all but vanishes do not change it.
+    With S = 1, the noise of training comes from `repeats`. All errors but `overlap` are half the width of the central
+    68 % of the resamples. This is the standard deviation of normal resamples, and the few resamples in which a weak gain
+    all but vanishes do not change it.
     """
     drawn = resample_accuracies(bits, resamples, seed)
     if len(bits) > 1:

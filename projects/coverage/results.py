@@ -39,8 +39,9 @@ def write(study: Study, out: pathlib.Path) -> dict[str, str]:
     """Writes every table and figure of a study; returns {name: the table as Markdown} for a page."""
     out.mkdir(parents=True, exist_ok=True)
     origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions"
-    models, candidates = tables.models_frame(study), tables.candidates_frame(study)
-    mixtures, held = tables.mixtures_frame(study), held_noise(1, len(study.several))
+    variances = {name: tables.training_variance(study, name) for name in study.candidates}
+    models, candidates = tables.models_frame(study), tables.candidates_frame(study, variances)
+    mixtures, held = tables.mixtures_frame(study, variances), held_noise(1, len(study.several))
     frames.write(out / "models.csv", models, origin)
     for name, table in (("candidates", candidates), ("mixtures", mixtures)):
         frames.write(out / f"{name}.csv", table, f"{origin}; errors hold {held}")

@@ -85,7 +85,7 @@ class Study(NamedTuple):
         return found if len(found) >= LEAST else ()
 
     def answered(self, name: str, corruption: str) -> np.ndarray:
-        """Says which images a model answers correctly, bool [S, N], a row for each of its seeds in their order."""
+        """Marks the images that each training of a model answers correctly: bool [seeds, N], by ascending seed."""
         at = 0 if corruption == CLEAN else RANDOM
         return np.array([self.found.correct((*key, corruption, at)) for key in sorted(self.models) if key[0] == name])
 
@@ -121,12 +121,13 @@ def read(workdir: str | pathlib.Path) -> Study:
 
 def repeats(study: Study) -> Repeats | None:
     """Gives the answers that tell the noise of trainings before the second seed is complete; None without any."""
-    names = [name for name in (STANDARD, *study.trained) if name in study.several]
+    models = (STANDARD, *study.trained)
+    names = [name for name in models if name in study.several]
     if len(study.seeds) > 1 or len(names) < LEAST:
         return None
     conditions = (CLEAN, *study.trained)
     bits = np.array([[study.answered(name, condition)[:2] for condition in conditions] for name in names])
-    return Repeats(np.moveaxis(bits, 2, 0), tuple(map((STANDARD, *study.trained).index, names)))
+    return Repeats(np.moveaxis(bits, 2, 0), tuple(map(models.index, names)))
 
 
 def _refuse_twins(found, models):
@@ -152,8 +153,8 @@ def models_frame(study: Study) -> pd.DataFrame:
     return frames.of_rows(rows, ("model", "seed", "clean_accuracy", "se", "mean_robustness"))
 
 
-def candidates_frame(study: Study) -> pd.DataFrame:
-    """Tabulates each candidate c.
+def candidates_frame(study: Study, variances: Mapping[str, float]) -> pd.DataFrame:
+    """Tabulates each candidate c; `variances` are those of `training_variance` on each.
 
     R of the standard model is the mean over seeds, ECE and NLL are of the first seed. `own_gain` is the gain in R on c
     of the model trained with c. `best_other` is, of the models trained with another candidate, the one that gains most
@@ -164,8 +165,7 @@ def candidates_frame(study: Study) -> pd.DataFrame:
     for name in study.candidates:
         (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
         measured = cells.measure(confidence)
-        variance = training_variance(study, name)
-        gains = {trained: gain(study, trained, name, variance) for trained in study.trained}
+        gains = {trained: gain(study, trained, name, variances[name]) for trained in study.trained}
         own, _ = gains.pop(name, (None, None))
         best = max(gains, key=gains.get, default=None)
         robustness = study.correct(STANDARD, name).mean() / clean
@@ -188,8 +188,9 @@ def gain(study: Study, model: str, corruption: str, variance: float) -> tuple[fl
     """
     parts = []
     for name in (model, STANDARD):
-        robustness, of_image = _robustness(study.correct(name, corruption), study.correct(name, CLEAN))
-        parts.append((robustness, of_image, variance / len(study.answered(name, CLEAN))))
+        clean = study.answered(name, CLEAN)
+        robustness, of_image = _robustness(study.correct(name, corruption), clean.mean(axis=0))
+        parts.append((robustness, of_image, variance / len(clean)))
     (ours, of_image, noise), (theirs, of_standard, of_trainings) = parts
     images = (of_image - of_standard).var(ddof=1) / len(of_image)
     return (ours - theirs).item(), float(np.sqrt(images + noise + of_trainings))
@@ -216,19 +217,16 @@ def _robustness(answered, clean):
     return robustness, (answered - robustness * clean) / accuracy
 
 
-def mixtures_frame(study: Study) -> pd.DataFrame:
+def mixtures_frame(study: Study, variances: Mapping[str, float]) -> pd.DataFrame:
     """Tests whether a model trained with a whole benchmark gains robustness to each candidate outside of it.
 
     p is two-sided normal on `gain` over its error, corrected for all rows of the table by Benjamini and Yekutieli (2001),
-    which holds under any dependence.
+    which holds under any dependence. `variances` as in `candidates_frame`.
     """
-    rows, variance = [], {name: training_variance(study, name) for name in study.candidates}
+    rows = []
     for mixture in dict.fromkeys(name for name, _ in study.models if name.startswith(augmentation.MIXTURE)):
         inside = members(augmentation.benchmark(mixture), study.candidates)
-        rows += [
-            (mixture, name, int(name in inside), *gain(study, mixture, name, variance[name]))
-            for name in study.candidates
-        ]
+        rows += [(mixture, name, int(name in inside), *gain(study, mixture, name, v)) for name, v in variances.items()]
     table = frames.of_rows(rows, ("mixture", "corruption", "member", "gain", "se"))
     outside = table.member == 0
     p = 2 * stats.norm.sf(np.abs(table.gain / table.se.where(table.se > 0, np.inf)))  # no difference: p = 1
