@@ -34,12 +34,12 @@ def run(config, workdir):
     with opened as workdir, meshes.counting_compiles() as compiled:
         dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
         warn_of_tables(benchmarks, dataset.image_shape)
-        if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
-            workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         # Refused before training: a reference or answers that do not fit.
         shown = Shown.of(config, test_split, mesh, dataset)
         basis = workdir.on_main(Basis.before, config, shown, conditions)
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
+        if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
+            workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.Trainings(config, trainings, config.study.seeds, workdir, dataset, train_split, mesh).train()
         asked, temperatures = temperature.asked_for(models, config, workdir, mesh)

@@ -237,6 +237,18 @@ def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Map
     return options if levels is None or options.get("range") else {"levels": levels, **options}
 
 
+def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Checks {corruption: its options}; returns the options by qualified name. Those of `fog` and `imagenet_c/fog` join."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, given in options.items():
+        corruption = get(name)
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
+        contract.options(corruption.qualified_name, corruption.options, given)
+        found.setdefault(corruption.qualified_name, {}).update(given)
+    return found
+
+
 def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
     if benchmark not in _BENCHMARKS:
         raise ValueError(

@@ -16,12 +16,13 @@ blocks.py        .npy files of images: written piece by piece, compared with che
 `data.register` adds a dataset; modules of `config.imports` call it.
 """
 
-import difflib
 import importlib
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from corruptions.contract import suggest
+from data import tfds_source
 from data.dataset import Dataset, Split, balanced_prefix
 from runtime import files
 
@@ -112,9 +113,7 @@ def load(
       FileNotFoundError: the files are not there; the message names the place and the remedy.
     """
     if name not in _SOURCES:
-        close = difflib.get_close_matches(name, _SOURCES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{hint}")
+        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{suggest(name, _SOURCES)}")
     source = _SOURCES[name]
     for key, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
         if limit is not None and limit < 1:
@@ -130,7 +129,8 @@ def load(
     if source.of_files:
         kwargs |= {"train_size": train_size, "resize": resize}
         if data_dir is None and name in ("imagenet", "imagenet100"):
-            data_dir = os.environ.get("TFDS_DATA_DIR")
+            written = (tfds_source.data_folder() / name).is_dir()  # by data.prepare
+            data_dir = tfds_source.default_folder() if written else os.environ.get("TFDS_DATA_DIR")
         if data_dir is None:
             raise ValueError(
                 f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders) or what data.prepare made "

@@ -15,6 +15,7 @@ from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
+from corruptions.registry import qualified_options
 from corruptions.scoring import classifier
 from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split
@@ -135,7 +136,8 @@ def evaluate(
     frames.check_count((name, 0, frames.CLEAN, 0, 0, 1))  # a name that tables can hold
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
-    shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, options or {})
+    own = qualified_options(options or {})
+    shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, own)
 
     if workdir is None:
         found = {c: {(name, 0): _answered(predict, shown.under(c), dtype, outputs).correct} for c in conditions}

@@ -67,6 +67,11 @@ def _conditions(
     if counted is not None:
         source = {"images": f"{CLEAN} test images of {dataset.name}", "digests": dict(shown.digests)}
         labels = groups[np.asarray(shown.split.labels)]
+        if (labels < 0).all():
+            raise ValueError(
+                f"expected clean test images of the classes of {images.name}, found none among the {len(labels)} of "
+                f"{dataset.name}; show more of them (config.dataset.test_limit, config.eval.images)"
+            )
         yield Condition(OF_CLASSES + images.name, "0"), _shown(shown.split, labels, counted, shown, source)
 
 

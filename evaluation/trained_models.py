@@ -73,18 +73,17 @@ def refuse_eval_only(config: ConfigDict, *but: str) -> None:
 
 
 def apply_eval(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the `eval` settings and the calibrated ranges of `config` over into `trained`."""
+    """Takes the `eval` settings, the calibrated ranges and the options of corruptions of `config` over into `trained`."""
     trained.eval = config.eval
     trained.ranges = config.ranges
+    take_options(trained, config)
+
+
+def take_options(trained: ConfigDict, config: ConfigDict) -> None:
+    """Takes the options of corruptions, ranges among them, of `config` over into `trained`, whose other options stay."""
     options = trained.train.corruption_options
     for name, values in config.train.corruption_options.items():
         options[name] = {**options.get(name, {}), **values}
-
-
-def take_ranges(trained: ConfigDict, config: ConfigDict) -> None:
-    """Takes the options of corruptions, ranges and photographs of frost, over from a `config` with calibrated ranges."""
-    if config.ranges:
-        trained.train.corruption_options = config.train.corruption_options
 
 
 def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:

@@ -56,6 +56,12 @@ def test_counts_are_those_of_eval(split, tmp_path):
         assert evaluate(predict, split.images, split.labels, dtype=dtype, **of) == expected
     of_library = corruptions.evaluate(predict, split.images, split.labels, **of)
     assert [tuple(count) for count in of_library] == [row[2:] for row in expected]
+    with_options = of | {"options": {"border": {"range": [8, 9]}}}  # another spelling of noc/border, a list
+    thick = evaluate(predict, split.images, split.labels, **with_options)
+    assert thick[:2] == expected[:2] and thick[2] != expected[2]
+    assert corruptions.evaluate(predict, split.images, split.labels, **with_options) == [row[2:] for row in thick]
+    with pytest.raises(ValueError, match="noc/border has no option 'rnage'; did you mean 'range'"):
+        evaluate(predict, split.images, split.labels, **of | {"options": {"border": {"rnage": (8, 9)}}})
 
 
 def test_images_are_handed_over_as_asked(split):

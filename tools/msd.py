@@ -74,7 +74,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
     with trained_models.open_workdir(workdir, config) as trained:
-        trained_models.take_ranges(trained, config)
+        trained_models.take_options(trained, config)
         schemes = features.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)
         measured = Measured.by(trained, asked, workdir, asked.out, determining)
         warn_of_tables((*asked.corruptions, *asked.schemes), measured.extractor.images.shape[1:])
@@ -226,7 +226,7 @@ def _measured(
 ) -> Iterator[tuple[ConfigDict, Measured]]:
     """Opens a workdir and its folder `out`: (config of the network, its `Measured`)."""
     with trained_models.open_workdir(workdir, config) as trained:
-        trained_models.take_ranges(trained, config)
+        trained_models.take_options(trained, config)
         yield trained, Measured.by(trained, asked, workdir, out, determining)
 
 

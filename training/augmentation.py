@@ -20,7 +20,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import corruptions
 from corruptions import enhance as enhancements
-from corruptions.registry import with_levels
+from corruptions.registry import qualified_options, with_levels
 from runtime import meshes
 from runtime.workdirs import TRAINED
 
@@ -178,12 +178,8 @@ def check_corruption(name: str) -> None:
 
 def check_corruption_options(options: Mapping[str, Any]) -> None:
     """Checks {corruption: {option: value}}, ranges and levels against the corruption's scale."""
-    for name, given in options.items():
-        one = corruptions.get(name)
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
-        corruptions.contract.options(one.qualified_name, one.options, given)
-        scale = one.scale
+    for name, given in qualified_options(options).items():
+        scale = corruptions.get(name).scale
         if isinstance(scale, corruptions.Levels):
             corruptions.contract.level_range(given.get("range"), scale.count)
             corruptions.contract.selected(given.get("levels"), scale.count)
@@ -250,11 +246,11 @@ def corrupt_or_mix(
 ) -> jax.Array:
     """Corrupts images [M, H, W, 3], each at its own severity, by an augmentation (`members`) but `standard`; the type stays.
 
-    A mixture deals its members to the images in turn; batches are shuffled, so each image meets a random member and every
-    batch holds all of them in equal shares.
+    A mixture deals its members to the M images in turn, so that their shares differ by at most one image; batches are
+    shuffled, so each image meets a random member.
 
     Args:
-      mesh: images are split over its 'data' axis when M divides evenly.
+      mesh: images are split over its 'data' axis.
       key, index: root key of the augmentation; int32 [M], number of each image within the run.
       options: {corruption: its static options}, for example calibrated ranges.
     """
@@ -281,8 +277,8 @@ def corrupt_on_mesh(
     options: Mapping[str, Any],
 ) -> jax.Array:
     """Corrupts a batch split over the mesh, as `corruptions.corrupt` does, whatever the split."""
-    settings = name, tuple(sorted(options.items()))
-    if _stays_whole(mesh, images):
+    settings = name, corruptions.contract.static_options(options)
+    if mesh.shape["data"] == 1:
         return _corrupted(settings, key, images, index, severity)
     severity = None if severity is None else jnp.asarray(severity)
     return _shards(mesh, _corrupted, settings)(key, images, index, severity)
@@ -295,14 +291,14 @@ def scheme_on_mesh(
 
     The result equals `corruptions.augment.augment`, whatever the split.
     """
-    if _stays_whole(mesh, images):
+    if mesh.shape["data"] == 1:
         return _augmented(scheme, key, images, index, scheme.choices)
     return _shards(mesh, _augmented, scheme)(key, images, index, _choices(mesh, scheme))
 
 
 def enhance_on_mesh(mesh: Mesh, name: str, images: jax.Array) -> jax.Array:
     """Enhances images [M, H, W, 3], split over the mesh, as `corruptions.enhance.enhance`."""
-    if _stays_whole(mesh, images):
+    if mesh.shape["data"] == 1:
         return _enhanced(name, None, images, None, None)
     return _shards(mesh, _enhanced, name)(None, images, jnp.arange(images.shape[0]), None)
 
@@ -327,18 +323,11 @@ def _choices(mesh, scheme):
     return meshes.place_tree(scheme.choices, meshes.replicated(mesh))
 
 
-def _stays_whole(mesh, images):
-    """Returns True if images stay whole: one device, or an uneven number in a single process."""
-    devices = mesh.shape["data"]
-    return devices == 1 or (images.shape[0] % devices > 0 and jax.process_count() == 1)
-
-
 @functools.lru_cache(maxsize=256)
 def _shards(mesh, function, settings):
     """Compiles `function(settings, key, images, index, argument)` with images and index split over 'data'.
 
-    An uneven batch is filled up with its last image. Several processes need this: the path of uneven batches on one
-    device starts programs from several threads, in no order.
+    An uneven batch is filled up with its last image.
     """
     whole, batch, devices = PartitionSpec(), PartitionSpec("data"), mesh.shape["data"]
     program = jax.jit(

@@ -16,6 +16,7 @@ from ml_collections import ConfigDict, config_flags
 import data
 import models
 from corruptions.from_files import FROM_FILES
+from corruptions.registry import qualified_options
 from runtime import buckets, command, distributed, files, meshes, settings
 from runtime.artifacts import code
 from runtime.log import configure, log
@@ -251,11 +252,14 @@ def _workdir():
 
 
 def use_ranges(config: ConfigDict) -> None:
-    """Puts the ranges in the file config.ranges into train.corruption_options; options in the config win."""
-    given = config.train.corruption_options
-    with config.unlocked():
-        for name, options in (ranges.read_ranges(config.ranges) if config.ranges else {}).items():
-            given[name] = options | (given[name].to_dict() if name in given else {})
+    """Puts the ranges in the file config.ranges into train.corruption_options; options in the config win.
+
+    The names of the corruptions become qualified ones: `fog` becomes `imagenet_c/fog`.
+    """
+    given = qualified_options(config.train.corruption_options.to_dict())
+    for name, options in (ranges.read_ranges(config.ranges) if config.ranges else {}).items():
+        given[name] = options | given.get(name, {})
+    config.train.corruption_options = given
 
 
 def use_files(config: ConfigDict) -> None:

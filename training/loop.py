@@ -171,9 +171,11 @@ def read_back(
             return graphdef, checkpoints.read(template, final["step"], final["digest"])
     except (CheckpointError, FileNotFoundError) as error:
         made_by = Workdir(workdir).for_all(command_of, workdir)
+        remedy = "Given again, the command that made it trains what is missing"
+        if "imported" in config:
+            remedy = f"Remove {workdir / 'final.json'}, and the command that made it imports the weights again"
         raise CheckpointError(
-            f"{workdir} holds a finished model that cannot be read: {error}. Given again, the command that made it "
-            f"trains what is missing: {made_by}"
+            f"{workdir} holds a finished model that cannot be read: {error}. {remedy}: {made_by}"
         ) from error
 
 

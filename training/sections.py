@@ -46,8 +46,8 @@ def _check_tensorboard(wanted: Any) -> None:
 
 def _check_dataset(name: str) -> None:
     if name not in data.names():
-        hint = suggest(name, data.names())
-        raise ValueError(f"expected a dataset out of {', '.join(data.names())}, found {name!r}{hint}")
+        known = data.names()
+        raise ValueError(f"expected a dataset out of {', '.join(known)}, found {name!r}{suggest(name, known)}")
 
 
 def _check_folder(name: str) -> None:

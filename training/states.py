@@ -300,6 +300,8 @@ class Checkpoints:
         step, meta = int(state.step), {"digest": digest(state), "model": self._model}
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
+            if step in self._steps():  # a damaged one, of imported weights: Orbax would keep it
+                self._manager.delete(step)
             with _late_work_is_quiet():
                 self._manager.save(step, args=args)
         except Exception as error:  # Orbax and TensorStore raise many kinds

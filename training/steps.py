@@ -288,8 +288,8 @@ def disagreement(clean: jax.Array, noisy: jax.Array) -> jax.Array:
 
     Gradients flow through both: H holds the entropy of p, which training lowers too.
     """
-    log_p, log_q = (jax.nn.log_softmax(logits.astype(jnp.float32)) for logits in (clean, noisy))
-    return -(jnp.exp(log_p) * log_q).sum(-1).mean()
+    clean, noisy = clean.astype(jnp.float32), noisy.astype(jnp.float32)
+    return optax.softmax_cross_entropy(noisy, jax.nn.softmax(clean)).mean()
 
 
 def draw_mixture(key: jax.Array, number: int) -> tuple[jax.Array, jax.Array]:

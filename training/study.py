@@ -135,8 +135,20 @@ def finetuned_config(config: ConfigDict, standard: ConfigDict, corruption: str, 
     """Makes the `model_config` of a model that starts from the standard model of the config `standard`."""
     model = model_config(config, corruption, standard.seed, devices)
     model.train.update(config.study.finetune)
+    model.train.batch_norm = augmentation.batch_norm(model.train.batch_norm, devices)
     model.start = {"train": standard.train.to_dict()}  # a different base model must change the config
     return model
+
+
+def is_finetuned(config: ConfigDict, training: str) -> bool:
+    """Returns True if the models of a training start from the standard model of their seed."""
+    return bool(config.train.init_from) and training != augmentation.STANDARD
+
+
+def batch_size(config: ConfigDict, training: str) -> int:
+    """Returns the images in a step of the models of a training."""
+    own = config.study.finetune if is_finetuned(config, training) else {}
+    return own.get("batch_size", config.train.batch_size)
 
 
 def name_of(train: TrainSettings) -> str:
@@ -165,7 +177,7 @@ def write_timing(config: ConfigDict, workdir: pathlib.Path, keys: Iterable[tuple
     seconds = {}
     for model, seed in keys:
         path = model_dir(workdir, model, seed) / "metrics.jsonl"
-        seconds[f"{model}|{seed}"] = round(run.training_seconds(path, config.train.batch_size), 1)
+        seconds[f"{model}|{seed}"] = round(run.training_seconds(path, batch_size(config, model)), 1)
     write_json(workdir / "timing.json", {"training_seconds": seconds})
 
 
@@ -185,9 +197,17 @@ def refuse_checkpoint(config: ConfigDict) -> None:
 
 
 def refuse_unnamed(config: ConfigDict) -> None:
-    """Raises ValueError for stability training, mixup, frozen weights and enhancements: no model of a study is named so."""
-    for section, train in (("train", config.train), ("study.finetune", config.study.finetune)):
-        for key in ("enhance", "stability_weight", "stability_noise", "mixup", "frozen"):
+    """Raises ValueError for stability training, mixup, frozen weights and enhancements: no model of a study is named so.
+
+    The same holds in study.finetune for other corruptions and schemes than the study names.
+    """
+    unnamed = ("enhance", "stability_weight", "stability_noise", "mixup", "frozen")
+    of_start = ("corruption", "corruption_options", "scheme", "transforms", "jsd_weight", "init_from")
+    for section, train, keys in (
+        ("train", config.train, unnamed),
+        ("study.finetune", config.study.finetune, (*unnamed, *of_start)),
+    ):
+        for key in keys:
             plain = SETTINGS[f"train.{key}"].default
             if train.get(key, plain) != plain:
                 raise ValueError(
@@ -297,7 +317,8 @@ class Trainings:
                 groups.setdefault(kind, []).append(key)
         finetuned = list(filter(self._is_finetuned, self._keys))
         for group in filter(None, (*groups.values(), finetuned)):
-            rows = meshes.training_mesh(self.mesh, self.config.study.parallel, len(group), self.config.train.batch_size)
+            size = batch_size(self.config, group[0][0])
+            rows = meshes.training_mesh(self.mesh, self.config.study.parallel, len(group), size)
             together = rows.shape["model"]
             length = -(-(at_most or len(group)) // together) * together
             for first in range(0, len(group), length):
@@ -317,7 +338,7 @@ class Trainings:
         )
 
     def _is_finetuned(self, key: Key) -> bool:
-        return bool(self.config.train.init_from) and key[0] != augmentation.STANDARD
+        return is_finetuned(self.config, key[0])
 
     def _config(self, key: Key, devices: int = 1) -> ConfigDict:
         """Makes the config of a model that starts from drawn parameters."""

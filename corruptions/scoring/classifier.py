@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, registry
+from corruptions import registry
 from corruptions.batch import corrupt, to_float
 from corruptions.contract import image_shape
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
@@ -229,10 +229,7 @@ def evaluate(
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     conditions = list_conditions(asked, severity)
     parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
-    given = {}
-    for corruption, of_one in ((registry.get(name), of_one) for name, of_one in (options or {}).items()):
-        contract.options(corruption.qualified_name, corruption.options, of_one)
-        given[corruption.qualified_name] = dict(of_one)
+    given = registry.qualified_options(options or {})
 
     def show(condition: Condition, part: _Part, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:

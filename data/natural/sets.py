@@ -8,7 +8,6 @@ Images are read from class folders, NumPy files or tfds, and decoded once (`data
 """
 
 import dataclasses
-import difflib
 import functools
 import io
 import os
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corruptions.contract import suggest
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
 from runtime import files
@@ -154,9 +154,7 @@ def listed(text: str) -> list[str]:
 def get(name: str) -> NaturalSet:
     """Returns a test set by name; raises ValueError, with the nearest name, where there is none."""
     if name not in _SETS:
-        near = difflib.get_close_matches(name, NAMES, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"expected natural test sets of {', '.join(NAMES)}, found {name!r}{hint}")
+        raise ValueError(f"expected natural test sets of {', '.join(NAMES)}, found {name!r}{suggest(name, NAMES)}")
     return _SETS[name]
 
 

@@ -4,6 +4,7 @@ An image keeps its identity: under one corruption it has the pixels that eval.py
 the order, so draws depend only on (seed, corruption, severity, index). The second of two corruptions has its own key.
 """
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -67,6 +68,6 @@ def corrupted(
     return images
 
 
-@jax.jit
+@functools.partial(jax.jit, donate_argnums=0)
 def _placed(shown, images, places):
     return shown.at[places].set(images)

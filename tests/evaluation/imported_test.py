@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import types
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
 from tools import calibrate, weights
 from training import states, study
+from training.states import CheckpointError
 
 CLASSES, PER_CLASS, SIDE = 3, 8, 33
 FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)
@@ -115,6 +117,19 @@ def test_the_same_command_imports_nothing_again_and_later_ones_need_no_checkpoin
     more = asked(root, **{"model.checkpoint": "", "eval.corruptions": ("noc/border",), "eval.severity": "1"})
     second = evaluate(more, workdir)
     assert len(first) == 3 and len(second) == 4 and (workdir / "final.json").stat().st_mtime_ns == before
+
+
+def test_a_damaged_checkpoint_is_imported_again(root, workdir, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(workdir, copy)
+    for path in (copy / "checkpoints" / "0").rglob("*"):
+        if path.is_file() and path.stat().st_size > 1000:
+            path.write_bytes(path.read_bytes()[:500])
+    config = asked(root, **{"eval.corruptions": ("noc/border",), "eval.severity": "1"})
+    with pytest.raises(CheckpointError, match=r"Remove .*final\.json, and the command that made it imports"):
+        evaluate(config, copy)
+    (copy / "final.json").unlink()
+    assert len(evaluate(config, copy)) == 4
 
 
 def test_training_may_start_from_the_workdir(root, workdir):

@@ -16,7 +16,7 @@ from data import Dataset, Split
 from data.natural import sets
 from evaluation import correctness, superclasses
 from evaluation.evaluate import Evaluation, networks
-from evaluation.natural import open_evaluations
+from evaluation.natural import choose, open_evaluations
 from evaluation.shown import Shown
 from projects.natural_shift.sources import read_workdirs
 from runtime import meshes
@@ -98,6 +98,16 @@ def test_a_model_of_some_classes_is_shown_those_and_their_images(folder, tmp_pat
     shown = np.sort(groups[groups >= 0])
     np.testing.assert_array_equal(bits["natural/imagenet_r"], answered(logits, groups)[shown] == shown)
     assert len(bits["clean/imagenet_r"]) == 2 * len(shown)
+
+
+def test_test_images_without_a_class_of_the_set_are_refused(folder, tmp_path, monkeypatch):
+    models, dataset, shown = situation(WORDNET)
+    groups = sets.imagenet("imagenet_r").of_model(WORDNET, "")
+    others = np.flatnonzero(groups[shown.split.labels] < 0)[:30]
+    few = shown.showing(choose(shown.split, others, shown.split.labels[others]))
+    monkeypatch.setattr("tests.evaluation.natural_test.situation", lambda *given: (models, dataset, few))
+    with pytest.raises(ValueError, match=r"classes of imagenet_r, found none among the 30 of imagenet; show more"):
+        evaluate(WORDNET, "imagenet_r", folder, tmp_path)
 
 
 def test_where_all_classes_are_the_sets_clean_images_are_clean(folder, tmp_path):

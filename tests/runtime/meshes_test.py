@@ -23,6 +23,7 @@ def test_any_number_of_devices_trains_alike():
         "one_collective_a_layer_and_direction",
         "any_number_of_devices_trains_alike",
         "statistics_per_device",
+        "uneven_images_are_shared",
     )
 
 

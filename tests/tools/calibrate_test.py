@@ -123,6 +123,16 @@ def test_ranges_become_options_and_given_options_win(tmp_path):
     assert study.model_config(config, "standard", 0).train.corruption_options.to_dict() == {}
 
 
+def test_options_count_under_any_spelling_of_the_corruption(tmp_path):
+    config = default.get_config()
+    config.ranges = str(write(tmp_path / "ranges.json", **{"imagenet_c/fog": [1, 2.5]}))
+    config.train.corruption_options = {"fog": {"interpolate": True}, "imagenet_c/frost": {"range": (1, 2)}}
+    cli.use_ranges(config)
+    fog = {"range": (1.0, 2.5), "interpolate": True}
+    assert config.train.corruption_options.to_dict() == {"imagenet_c/fog": fog, "imagenet_c/frost": {"range": (1, 2)}}
+    assert study.model_config(config, "fog", 0).train.corruption_options.to_dict() == {"imagenet_c/fog": fog}
+
+
 def test_the_ranges_that_are_shipped():
     path = ROOT / "configs" / "ranges" / "cifar10_cpu.json"
     content = json.loads(path.read_text())

@@ -246,9 +246,10 @@ def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, 
 
 
 @pytest.mark.parametrize("experiment", msd.EXPERIMENTS)
-def test_calibrated_ranges_are_what_is_measured(experiment, tmp_path, monkeypatch):
+def test_options_of_the_command_are_measured_and_others_of_the_model_stay(experiment, tmp_path, monkeypatch):
     config, trained, found = configs.msd.get_config(), tiny.config(), []
-    config.ranges, config.train.corruption_options = "ranges.json", {"noc/border": {"range": (2, 6)}}
+    config.train.corruption_options = {"noc/border": {"range": (2, 6)}}
+    trained.train.corruption_options = {"noc/border": {"range": (1, 2)}, "noc/hue": {"range": (0, 1)}}
 
     class Enough(Exception):
         pass
@@ -261,4 +262,4 @@ def test_calibrated_ranges_are_what_is_measured(experiment, tmp_path, monkeypatc
     monkeypatch.setattr(centres.Measured, "by", by)
     with pytest.raises(Enough):
         msd.EXPERIMENTS[experiment](config, tmp_path)
-    assert found == [{"noc/border": {"range": (2, 6)}}]
+    assert found == [{"noc/border": {"range": (2, 6)}, "noc/hue": {"range": (0, 1)}}]

@@ -177,6 +177,9 @@ def test_two_processes_end_in_the_tables_of_one_with_two_devices(undisturbed, tm
         ("train", "mixup", True),
         ("train", "frozen", "backbone"),
         ("study.finetune", "enhance", "nlm"),
+        ("study.finetune", "corruption", "noc/hue"),
+        ("study.finetune", "scheme", "augmix"),
+        ("study.finetune", "jsd_weight", 12.0),
     ],
 )
 def test_what_no_name_tells_is_refused_before_anything_is_written(run, section, key, value, tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ import optax
 import pytest
 from flax import nnx
 
+import corruptions
 from data.dataset import Split
 from models.layers import Options
 from models.norms import BatchNorm
@@ -24,7 +25,7 @@ from models.resnet import SmallResNet
 from runtime import meshes
 from tests.checks import run_named
 from tests.training import tiny
-from training import loop, run, states, steps, study
+from training import augmentation, loop, run, states, steps, study
 
 STEPS, BATCH, SIDE = 3, 32, 16
 OPTIMIZER = optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.05, momentum=0.9))
@@ -335,6 +336,20 @@ def finetuned_models_wait_for_their_standard_model():
         standard, border = found["standard", seed][1], found["noc/border", seed][1]
         assert (int(standard.step), int(border.step)) == (10, 5)
         chex.assert_trees_all_equal(standard.params, border.params)  # at learning rate 0
+
+
+def uneven_images_are_shared():
+    """Twelve images on eight devices: each makes two, and the pixels are those of one device."""
+    images = np.random.default_rng(0).integers(0, 256, (12, SIDE, SIDE, 3), np.uint8)
+    key, index, options = jax.random.key(3), jnp.arange(12) + 5, {"range": [1, 3]}
+    with mock.patch.object(augmentation, "_corrupted", wraps=augmentation._corrupted) as made:
+        found = augmentation.corrupt_on_mesh(
+            meshes.data_mesh(), key, images, "imagenet_c/gaussian_noise", None, index, options
+        )
+    (call,) = made.call_args_list
+    assert call.args[2].shape == (2, SIDE, SIDE, 3)
+    alone = corruptions.corrupt(key, images, "imagenet_c/gaussian_noise", index=index, range=(1, 3))
+    np.testing.assert_array_equal(found, alone)
 
 
 if __name__ == "__main__":

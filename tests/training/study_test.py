@@ -137,6 +137,21 @@ def test_finetuned_models_start_from_the_standard_model_and_use_their_own_settin
     chex.assert_trees_all_equal(again["noc/border", 1][1], found["noc/border", 1][1])
 
 
+def test_finetuned_models_have_their_own_batches(tmp_path):
+    """Their size enters the mesh and the seconds of training; statistics per device become groups."""
+    config = finetuned()
+    config.study.finetune.update({"batch_size": 16, "batch_norm": "per_device"})
+    made = study.finetuned_config(config, study.model_config(config, "standard", 0), "noc/border", devices=2)
+    assert (made.train.batch_size, made.train.batch_norm) == (16, "groups=2")
+    for name in ("standard", "noc/border"):
+        folder = study.model_dir(tmp_path, name, 0)
+        folder.mkdir(parents=True)
+        (folder / "metrics.jsonl").write_text('{"step": 10, "images_per_second": 32.0}\n')
+    study.write_timing(config, tmp_path, [("standard", 0), ("noc/border", 0)])
+    written = json.loads((tmp_path / "timing.json").read_text())
+    assert written == {"training_seconds": {"standard|0": 10.0, "noc/border|0": 5.0}}
+
+
 STOPPED = """
 import pathlib, sys, jax, data
 jax.config.update("jax_num_cpu_devices", 2)

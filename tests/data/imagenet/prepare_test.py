@@ -98,6 +98,15 @@ def test_a_store_made_in_the_other_way_is_refused_wherever_it_lies(copy):
         data.load("imagenet100", data_dir=copy, image_size=16, resize="squash")
 
 
+def test_the_default_folder_is_the_one_that_is_written(copy, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("TFDS_DATA_DIR", raising=False)
+    copy.rename(tmp_path / "tensorflow_datasets")
+    assert len(data.load("imagenet100", image_size=16).test) == len(
+        data.load("imagenet100", data_dir=tmp_path / "tensorflow_datasets", image_size=16).test
+    )
+
+
 def test_limits_and_devices_read_the_same_images(prepared):
     whole = data.load("imagenet100", data_dir=prepared, image_size=16)
     some = data.load("imagenet100", data_dir=prepared, image_size=16, train_limit=150, test_limit=7)
