@@ -117,6 +117,10 @@ class Lease:
             began = _clock()
             try:
                 generation = self._bucket.write(self._key, self._content(count), self._generation)
+                if generation is None:  # a renewal may have reached the bucket though its answer was lost
+                    found = self._bucket.read(self._key)
+                    if _json(found.content).get("owner") == self._owner:
+                        generation = self._bucket.write(self._key, self._content(count), found.generation)
             except OSError:  # the next time may go better, within the term
                 continue
             if generation is None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from flax import nnx
 
 from evaluation.streams import networks
@@ -126,27 +127,20 @@ class Descent(NamedTuple):
         words = {"adam": "Adam", "sgd": "SGD .9", "nesterov": "SGD .9 Nesterov"}
         return f"{words[self.kind]} {self.rate:g}"
 
+    def _rule(self) -> optax.GradientTransformation:
+        if self.kind == "adam":
+            return optax.adam(self.rate)
+        return optax.sgd(self.rate, momentum=0.9, nesterov=self.kind == "nesterov")
+
     def init(self, theta: Tree) -> Any:
         """Makes the state before the first step."""
-        zeros, one = jax.tree.map(jnp.zeros_like, theta), jnp.ones((), jax.tree.leaves(theta)[0].dtype)
-        return {"mean": zeros, "square": zeros, "powers": (one, one)} if self.kind == "adam" else {"buffer": zeros}
+        return self._rule().init(theta)
 
     def step(self, theta: Tree, gradient: Tree, state: Any) -> tuple[Tree, Any]:
         """Takes a step: (theta, state)."""
-        if self.kind == "adam":
-            first, second = state["powers"][0] * 0.9, state["powers"][1] * 0.999
-            mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mean"], gradient)
-            square = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["square"], gradient)
-            moved = jax.tree.map(
-                lambda p, m, v: p - self.rate * (m / (1 - first)) / (jnp.sqrt(v / (1 - second)) + 1e-8),
-                theta,
-                mean,
-                square,
-            )
-            return moved, {"mean": mean, "square": square, "powers": (first, second)}
-        buffer = jax.tree.map(lambda b, g: 0.9 * b + g, state["buffer"], gradient)
-        used = buffer if self.kind == "sgd" else jax.tree.map(lambda b, g: g + 0.9 * b, buffer, gradient)
-        return jax.tree.map(lambda p, g: p - self.rate * g, theta, used), {"buffer": buffer}
+        with jax.numpy_dtype_promotion("standard"):  # Adam of optax raises a float to the number of steps
+            updates, state = self._rule().update(gradient, state)
+        return optax.apply_updates(theta, updates), state
 
 
 @dataclasses.dataclass(frozen=True)

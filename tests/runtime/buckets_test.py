@@ -194,6 +194,28 @@ def test_a_run_that_did_not_renew_for_a_term_writes_nothing(machine, monkeypatch
     assert bucket().read("run/a.csv").content is None
 
 
+def test_a_renewal_whose_answer_was_lost_keeps_the_lease(machine, monkeypatch):
+    """The bucket took the write, and the answer did not arrive: the generation that the run knows is an old one."""
+    monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "3")
+    with opened() as workdir:
+        store = type(bucket())
+        write, writes = store.write, []
+
+        def lost(self, key, content, *generation):
+            taken = write(self, key, content, *generation)
+            if key.endswith(".lock"):
+                writes.append(taken)
+                if len(writes) == 1:
+                    raise OSError("timed out")
+            return taken
+
+        monkeypatch.setattr(store, "write", lost)
+        time.sleep(4)
+        workdir.write_text("a.csv", "1")
+    assert writes[0] is not None and writes[1] is None and None not in writes[2:]
+    assert bucket().read("run/a.csv").content == b"1"
+
+
 def test_a_successor_waits_for_the_term_of_the_dead_run_not_its_own(machine, monkeypatch):
     monkeypatch.setenv("JAX_CORRUPTIONS_LEASE_SECONDS", "6000")
     put("run/.lock", json.dumps({"owner": "dead", "term": 600}).encode())
