@@ -27,12 +27,15 @@ def train_and_evaluate(config, workdir):
     mesh = meshes.data_mesh(config.train.batch_size)
     settings = study.model_config(config, config.train.corruption, config.seed, mesh.shape["data"])
     corruption, initial = config.train.corruption, config.train.init_from
-    if not workdirs.finished(workdir):
-        trained_models.check_start(config)  # before anything is written
+    finished = workdirs.finished(workdir)
+    if not finished and (start := trained_models.start_of(config)):
+        settings.start = start
+    elif finished and initial:  # the model that it started from may be gone
+        settings.start = workdirs.read_config(workdir).get("start", {})
     with workdirs.open_workdir(workdir, settings.to_dict(), free=workdirs.PLACES) as workdir:
         dataset, train_split, test_split = study.load_for_training(config, mesh, workdir)
         warn_of_tables([augmentation.benchmark(corruption)], dataset.image_shape)
-        begins = initial and not workdirs.finished(workdir)
+        begins = initial and not finished
         start = trained_models.read_start(initial, settings, dataset, mesh) if begins else None
         name = augmentation.canonical(corruption)
         model = loop.train(

@@ -228,22 +228,24 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
 # The model that a training run starts from.
 
 
-def check_start(config: ConfigDict) -> None:
-    """Checks that the model exists from which a run of `config` starts.
+def start_of(config: ConfigDict) -> dict[str, str]:
+    """Returns the digest of the model from which a run of `config` starts, for the config of the run: a run continues only
+    from the same one. {} where it starts from drawn parameters.
 
     Raises:
-      FileNotFoundError: config.train.init_from names no file and no workdir with trained models.
+      FileNotFoundError, ValueError: config.train.init_from names no file and no workdir with one model to start from.
       SettingsError: config.train.frozen is given without it.
     """
     start, frozen = config.train.init_from, config.train.frozen
-    path = pathlib.Path(files.local(start)).expanduser()
-    if start and not path.is_file():
-        find(path)
-    if frozen and not start:
+    if start:
+        path = pathlib.Path(files.local(start)).expanduser()
+        return {"digest": files.sha256(path) if path.is_file() else read_final(_start_folder(path))["digest"]}
+    if frozen:
         raise SettingsError(
             f"config.train.init_from: expected a workdir or a file of weights with config.train.frozen {frozen!r}, which "
             "keeps what it starts from, found ''"
         )
+    return {}
 
 
 def read_start(start: str, config: ConfigDict, dataset: Dataset, mesh: jax.sharding.Mesh) -> states.TrainState:
@@ -285,12 +287,17 @@ def _network(start, config, num_classes, size, mesh):
                 "the classes, with config.model.class_stride"
             )
         return nnx.split(model, nnx.Param, ...)
-    folders = list_models(path)
-    candidates = list(folders) if len(folders) == 1 else [key for key in folders if key[0] == augmentation.STANDARD]
-    if len(candidates) != 1:
-        raise ValueError(f"expected one model or one standard model in {start}, found {sorted(folders)}")
-    folder = folders[candidates[0]]
+    folder = _start_folder(path)
     if num_classes is None:
         num_classes = read_final(folder)["num_classes"]
     graphdef, state = read_model(folder, num_classes, size, mesh)
     return graphdef, state.params, state.statistics
+
+
+def _start_folder(path):
+    """Returns the folder of the model in a workdir that a run starts from."""
+    folders = list_models(path)
+    candidates = list(folders) if len(folders) == 1 else [key for key in folders if key[0] == augmentation.STANDARD]
+    if len(candidates) != 1:
+        raise ValueError(f"expected one model or one standard model in {path}, found {sorted(folders)}")
+    return folders[candidates[0]]

@@ -18,7 +18,7 @@ from tests import processes
 from tests.analysis.made_up import read_counts
 from tests.reference.photographs import photographs
 from tests.training import tiny
-from training import augmentation, batches, steps, study
+from training import augmentation, batches, states, steps, study
 from training.batches import Plan
 
 
@@ -323,3 +323,25 @@ def test_a_study_of_corruptions_of_four_benchmarks(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     shown = {count.corruption for count in read_counts(tmp_path / "study" / "counts.csv")}
     assert shown == {"clean", "laion_c/mosaic", "optics/coma", "camera/dark", "robodepth/fog"}
+
+
+def test_a_run_continues_only_from_the_model_that_it_started_from(tmp_path, monkeypatch):
+    config = tiny.config()
+    config.model.update({"stem": 4, "widths": (4,)})
+    begun, work, save = tiny.untrained_workdir(tmp_path / "begun", config), tmp_path / "work", states.Checkpoints.save
+    config.train.init_from = str(begun)
+
+    def stop(self, state):
+        save(self, state)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(states.Checkpoints, "save", stop)
+        train.train_and_evaluate(config, work)
+    tiny.train_again(begun, config)
+    with pytest.raises(workdirs.WorkdirError, match=r"start\.digest: stored '[0-9a-f]{64}', asked '[0-9a-f]{64}'"):
+        train.train_and_evaluate(config, work)
+    tiny.finish(begun, config)  # the first one again
+    accuracy = train.train_and_evaluate(config, work)
+    shutil.rmtree(begun)
+    assert train.train_and_evaluate(config, work) == accuracy
