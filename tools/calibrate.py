@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import numpy as np
 from ml_collections import ConfigDict
 
 import corruptions
@@ -150,9 +149,7 @@ class Robustness:
 
     def error(self, value: float) -> float:
         """Computes the binomial standard error of R = `value`, both accuracies taken as independent."""
-        corrupted = min(max(value * self.clean, 1e-9), 1.0)
-        relative = (1 - self.clean) / self.clean + (1 - corrupted) / corrupted
-        return value * float(np.sqrt(relative / len(self._shown)))
+        return float(frames.robustness_standard_error(min(value * self.clean, 1.0), self.clean, len(self._shown)))
 
     def calibrated(self, targets: tuple[float, float]) -> dict[str, Any]:
         """Finds the range over which R falls from one target to the other, for ranges.json."""
