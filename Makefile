@@ -57,6 +57,7 @@ CORE = tests/corruptions/batch_test.py tests/corruptions/refusals_test.py tests/
 WORKERS ?= 2
 lowest: RESOLUTION = lowest-direct
 newest: RESOLUTION = highest
+RECORD = benchmarks/results/core_$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
 lowest newest: $(VENV)/.dev
 	$(BIN)/python -m uv venv -q --clear --python $(PYTHON) build/$@
 	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
@@ -64,7 +65,8 @@ lowest newest: $(VENV)/.dev
 	build/$@/bin/python -m pytest -q -rfE -n $(WORKERS) --dist loadfile -p no:cacheprovider $(CORE) >build/$@.log 2>&1 && end=0 || \
 	end=$$?; grep -E "^(FAILED|ERROR) |^[0-9]+ (passed|failed)|^=* ?[0-9]+ (passed|failed)" build/$@.log; \
 	test $$end = 0 || echo "pytest ended with status $$end"; } | \
-	tee benchmarks/results/core_$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+	tee $(RECORD)
+	! grep "^pytest ended with status" $(RECORD)
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)

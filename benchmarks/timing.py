@@ -266,7 +266,7 @@ def continued(
 
     `out` is the Markdown file to write or to continue; "" only prints. `top` is the text above the table, which tells
     machine and sizes; a file with another one is refused (ValueError). `names` are the first cells, `measure` gives the
-    others.
+    others. Rows of other names stay in the file, after these.
     """
     path, empty = pathlib.Path(out), f"{top}\n{markdown(header, [])}"
     text = path.read_text() if out and path.exists() else empty
@@ -280,5 +280,6 @@ def continued(
             rows[name] = [name, *map(str, measure(name))]
             print(*rows[name], sep=" | ", flush=True)
             if out:
-                write_atomically(path, f"{top}\n{markdown(header, [rows[n] for n in names if n in rows])}")
+                order = dict.fromkeys((*(n for n in names if n in rows), *rows))
+                write_atomically(path, f"{top}\n{markdown(header, [rows[n] for n in order])}")
     return [rows[name] for name in names]

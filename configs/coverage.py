@@ -6,8 +6,8 @@ python -m projects.coverage --config=configs/coverage.py:imagenet100 --workdir=r
 
 with TFDS_DATA_DIR naming the folder that holds the tfds datasets; LAION-C's tiles are images of CIFAR-10.
 
-`cpu` is a small network for two CPU cores; docs/coverage.md says what it gave. The first variant
-without a name, `cifar10`, is ResNet-18 on CIFAR-10, 20 epochs; `imagenet100` is ResNet-18 at 224
+`cpu` is a small network for two CPU cores; docs/coverage.md says what it gave. Without a variant, or
+with `:cifar10`, it is ResNet-18 on CIFAR-10, 20 epochs; `imagenet100` is ResNet-18 at 224
 pixels, 40 epochs. Both want an accelerator and are not yet measured; benchmarks/results has their
 memory and time by the compilers of a v5e-8 and an H100. Severities: `cpu` takes ranges that
 tools.calibrate measured (configs/ranges/coverage_cpu.json); the others want their own, --config.ranges.

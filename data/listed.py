@@ -46,7 +46,7 @@ def choose(dataset: Dataset, path: str | os.PathLike) -> Dataset:
     FileNotFoundError without the file; ValueError, which names the first such line, where a line is no place with a
     class, or names an image twice, one that is not in the test split, or one of another class.
     """
-    path = Path(path).expanduser()
+    path = Path(files.local(path, "config.eval.images")).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"expected a list of test images as config.eval.images, found no file {path}")
     places, of_place = [], {int(place): row for row, place in enumerate(np.asarray(dataset.test.index))}

@@ -162,7 +162,9 @@ def main(argv):
     elif step == "select":
         select(listed(given.scan), given.target, given.seed, pathlib.Path(given.out) if given.out else None)
     else:
-        if wrong := [name for name in ("scan", "target", "errors", "features", "out") if given[name].present]:
+        if wrong := [
+            name for name in ("scan", "target", "errors", "features", "out", "model", "seed") if given[name].present
+        ]:
             raise app.UsageError(f"expected --{wrong[0]} with --step=join or --step=select")
         config, workdir = cli.start(argv)
         search(config, workdir)

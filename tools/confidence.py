@@ -30,6 +30,7 @@ from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import read_confidence
+from runtime import files
 from runtime.files import write_json
 from runtime.log import log
 
@@ -73,10 +74,11 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     summary = cells.summary(means, ends)
     frames.write(out / "cells.csv", table)
     frames.write(out / "summary.csv", summary)
-    if differences := list(_differences(samples, against)):
-        frames.write(out / "differences.csv", frames.of_rows(differences, _DIFFERENCES))
-    if len(disagreement := agreed.table()):
-        frames.write(out / "disagreement.csv", disagreement)
+    differences = frames.of_rows(list(_differences(samples, against)), _DIFFERENCES)
+    for name, of_pairs in (("differences", differences), ("disagreement", agreed.table())):
+        files.remove(out / f"{name}.csv")  # of an earlier command
+        if len(of_pairs):
+            frames.write(out / f"{name}.csv", of_pairs)
     facts = [
         f"Confidence in {bins} bins of equal width; NLL in nats. Each benchmark is the mean of its cells, as cNLL and cECE "
         "are: each cell on its own, then over corruptions, then over severities.",

@@ -57,7 +57,7 @@ from evaluation import trained_models
 from evaluation.distances import features, sampling
 from evaluation.distances.centres import PAIRS, SUBSETS, Measured, setting
 from evaluation.evaluate import warn_of_tables
-from runtime import workdirs
+from runtime import files, workdirs
 from runtime.artifacts import provenance, summary
 from runtime.log import bar, log
 from training import cli
@@ -110,7 +110,7 @@ def read_errors(
       model: model that tools.adapt adapted to the schemes; `MODEL+bn=SCHEME` is called SCHEME then.
       targets: (corruption, severity) pairs that count.
     """
-    folders = sorted(glob.glob(pattern))
+    folders = sorted(glob.glob(files.local(pattern, "config.msd.errors")))
     if not folders:
         raise FileNotFoundError(f"expected evaluated workdirs at config.msd.errors={pattern!r}, found none")
     counts = [count for folder in folders for count in answers.read(folder).counts]

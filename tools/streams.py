@@ -85,7 +85,9 @@ def define_flags():
     flags.DEFINE_float("target", 40.0, "ccc: mean accuracy of the unadapted network along a walk, in percent.")
     flags.DEFINE_integer("speed", 1000, "ccc: images at each node of a walk.", lower_bound=1)
     flags.DEFINE_integer("walks", 3, "ccc: walks from one corruption to another.", lower_bound=1)
-    flags.DEFINE_float("eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.")
+    flags.DEFINE_float(
+        "eta", 0.0, "Speed of the stream, 0 to 1; 0 waits for the method.", lower_bound=0.0, upper_bound=1.0
+    )
     flags.DEFINE_float("cost", 0.0, "C of every method instead of measuring it; 0 measures.", lower_bound=0)
     between = "Answers to batches that a method has no time for: by the network as last adapted, or by chance."
     flags.DEFINE_enum("between", "adapted", ["adapted", "random"], between)
@@ -160,6 +162,8 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         dataset, _, split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
+        if CCC in given.streams and given.speed > (number := min(_CALIBRATION, len(labels))):
+            raise ValueError(f"expected --speed up to the {number} test images of a walk, found {given.speed}")
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
         known = (batch, side, dataset.num_classes, given.window, trained.model.name in vit.FAMILY)
         ways = {name: methods.make(name, *known) for name in given.methods}
@@ -284,7 +288,7 @@ def _row(asked, kind, stream, truth, method, every):
     given, conditions = asked.given, len(stream) // len(stream.segments)
     severity = "" if kind == CCC else "1-5" if kind.startswith("gradual") else given.severity
     seed = "" if kind in orders.PLAIN and given.stored_order else given.seed
-    order = given.order if given.order >= 0 else ""
+    order = given.order if given.order >= 0 and kind != CCC else ""
     return (
         *(_name(stream, given), method.name, method.prediction, method.settings, asked.batch, given.reset, every),
         *(given.eta, given.between if every > 1 else "", " ".join(given.corruptions), order, seed, severity),

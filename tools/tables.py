@@ -25,7 +25,7 @@ writes a model's errors as a reference, for --config.eval.reference of eval.py a
 takes a workdir of overlap.py with the standard model and one for each corruption of the benchmarks. Prints the models' errors
 on each benchmark and the spread of their means (Tables 7, 8 and 2 of the paper on ImageNet-NOC); writes balance.json.
 
-    python -m tools.tables runs/robust/* --table=sets --overlap=runs/in100_resnet18 --size=8 \\
+    python -m tools.tables runs/robust/alexnet runs/robust/standard [runs/...] --table=sets --overlap=runs/in100_resnet18 --size=8 \\
         --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
 
 cuts the corruptions of a workdir of overlap.py, or of a CSV file, into the --size of largest mean overlap (Set1) and the rest

@@ -89,8 +89,7 @@ def _write(config, path, conditions, source, basis):
         measures=_MEASURES,
     )
     joint.write(path / "enhancements", table)
-    print(text := joint.markdown(table))
-    return text
+    return joint.markdown(table)
 
 
 if __name__ == "__main__":

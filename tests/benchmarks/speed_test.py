@@ -59,8 +59,8 @@ def test_a_stopped_table_goes_on_behind_its_last_row(tmp_path, capsys):
             raise KeyboardInterrupt
         return 1.25, "2,048"
 
-    def table(top="# Here\n"):
-        return timing.continued(str(out), top, ("work", "s", "MiB"), ("a", "b", "c"), measure)
+    def table(top="# Here\n", names=("a", "b", "c")):
+        return timing.continued(str(out), top, ("work", "s", "MiB"), names, measure)
 
     with pytest.raises(KeyboardInterrupt):
         table()
@@ -69,6 +69,8 @@ def test_a_stopped_table_goes_on_behind_its_last_row(tmp_path, capsys):
     assert asked == ["a", "b", "b", "c"] and rows == [[name, "1.25", "2,048"] for name in "abc"]
     assert table() == rows and len(asked) == 4
     assert timing.columns_of(out.read_text(), "work", "MiB") == [(name, "2,048") for name in "abc"]
+    assert table(names=("d", "b")) == [[name, "1.25", "2,048"] for name in "db"]
+    assert [name for name, _ in timing.columns_of(out.read_text(), "work", "MiB")] == ["d", "b", "a", "c"]
     with pytest.raises(ValueError, match=r"of this machine and size in .*table\.md, found others: remove it"):
         table("# There\n")
 

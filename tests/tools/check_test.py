@@ -11,6 +11,7 @@ from PIL import Image
 import eval as evaluation
 from analysis import answers
 from configs import default
+from corruptions.augment import stored
 from corruptions.write import write_dataset
 from data import cache
 from data.imagenet import store
@@ -103,6 +104,18 @@ def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
     wrong = check.verify_workdir(tmp_path).problems
     for name in ("noc.hue-0.npz", "noc.border-0.npz", "clean-0.npz", "train=clahe/models/standard/seed0/config"):
         assert any(name in line for line in wrong), (name, wrong)
+
+
+def test_stored_transforms_are_read(folder, monkeypatch):
+    """tools.msd --experiment=subsets writes them beside its settings; tools.scheme_study reads them."""
+    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # slow
+    shutil.copytree(folder / "msd", folder / "subsets")
+    path = folder / "subsets" / "closest_3.npz"
+    stored.write(path, stored.Stored("augmix", (32, 32, 3), "closest_3", {"weight": np.ones(3)}, {}))
+    assert check.verify_workdir(folder).problems == []
+    path.write_bytes(path.read_bytes()[:100])
+    (line,) = check.verify_workdir(folder).problems
+    assert "closest_3.npz: expected a file of stored transforms, found another or a damaged one" in line
 
 
 def test_no_damage_is_a_traceback(folder, made, monkeypatch):

@@ -64,6 +64,9 @@ def test_a_workdir_has_tables_pictures_and_a_section(folder, made):
         [model, images] for model in ("standard", "augmix") for images in ("clean", "imagenet_c_extra (levels)")
     ]
     assert f"{part.nll.mean():.4f}" in text and not (out / "disagreement.csv").exists()
+    (out / "disagreement.csv").write_text("of an earlier command")
+    confidence.run(folder, resamples=20)
+    assert (out / "differences.csv").exists() and not (out / "disagreement.csv").exists()
     only = confidence.read(folder, ["standard"])
     assert {key[0] for key in only.read(("clean", 0))} == {"standard"}
 

@@ -86,6 +86,13 @@ def test_fewer_images_are_balanced_over_classes():
     assert sorted(labels[images[0, :, 0, 0, 0]]) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
+def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
+    workdir = tiny.untrained_workdir(tmp_path / "w", tiny.config())
+    monkeypatch.setattr(streams, "of_model", lambda *given: pytest.fail("measured first"))
+    with pytest.raises(ValueError, match="expected --speed up to the 70 test images of a walk, found 71"):
+        streams.measure(tiny.config(), workdir, given(streams=["ccc"], speed=71))
+
+
 @pytest.mark.slow
 def test_walks_are_found_by_the_accuracies_of_the_network(tmp_path, caplog):
     config = tiny.config()
