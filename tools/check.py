@@ -2,9 +2,9 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads every file that
-has a digest and prints a line for each that is wrong. Tables and figures follow from these files and are not read.
-Changes nothing. The exit status is 1 when something is wrong, else 0.
+Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads the settings,
+checkpoints, answers, temperatures, features, streams and calibrated ranges of a workdir, and prints a line for each
+file that is wrong. Tables and figures are not read, nor are files of early exits, flips and scans. Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip

@@ -65,6 +65,12 @@ def ask(models, shown):
     return {key: one if key == CONFIDENT else Answered(one.correct) for key, one in found.items()}
 
 
+def _missing(folder, keys, conditions):
+    """Lists the numbers of the models that have not answered under all conditions."""
+    known = answers.read(folder) if any((folder / answers.FOLDER).glob("*.npz")) else ()
+    return [n for n, key in enumerate(keys) if not all((*key, c.corruption, c.label) in known for c in conditions)]
+
+
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     """Trains and evaluates what is missing; returns a line on what the workdir holds."""
     study.refuse_unnamed(config)
@@ -77,9 +83,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         kept = Kept if test_split.images.nbytes * len(conditions) <= KEPT_BYTES else Shown
         shown = kept.of(config, test_split, mesh, dataset)
         check_answers(shown, conditions, opened)
-        evaluated = any((opened / answers.FOLDER).glob("*.npz"))
-        known = answers.read(opened) if evaluated else ()
-        missing = [key for key in keys if not all((*key, c.corruption, c.label) in known for c in conditions)]
+        missing = [keys[number] for number in opened.for_all(_missing, opened.path, keys, conditions)]
         log.info(
             "%d of %d models have answered under all %d conditions.",
             len(keys) - len(missing),
