@@ -19,6 +19,7 @@ blocks.py        .npy files of images: written piece by piece, compared with che
 import importlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from corruptions.contract import suggest
@@ -75,6 +76,12 @@ def names() -> tuple[str, ...]:
     return tuple(_SOURCES)
 
 
+def check_name(name: str) -> None:
+    """Raises ValueError, with near names, unless `load` knows the name."""
+    if name not in _SOURCES:
+        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{suggest(name, _SOURCES)}")
+
+
 def of_files() -> tuple[str, ...]:
     """Lists the datasets of image files of any size, which are resized."""
     return tuple(name for name, source in _SOURCES.items() if source.of_files)
@@ -112,8 +119,7 @@ def load(
       ValueError: there is no such dataset, or an argument is out of range.
       FileNotFoundError: the files are not there; the message names the place and the remedy.
     """
-    if name not in _SOURCES:
-        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{suggest(name, _SOURCES)}")
+    check_name(name)
     source = _SOURCES[name]
     for key, limit in (("train_limit", train_limit), ("test_limit", test_limit)):
         if limit is not None and limit < 1:
@@ -129,8 +135,9 @@ def load(
     if source.of_files:
         kwargs |= {"train_size": train_size, "resize": resize}
         if data_dir is None and name in ("imagenet", "imagenet100"):
-            written = (tfds_source.data_folder() / name).is_dir()  # by data.prepare
-            data_dir = tfds_source.default_folder() if written else os.environ.get("TFDS_DATA_DIR")
+            default = tfds_source.default_folder()  # where data.prepare writes
+            if os.environ.get("TFDS_DATA_DIR") or Path(default, name).expanduser().is_dir():
+                data_dir = default
         if data_dir is None:
             raise ValueError(
                 f"{name} needs data_dir, the folder that holds train/ and val/ (or class folders) or what data.prepare made "

@@ -4,7 +4,8 @@
 
 Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads the settings,
 checkpoints, answers, temperatures, features, streams and calibrated ranges of a workdir, and prints a line for each
-file that is wrong. Tables and figures are not read, nor are files of early exits, flips and scans. Changes nothing. The exit status is 1 when something is wrong, else 0.
+file that is wrong. Tables and figures are not read, nor are files of early exits, flips and scans. Changes nothing.
+The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip

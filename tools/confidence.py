@@ -31,7 +31,6 @@ from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import read_confidence
 from runtime import files
-from runtime.files import write_json
 from runtime.log import log
 
 _HEADER = ("model", "images", "accuracy, %", "confidence - accuracy, %", "NLL", "Brier", "ECE", "AURC", "AUROC")
@@ -92,7 +91,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     ]
     rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
     section = {"title": "Confidence", "facts": [*facts, *others]}
-    write_json(out / "section.json", section | {"header": _HEADER, "rows": rows, "figures": pictures})
+    files.write_json(out / "section.json", section | {"header": _HEADER, "rows": rows, "figures": pictures})
     return "\n\n".join([frames.markdown(frames.of_rows(rows, _HEADER)), *others]), out
 
 

@@ -5,8 +5,8 @@
 The tiles of laion_c are up to 5,000 training images of the dataset.
 
 Writes FILE.md, a table of PSNR and one of SSIM for each benchmark, and FILE.csv with the same numbers. The 510
-conditions of the first four benchmarks on 1,000 images of 32x32 pixels take a quarter of an hour on two busy CPU cores, most of
-it to compile.
+conditions of the first four benchmarks on 1,000 images of 32x32 pixels take a quarter of an hour on two busy CPU
+cores, most of it to compile.
 """
 
 from runtime import command  # isort: skip

@@ -25,8 +25,8 @@ writes a model's errors as a reference, for --config.eval.reference of eval.py a
 takes a workdir of overlap.py with the standard model and one for each corruption of the benchmarks. Prints the models' errors
 on each benchmark and the spread of their means (Tables 7, 8 and 2 of the paper on ImageNet-NOC); writes balance.json.
 
-    python -m tools.tables runs/robust/alexnet runs/robust/standard [runs/...] --table=sets --overlap=runs/in100_resnet18 --size=8 \\
-        --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
+    python -m tools.tables runs/robust/alexnet runs/robust/standard [runs/...] --table=sets \\
+        --overlap=runs/in100_resnet18 --size=8 --measure=CE --reference=runs/robust/alexnet --beside=noc/border,noc/obstruction
 
 cuts the corruptions of a workdir of overlap.py, or of a CSV file, into the --size of largest mean overlap (Set1) and the rest
 (Set2), as Table 1 of the paper on the overlapping score does. Prints every model's mean error over each set, its gain over the

@@ -16,7 +16,6 @@ import corruptions
 import data
 import models
 from corruptions import enhance as enhancements
-from corruptions.contract import suggest
 from data.natural.sets import listed as natural_sets
 from runtime.settings import (
     SWITCH,
@@ -42,12 +41,6 @@ def _check_tensorboard(wanted: Any) -> None:
         raise ValueError(
             'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
         )
-
-
-def _check_dataset(name: str) -> None:
-    if name not in data.names():
-        known = data.names()
-        raise ValueError(f"expected a dataset out of {', '.join(known)}, found {name!r}{suggest(name, known)}")
 
 
 def _check_folder(name: str) -> None:
@@ -88,7 +81,7 @@ _DEVIATIONS = several(number(0, 1, above=True), 3, 3, order="any")
 _INIT = or_empty(choice("he", "xavier", "goyal"), "")
 _WIDTHS = several(whole(1, 65536), 1, order="any")
 _FOUR_WIDTHS = several(whole(1, 4096), 4, 4, order="any")
-_DATASET = word("a dataset of data.names()", _check_dataset)
+_DATASET = word("a dataset of data.names()", data.check_name)
 _TRAINING = word("'standard', a corruption, or 'mixture=BENCHMARK'", augmentation.members)
 _OPTIONS = Kind("{corruption: {option: value}}", augmentation.check_corruption_options)
 _RISING, _SOME_RISING = (several(whole(1), least, order="rising") for least in (0, 1))

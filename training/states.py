@@ -300,7 +300,7 @@ class Checkpoints:
         step, meta = int(state.step), {"digest": digest(state), "model": self._model}
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
-            if step in self._steps():  # a damaged one, of imported weights: Orbax would keep it
+            if self._manager.latest_step() == step:  # a damaged one, of imported weights: Orbax would keep it
                 self._manager.delete(step)
             with _late_work_is_quiet():
                 self._manager.save(step, args=args)

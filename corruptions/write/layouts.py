@@ -31,6 +31,8 @@ LOG = logging.getLogger("corruptions.write")
 class Layout:
     """A dataset that is being written, one block (a corruption at a severity) after another.
 
+    A form of dataset is a subclass with `begin`, `write` and `_describe`, which raise NotImplementedError here.
+
     Attributes:
       folder: the dataset.
       manifest: its manifest, kept up to date on disk.

@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from corruptions import cbar, contract, registry
+from corruptions import cbar, registry
 from corruptions.write import files
 from corruptions.write.files import WriteError
 from corruptions.write.sources import safe_name
@@ -174,7 +174,7 @@ def entries(
     Raises ValueError for an unknown name, severity, option or table, or two corruptions with one path.
     """
     members = _members([names] if isinstance(names, str) else names)
-    options = {registry.get(name).qualified_name: dict(own) for name, own in options.items()}
+    options = registry.qualified_options(options)
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: own for name, own in severities.items()}
     planned = {}
@@ -184,7 +184,6 @@ def entries(
         ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark selects levels of its own table
         if ranges is not None and "table" in corruption.options:
             own = {"table": ranges, **own}
-        contract.options(name, corruption.options, own)
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
         listed = _severities(corruption, listed, own, selected)
         planned[name] = {
