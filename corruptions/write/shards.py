@@ -30,7 +30,10 @@ _SEAL = "<!-- Written by corruptions.write, and again by its next call unless ed
 
 
 class Shards(Folders):
-    """Writes shards; a subclass opens them, and `open_shard` raises NotImplementedError here. A shard has `add(position, name, label, content)` and `close()`."""
+    """Writes shards; a subclass opens them, and `open_shard` raises NotImplementedError here.
+
+    A shard has `add(position, name, label, content)` and `close()`.
+    """
 
     counted = "shards"
     file_suffix: str

@@ -86,6 +86,16 @@ def test_options_and_table_reach_the_corruption_and_the_manifest(clean, tmp_path
     assert entries["imagenet_c/brightness"]["table"] == "imagenet"
 
 
+def test_options_under_two_spellings_join_and_misspelt_ones_are_refused(clean, tmp_path):
+    options = {"fog": {"table": "imagenet"}, "imagenet_c/fog": {"interpolate": True}}
+    path = write_dataset(tmp_path, clean, corruptions="imagenet_c/fog", severities=[1], options=options)
+    entry = json.loads(path.read_text())["corruptions"]["imagenet_c/fog"]
+    assert entry["options"] == {"table": "imagenet", "interpolate": True}
+    with pytest.raises(ValueError, match="noc/border has no option 'rnage'; did you mean 'range'"):
+        write_dataset(tmp_path / "b", clean, corruptions="noc/hue", options={"noc/border": {"rnage": (3, 5)}})
+    assert not (tmp_path / "b").exists()
+
+
 def test_manifest_says_what_was_written_and_by_what(clean, tmp_path):
     path = write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", seed=11)
     found = json.loads(path.read_text())
