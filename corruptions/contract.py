@@ -149,9 +149,13 @@ def suggest(name: object, known: Collection[str]) -> str:
 
 
 def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Makes hashable pairs, sorted by name, of options; lists and arrays become tuples."""
-    sequences = list | np.ndarray
-    return tuple(sorted((name, tuple(v) if isinstance(v, sequences) else v) for name, v in options.items()))
+    """Makes hashable pairs, sorted by name, of options; lists and arrays, nested ones too, become tuples."""
+    return tuple(sorted((name, _hashable(value)) for name, value in options.items()))
+
+
+def _hashable(value: Any) -> Any:
+    value = value.tolist() if isinstance(value, np.ndarray | jax.Array) else value
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,15 +180,19 @@ class Levels:
         Raises:
           ValueError: a malformed `range` or `levels`, or both.
         """
-        bounds = level_range(options.get("range"), self.count)
-        levels = selected(options.get("levels"), self.count)
-        if bounds and levels:
-            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
+        bounds, levels = self._drawn_from(options)
         if bounds:
             return jax.random.uniform(key, (), minval=bounds[0], maxval=bounds[1])
         if levels:
             return jnp.asarray(levels, jnp.float32)[jax.random.randint(key, (), 0, len(levels))]
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
+
+    def _drawn_from(self, options: Mapping[str, Any]) -> tuple[tuple[float, float] | None, tuple[int, ...] | None]:
+        bounds = level_range(options.get("range"), self.count)
+        levels = selected(options.get("levels"), self.count)
+        if bounds and levels:
+            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
+        return bounds, levels
 
     def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
         """Returns the severity as float32, so that any kind of number compiles one program; as NumPy where it has a
@@ -192,8 +200,9 @@ class Levels:
 
         Raises:
           ValueError: it is not in 1..count, or not whole without the option `interpolate`. A traced severity has to be
-            an integer then.
+            an integer then. Also a malformed `range` or `levels`.
         """
+        self._drawn_from(options)
         kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
         if kind not in "iuf":
             raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
@@ -338,17 +347,22 @@ def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]) -> Any:
-    """Draws as `Corruption.sample`, for checked arguments: a `seen_shape`, and pairs from `Corruption.options_for`."""
+    """Draws as `Corruption.sample`, for checked arguments: a `seen_shape`, and pairs from `Corruption.options_for`.
+
+    As in `apply` numbers have 32 bits, where `jax_enable_x64` is set too: draws of 64 bits are other draws.
+    """
     used, scale = dict(options), corruption.scale
     severity_key, key = split_key(key)
     if severity is None:
-        severity = scale.draw(severity_key, used)
+        with jax.enable_x64(False):
+            severity = scale.draw(severity_key, used)
     levels = isinstance(scale, Levels)
     if levels:
         used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
     before = _drawing.set(corruption if levels else None)
     try:
-        return corruption.sampler(key, shape, severity, **used)
+        with jax.enable_x64(False):
+            return corruption.sampler(key, shape, severity, **used)
     finally:
         _drawing.reset(before)
 
@@ -357,7 +371,8 @@ def apply(image: Any, params: Any, corruption: Any) -> jax.Array:
     """Applies as `Corruption.apply`, whose arguments are checked."""
     image = jnp.asarray(image)
     pixels = seen(image).astype(jnp.float32)
-    corrupted = corruption.applier(pixels, params)
+    with jax.enable_x64(False):
+        corrupted = corruption.applier(pixels, params)
     if corrupted.shape != pixels.shape:
         raise ValueError(
             f"expected {corruption.qualified_name} to keep the shape {pixels.shape} of an image, found {corrupted.shape}"

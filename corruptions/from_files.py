@@ -3,12 +3,13 @@
 A flag of `corruptions.write` and a setting of the studies' commands name the files; results name them by a digest.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from corruptions import registry
 from corruptions.imagenet_c import frost, use_photographs
 from corruptions.laion_c import use_bank
+from corruptions.record import Corruption
 
 
 class FromFile(NamedTuple):
@@ -47,3 +48,11 @@ FROM_FILES = {
     ),
 }
 """{name of the flag or setting: FromFile}. A module that registers a corruption may add another, for `style`."""
+
+
+def with_files(name: str | Corruption, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds to the options of a corruption the digest of the files that it takes by default, so that records hold it."""
+    fixed = registry.get(name).fixed
+    defaults = {known.option: fixed[known.option] for known in FROM_FILES.values() if known.option in fixed}
+    found = {option: value(()) if callable(value) else value for option, value in defaults.items()}
+    return {option: digest for option, digest in found.items() if digest is not None} | dict(options)

@@ -51,6 +51,8 @@ def coordinates(
     contract.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[1:], options)
+    if index is None:
+        devices.refuse_counting("coordinates", key, images)
     severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
     devices.bound_programs()
     return _coordinates(key, severities, index, corruption, tuple(images.shape[1:]), contract.static_options(options))

@@ -192,6 +192,11 @@ class Corruption:
         self.check_request(shape[-1], options)
         options = self.options_for(shape, options)
         level = None if severity is None else self.scale.check(severity, options)
+        if level is not None and level.shape:
+            raise ValueError(
+                f"expected a scalar severity for one image, found one of shape {level.shape}; corrupt(key, images, name, "
+                "severity) takes one for each image of a batch"
+            )
         seen = contract.seen_shape(shape if isinstance(shape, tuple) else tuple(shape))
         return _sample(key, level, corruption=self, shape=seen, options=contract.static_options(options))
 

@@ -129,19 +129,30 @@ def register_benchmark(
         has the severities of its members.
       options: static options that the benchmark fixes for the members that have them, such as `{"table": "cifar"}`: a
         value, or a function of the image's shape (H, W, C).
-      replace: whether members with fixed options take the place of earlier ones, see `register`.
+      replace: whether it takes the place of a benchmark with its name, and members with fixed options that of earlier
+        ones, see `register`.
 
     Raises:
-      ValueError: a member that is not registered, or an option that no member has.
+      ValueError: the name is taken, a member is not registered, an option that no member has, or levels that a member
+        lacks.
     """
+    if name in _BENCHMARKS and not replace:
+        raise ValueError(f"benchmark {name!r} is registered already; replace=True replaces it")
     members = tuple(members)
     missing = [m for m in members if (found := NAMED.get(m)) is None or found.qualified_name != m]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
     known = {option for member in members for option in get(member).options}
     contract.options(f"benchmark {name!r}", known, options or ())
-    selected = {member: None if levels is None else tuple(levels[member]) for member in members}
+    selected = {member: None if levels is None else _checked_levels(member, levels.get(member)) for member in members}
     _BENCHMARKS[name] = {_with_options(member, name, options or {}, replace): own for member, own in selected.items()}
+
+
+def _checked_levels(member: str, levels: Any) -> tuple[int, ...]:
+    scale = get(member).scale
+    if not isinstance(scale, Levels) or levels is None:
+        raise ValueError(f"expected levels of each member, which has levels, found {levels} of {member}")
+    return contract.selected(tuple(levels), scale.count) or ()
 
 
 def _with_options(member: str, benchmark: str, options: Mapping[str, Any], replace: bool) -> str:

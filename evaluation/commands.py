@@ -135,8 +135,8 @@ def evaluate(
     labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size, outputs)
     frames.check_count((name, 0, frames.CLEAN, 0, 0, 1))  # a name that tables can hold
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
-    conditions = list_conditions(asked, severity)
     own = qualified_options(options or {})
+    conditions = list_conditions(asked, severity, own)
     shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, own)
 
     if workdir is None:

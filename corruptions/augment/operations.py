@@ -314,9 +314,7 @@ def _blend(poorer, image, factor):
 
 
 def _luma(words):
-    """BT.601 luma, rounded, in 16-bit fixed point."""
-    red, green, blue = split(words)
-    return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
+    return color.luma_levels(*split(words))
 
 
 def _mean(words):

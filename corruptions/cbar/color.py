@@ -190,8 +190,7 @@ def color_balance(image: Image, params: Params) -> Image:
     """
     levels = color.to_levels(image)
     whole = jnp.round(levels).astype(jnp.int32)
-    grey = (19595 * whole[..., 0] + 38470 * whole[..., 1] + 7471 * whole[..., 2] + 32768) >> 16
-    grey = grey.astype(jnp.float32)[..., None]
+    grey = color.luma_levels(*jnp.moveaxis(whole, -1, 0)).astype(jnp.float32)[..., None]
     return to_image(grey + params["factor"] * (levels - grey))
 
 

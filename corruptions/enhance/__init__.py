@@ -89,8 +89,8 @@ def _settings(name: str) -> tuple[str, dict[str, Any]]:
             expected = {float: "a number from 0", int: "a whole number from 1", tuple: "ROWSxCOLUMNS"}[kind]
             raise ValueError(f"expected {setting}={expected} of {own}, found {part!r}")
         settings[setting] = value
-    if settings.get("patch", 1) % 2 == 0:
-        raise ValueError(f"expected an odd patch of {own}, found {settings['patch']}")
+    if (patch := settings.get("patch", 3)) % 2 == 0 or patch < 3:
+        raise ValueError(f"expected an odd patch of {own}, 3 or more, found {patch}")
     return own, settings
 
 

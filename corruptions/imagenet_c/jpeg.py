@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions import contract
 from corruptions.imagenet_c.tables import lookup, member, padding
 from corruptions.primitives import color, jpeg
 from corruptions.record import Array, Image, Key, Params, Severity, Shape
@@ -54,7 +55,11 @@ def store(image: Array) -> jax.Array:
 
     Returns:
       The image read back from the JPEG, same shape and dtype.
+
+    Raises:
+      ValueError, TypeError: an image of another shape or dtype.
     """
+    contract.one_image(image)
     return _round_trip(image, STORAGE_QUALITY)
 
 

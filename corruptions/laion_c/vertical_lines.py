@@ -104,7 +104,7 @@ def _means(image, step, start, columns, height, rounded):
     """Averages the cells: colours [H, W, 3] and luma [H, W] by point and line, levels."""
     levels = color.to_levels(image)
     whole = jnp.round(levels).astype(jnp.int32)
-    luma = (sum(weight * whole[..., k] for k, weight in enumerate((19595, 38470, 7471))) + 32768) >> 16
+    luma = color.luma_levels(*jnp.moveaxis(whole, -1, 0))
     rounds = whole.astype(jnp.float32) if rounded is jnp.floor else levels
     planes = jnp.concatenate([rounds, luma.astype(jnp.float32)[..., None]], axis=-1)
     rows, lines = (np.arange(n, dtype=np.int32) for n in image.shape[:2])

@@ -23,6 +23,11 @@ def luma(image: jax.Array) -> jax.Array:
     return LUMA[0] * image[..., 0] + LUMA[1] * image[..., 1] + LUMA[2] * image[..., 2]
 
 
+def luma_levels(red: jax.Array, green: jax.Array, blue: jax.Array) -> jax.Array:
+    """Computes the luma of levels as Pillow does, in 16-bit fixed point, rounded: int32 of integers 0..255."""
+    return (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16
+
+
 def value_and_chroma(image: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Computes HSV value (largest channel) and chroma (largest minus smallest), [..., 1] each, in the image's unit.
 

@@ -15,9 +15,10 @@ import numpy as np
 from corruptions import registry
 from corruptions.batch import corrupt, to_float
 from corruptions.contract import image_shape
+from corruptions.from_files import with_files
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
 from corruptions.scoring import confidence
-from corruptions.scoring.conditions import CLEAN, Condition, Severities, list_conditions
+from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
 from corruptions.scoring.folder import Count, Folder
 from corruptions.write import files
 from corruptions.write import progress as bars
@@ -212,7 +213,8 @@ def evaluate(
         The confidence of the answers follows from it.
       seed: seed of the corrupted test sets.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
-      options: corruption -> its static options, such as calibrated ranges.
+      options: corruption -> its static options, such as calibrated ranges; those of corruptions that are not asked for have
+        no effect.
       path: folder of this one classifier, made when missing. It keeps the answers to every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. None writes nothing.
@@ -227,15 +229,16 @@ def evaluate(
         process.
     """
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
-    conditions = list_conditions(asked, severity)
-    parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
     given = registry.qualified_options(options or {})
+    conditions = list_conditions(asked, severity, given)
+    used = {name: with_files(name, given.get(name, {})) for name in expand(asked)}
+    parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
 
     def show(condition: Condition, part: _Part, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:
             return part.images[rows]
         name = condition.corruption
-        of_one = registry.with_levels(given.get(name, {}), condition.levels)
+        of_one = registry.with_levels(used[name], condition.levels)
         return corrupt(
             named_key(seed, name), part.images[rows], name, condition.value, index=part.index[rows], **of_one
         )
@@ -243,8 +246,8 @@ def evaluate(
     with files.lock(path) if path is not None else contextlib.nullcontext():
         kept = None
         if path is not None:
-            settings = {"seed": int(seed), "options": given, "dtype": dtype, "prng": prng()}
-            kept = Folder(path, settings | _digests(parts()))
+            settings = {"seed": int(seed), "dtype": dtype, "outputs": outputs, "prng": prng()}
+            kept = Folder(path, settings | _digests(parts()), used)
         stored = {condition: kept.read(condition) if kept else None for condition in conditions}
         answers = {condition: right for condition, right in stored.items() if right is not None}
         missing = [condition for condition in conditions if condition not in answers]
@@ -266,14 +269,14 @@ def evaluate(
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
-            kept.write_tables(answers, {name: list_conditions([name], severity)[1:] for name in benchmarks})
+            kept.write_tables(answers, {name: list_conditions([name], severity, given)[1:] for name in benchmarks})
     return [Count(c.corruption, c.label, int(right.sum()), right.size) for c, right in answers.items()]
 
 
 def _digests(parts: Iterable[_Part]) -> dict[str, str]:
     hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
     for part in parts:
-        arrays = part.images, part.labels.astype(np.int64), part.index
+        arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
         for content, array in zip(hashes.values(), arrays, strict=True):
             content.update(np.ascontiguousarray(array).data)
     return {name: content.hexdigest() for name, content in hashes.items()}

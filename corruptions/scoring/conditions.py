@@ -8,7 +8,9 @@ image
 import collections
 import dataclasses
 import numbers
-from collections.abc import Iterable, Sequence
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from corruptions import registry
 from corruptions.contract import Levels
@@ -47,7 +49,9 @@ CLEAN_IMAGES = Condition(CLEAN, "0")
 Severities = str | int | float | Iterable[int | float]
 
 
-def list_conditions(names: Iterable[str], severities: Severities) -> list[Condition]:
+def list_conditions(
+    names: Iterable[str], severities: Severities, options: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({})
+) -> list[Condition]:
     """Lists clean images and every corruption at every severity, each once.
 
     Args:
@@ -56,6 +60,7 @@ def list_conditions(names: Iterable[str], severities: Severities) -> list[Condit
         benchmark has selected, else every level; for a range any fraction, or 0, 1/4 .. 1); or
         numbers: 3, (1, 3, 5) or "1,3,5", levels or fractions of the corruption. For a benchmark that
         selects levels they are its severities: `imagenet_c_bar` at 5 is `cbar/sparkles` at level 10.
+      options: qualified name -> the corruption's options; `interpolate` admits numbers between levels.
 
     Raises:
       ValueError: an unknown name or severity; a corruption at random severities of two different
@@ -67,7 +72,7 @@ def list_conditions(names: Iterable[str], severities: Severities) -> list[Condit
         benchmark = name if name in registry.benchmarks() else None
         for member in expand([name]):
             levels = registry.selected_levels(member, benchmark) if benchmark and severities == RANDOM else None
-            of_member = _severities(member, benchmark, severities)
+            of_member = _severities(member, benchmark, severities, options.get(member, {}))
             conditions += [Condition(member, str(severity), levels) for severity in of_member]
     conditions = list(dict.fromkeys(conditions))
     at_random = collections.Counter(c.corruption for c in conditions if c.severity == RANDOM)
@@ -89,7 +94,7 @@ def expand(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(registry.get(name).qualified_name for name in members))
 
 
-def _severities(name: str, benchmark: str | None, text: str) -> Sequence[int | float | str]:
+def _severities(name: str, benchmark: str | None, text: str, options: Mapping[str, Any]) -> Sequence[int | float | str]:
     if text == RANDOM:
         return [RANDOM]
     if text == "levels":
@@ -102,7 +107,7 @@ def _severities(name: str, benchmark: str | None, text: str) -> Sequence[int | f
             raise ValueError(f"expected severities 1..{len(known)} of {benchmark}, found {unknown[0]}")
         return [known[severity] for severity in severities]
     for severity in severities:
-        scale.check(severity, {})
+        scale.check(severity, options)
     return severities
 
 

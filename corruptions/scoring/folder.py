@@ -71,20 +71,30 @@ _SEAL = "sha256"
 class Folder:
     """The answers of one classifier to one test set, in a folder `path` that the caller has locked.
 
-    `settings`, JSON-ready, determine the images. Raises ValueError where the folder holds answers to other images, or a
-    file that is damaged or was edited.
+    `settings`, JSON-ready, and `options`, {corruption: its options}, determine the images. Raises ValueError where the
+    folder holds answers to other images, or a file that is damaged or was edited. Options are compared with those of the
+    same corruption.
     """
 
-    def __init__(self, path: str | os.PathLike, settings: Mapping[str, Any]):
+    def __init__(
+        self, path: str | os.PathLike, settings: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         self._path = pathlib.Path(path) / _ANSWERS
-        asked = json.loads(json.dumps(settings))  # tuples become the lists they are stored as
-        stored, self._known = _read(self._path) if self._path.exists() else (asked, {})
-        if differ := [name for name in asked if stored.get(name) != asked[name]]:
+        settings, options = json.loads(json.dumps([settings, options]))  # tuples become the lists they are stored as
+        stored, self._known = _read(self._path) if self._path.exists() else (settings, {})
+        stored.setdefault("outputs", "logits")  # earlier versions did not store it
+        before = stored.pop("options", {})
+        answered = {condition.split()[0] for condition in self._known}
+        differ = [name for name in settings if stored.get(name) != settings[name]]
+        differ += [
+            f"options of {name}" for name in options if name in answered and before.get(name, {}) != options[name]
+        ]
+        if differ:
             raise ValueError(
                 f"{self._path} holds answers to other images: {', '.join(differ)} differ; use another folder or the "
                 "same arguments"
             )
-        self._settings = asked
+        self._settings = settings | {"options": before | options}
 
     def read(self, condition: Condition) -> np.ndarray | None:
         """Returns which images were answered correctly, bool [N], or None if the condition was not evaluated."""

@@ -9,6 +9,7 @@ import datetime
 import hashlib
 import importlib.metadata
 import json
+import numbers
 import os
 import pathlib
 import shlex
@@ -19,6 +20,7 @@ from typing import Any
 import jax
 
 from corruptions import cbar, registry
+from corruptions.from_files import with_files
 from corruptions.write import files
 from corruptions.write.files import WriteError
 from corruptions.write.sources import safe_name
@@ -104,7 +106,15 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
             f"{NAME} records a dataset written with other settings; use another folder or the same settings:\n  "
             + "\n  ".join(differences)
         )
-    return stored | {"corruptions": requested["corruptions"] | stored["corruptions"]}
+    both = requested["corruptions"] | stored["corruptions"]
+    if twins := _twins(both):
+        raise WriteError(f"{NAME} records another corruption called {twins[0]}; write this one to a folder of its own")
+    return stored | {"corruptions": both}
+
+
+def _twins(planned):
+    counts = collections.Counter(entry["path"] for entry in planned.values())
+    return [path for path, count in counts.items() if count > 1]
 
 
 def _differences(before, now, prefix=""):
@@ -155,9 +165,9 @@ def token(severity: Severity) -> str:
 
 def level(entry: Mapping[str, Any], severity: Severity) -> Severity | None:
     """Returns the severity that `corruptions.corrupt` takes for a severity of an entry; None draws it."""
-    if entry["levels"] is not None:
-        return entry["levels"][entry["severities"].index(severity)]
-    return None if severity == "random" else severity
+    if severity == "random" or entry["levels"] is None:
+        return None if severity == "random" else severity
+    return entry["levels"][entry["severities"].index(severity)]
 
 
 def entries(
@@ -180,23 +190,24 @@ def entries(
     planned = {}
     for corruption, (selected, benchmark) in members.items():
         name = corruption.qualified_name
-        own = options.get(name, {})
+        own = with_files(corruption, options.get(name, {}))
         ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark selects levels of its own table
         if ranges is not None and "table" in corruption.options:
             own = {"table": ranges, **own}
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
         listed = _severities(corruption, listed, own, selected)
+        if "random" in listed:
+            own = dict(registry.with_levels(own, selected))
         planned[name] = {
             "path": corruption.name + suffix,
             "severities": listed,
-            "levels": None if selected is None else [selected[severity - 1] for severity in listed],
+            "levels": selected and [s if s == "random" else selected[s - 1] for s in listed],
             "table": corruption.describe(shape, own).get("table") if shape else own.get("table"),
             "options": own,
             "rounding": corruption.rounding,
             "written": [],
         }
-    counts = collections.Counter(entry["path"] for entry in planned.values())
-    if twins := [path for path, count in counts.items() if count > 1]:
+    if twins := _twins(planned):
         raise ValueError(f"several benchmarks have a corruption called {twins[0]}; write them to folders of their own")
     return planned
 
@@ -222,9 +233,15 @@ def _members(names):
 def _severities(corruption, requested, options, selected):
     if requested is None:
         requested = registry.severities(corruption) if selected is None else range(1, len(selected) + 1)
-    severities = [s if s == "random" or s != int(s) else int(s) for s in requested]
+    if isinstance(requested, str | int | float):
+        requested = [requested]
+    if wrong := [s for s in requested if s != "random" and (isinstance(s, bool) or not isinstance(s, numbers.Real))]:
+        raise ValueError(
+            f'expected severities "random", 3 or (1, 3, 5) of {corruption.qualified_name}, found {wrong[0]!r}'
+        )
+    severities = [int(s) if s != "random" and float(s).is_integer() else s for s in requested]
     for severity in severities:
-        if selected is not None and severity not in range(1, len(selected) + 1):
+        if selected is not None and severity not in ("random", *range(1, len(selected) + 1)):
             raise ValueError(
                 f"expected severities 1..{len(selected)} of {corruption.qualified_name}, as its benchmark has them, found "
                 f"{severity}"

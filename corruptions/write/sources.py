@@ -82,6 +82,10 @@ def open_source(
     """
     if limit is not None and limit < 1:
         raise ValueError(f"expected a --limit of at least 1, found {limit}")
+    if labels is not None and not name.endswith(".npy"):
+        raise ValueError(f"expected no --labels beside --source={name}, which has its own; they go with a FILE.npy")
+    if data_dir is not None and not name.startswith("tfds:"):
+        raise ValueError(f"expected no --data_dir beside --source={name}; it goes with tfds:NAME")
     if name.startswith("tfds:"):
         name = name.removeprefix("tfds:")
         data_dir = data_dir and objects.copied(data_dir)

@@ -73,6 +73,11 @@ class Upload:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(found.content or b"")
 
+    def fetch_file(self, name: str) -> None:
+        """Brings a file here, if the bucket has it."""
+        if name in self._names:
+            (self.folder / name).write_bytes(self._bucket.read(self._key(name)).content or b"")
+
     def drop(self, unit: Unit) -> None:
         """Removes the files of a unit here."""
         for path in (self.folder / unit.path, self.folder / unit.recorded):

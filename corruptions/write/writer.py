@@ -65,7 +65,8 @@ def write_dataset(
       source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source`
         (`corruptions.write.from_arrays`, `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
-      severities: severities of every corruption, or a mapping name -> severities; `random` draws one per image. By
+      severities: severities of every corruption, or a mapping name -> severities; "random" draws one per image, of a
+        benchmark that selects levels one of these. By
         default every severity of the benchmark, every level, or the fractions 0, 1/4 .. 1 of a range.
       layout: `npy`: `<corruption>.npy` uint8[S N, H, W, 3] severity by severity, and `labels.npy` [S N]; `folders`:
         `corruption/severity/class/name.JPEG`; `parquet` and `webdataset`: `corruption/severity/00000.parquet` (or

@@ -106,6 +106,34 @@ def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(own_regist
         mine(Levels(5), "nearest")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "imagenet_c/jpeg_compression",
+        "imagenet_c/gaussian_noise",
+        "cbar/fish_eye",
+        "cbar/voronoi_noise",
+        "laion_c/mosaic",
+    ],
+)
+def test_numbers_of_64_bits_change_nothing(name):
+    images = np.random.default_rng(0).integers(0, 256, (2, 20, 20, 3), np.uint8)
+    corruptions.laion_c.use_bank(images)
+    expected = np.asarray(corruptions.corrupt(KEY, images, name))
+    with jax.enable_x64(True):
+        found = corruptions.corrupt(KEY, images, name, index=jnp.arange(2))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_lists_and_arrays_are_options_too():
+    images = np.zeros((1, 16, 16, 3), np.uint8)
+    expected = corruptions.corrupt(KEY, images, "imagenet_c/contrast", range=(1.5, 2.5))
+    for bounds in ([1.5, 2.5], np.array([1.5, 2.5], np.float32), jnp.array([1.5, 2.5])):
+        found = corruptions.corrupt(KEY, images, "imagenet_c/contrast", range=bounds)
+        np.testing.assert_array_equal(found, expected)
+    assert hash(contract.static_options({"nested": [[1, 2], np.ones((1, 2))]}))
+
+
 def test_benchmarks_have_their_published_sizes():
     published = {
         **{"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8},

@@ -120,3 +120,55 @@ def test_evaluate_takes_an_index_of_64_bits_in_a_list(tmp_path):
         with pytest.raises((TypeError, ValueError), match=message):
             evaluate(lambda images: 1 / 0, IMAGES, np.zeros(2, int), index=index, workdir=tmp_path / "w", batch_size=2)
     assert not (tmp_path / "w").exists()
+
+
+NEGATIVE = "without negative integers, found -1"
+INDICES = [
+    (np.array([0.2, 0.7]), TypeError, "expected an index of integers, found dtype float64"),
+    (np.array([True, False]), TypeError, "found dtype bool"),
+    (jnp.array([0.2, 0.7]), TypeError, "found dtype float32"),
+    ([0, 0.5], TypeError, "found 0.5 in it"),
+    ([0, True], TypeError, "found True in it"),
+    (3, TypeError, "one for each image, found 3"),
+    (np.int64(3), TypeError, "one for each image, found"),
+    (int, TypeError, "one for each image, found"),
+    (np.array(3), ValueError, r"of shape \(2,\), found \(\)"),
+    (["0", "1"], TypeError, "found '0' in it"),
+    ([[0], [1]], TypeError, r"found \[0\] in it"),
+    (np.array([0, 2**64], object), TypeError, "found dtype object"),
+    (jnp.array([0, -1]), ValueError, NEGATIVE),
+    (np.array([0, -1], np.int8), ValueError, NEGATIVE),
+    ([0, np.int64(-1)], ValueError, NEGATIVE),
+    (range(0, -2, -1), ValueError, NEGATIVE),
+    (np.array([0, -1]), ValueError, NEGATIVE),
+    ([0, -1], ValueError, NEGATIVE),
+    ([0, 2**64], ValueError, "at most 64 bits"),
+    ([0, 1, 2], ValueError, r"of shape \(2,\), found \(3,\)"),
+]
+SEEDS = [
+    (lambda: keys.seed_key(-1), ValueError, r"from 0 to 2\*\*64 - 1, found -1"),
+    (lambda: keys.seed_key(2**64), ValueError, "found 18446744073709551616"),
+    (lambda: keys.seed_key(1.0), TypeError, "integer seed, found 1.0"),
+    (lambda: keys.seed_key(True), TypeError, "integer seed, found True"),
+    (lambda: keys.seed_key(np.bool_(True)), TypeError, "integer seed"),
+    (lambda: keys.seed_key(np.int64(-1)), ValueError, "found -1"),
+    (lambda: keys.seed_key(np.float32(1)), TypeError, "integer seed"),
+    (lambda: keys.seed_key("0"), TypeError, "integer seed, found '0'"),
+    (lambda: keys.seed_key(None), TypeError, "integer seed, found None"),
+    (lambda: keys.image_index(np.array([0, -1]), 2, validate=False), ValueError, "negative"),
+]
+
+
+@pytest.mark.parametrize("draw", [corrupt, augment])
+@pytest.mark.parametrize(("index", "error", "message"), INDICES, ids=range(len(INDICES)))
+def test_other_indices_are_refused_in_one_line(draw, index, error, message):
+    with pytest.raises(error, match=message) as refusal:
+        draw(index)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), SEEDS, ids=range(len(SEEDS)))
+def test_other_seeds_are_refused_in_one_line(call, error, message):
+    with pytest.raises(error, match=message) as refusal:
+        call()
+    assert "\n" not in str(refusal.value)

@@ -4,14 +4,13 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
 
 import corruptions
 from corruptions import augment as schemes
-from corruptions import camera, enhance, keys, noc, optics
+from corruptions import camera, enhance, noc, optics
 from corruptions.contract import Levels
 from corruptions.laion_c import superclass_scores
 from tests.reference.photographs import photographs
@@ -85,6 +84,8 @@ OF_CORRUPT = [
     (lambda: contrast(IMAGES, severity=[1, 7]), ValueError, r"level 1\.\.5, found \[1 7\]"),
     (lambda: contrast(IMAGES, levels=(1, 6)), ValueError, r"whole numbers in 1\.\.5, found \(1, 6\)"),
     (lambda: contrast(IMAGES, levels=()), ValueError, r"expected levels=\(1, 3"),
+    (lambda: contrast(IMAGES, severity=2, levels=(1, 6)), ValueError, r"whole numbers in 1\.\.5, found \(1, 6\)"),
+    (lambda: contrast(IMAGES, severity=2, range=(0, 9)), ValueError, r"expected range=\(mild, severe\) with"),
     (lambda: contrast(IMAGES, levels=(1, 2), range=(1, 2)), ValueError, "one of the options range and levels"),
     (lambda: contrast(IMAGES, severity=1, tabel="cifar"), ValueError, "did you mean 'table'"),
     (lambda: contrast(IMAGES, severity=1, table="mnist"),
@@ -112,6 +113,10 @@ OF_CORRUPT = [
     (lambda: corruptions.imagenet_c.fog(KEY, PHOTO, 3), TypeError, r"dtype uint8; image / 255, or corrupt_image\("),
     (lambda: corruptions.imagenet_c.saturate(KEY, np.zeros((32, 32, 5), np.float32), 1), ValueError, "found 5"),
     (lambda: sampled(corruptions.imagenet_c.saturate, (32, 32, 5), 1), ValueError, "found 5"),
+    (lambda: sampled(noc.border, severity=np.ones(2)),
+     ValueError, r"expected a scalar severity for one image, found one of shape \(2,\)"),
+    (lambda: corruptions.imagenet_c.store(PHOTO), TypeError, "expected a float32 image .*, found dtype uint8"),
+    (lambda: corruptions.imagenet_c.store(FLOATS), ValueError, r"expected one image .*, found a batch of shape"),
     # Ranges of values, masks, clips, cameras.
     (lambda: contrast(IMAGES, value_range=(-1, 1)),
      TypeError, r"expected floats with value_range=\(-1, 1\), found uint8"),
@@ -226,6 +231,14 @@ OF_REGISTRY = [
     (lambda: corruptions.severities("camera/iso_noise", "robobev"), ValueError, "expected a member of robobev"),
     (lambda: corruptions.register_benchmark("other", ("cbar/ripple",), options={"tabel": "cifar"}),
      ValueError, "benchmark 'other' has no option 'tabel'; did you mean 'table'"),
+    (lambda: corruptions.register_benchmark("imagenet_c", ("noc/border",)),
+     ValueError, "benchmark 'imagenet_c' is registered already; replace=True replaces it"),
+    (lambda: corruptions.register_benchmark("other", ("cbar/ripple",), levels={"cbar/ripple": (1, 99)}),
+     ValueError, r"whole numbers in 1\.\.\d+, found \(1, 99\)"),
+    (lambda: corruptions.register_benchmark("other", ("cbar/ripple",), levels={}),
+     ValueError, "expected levels of each member, which has levels, found None of cbar/ripple"),
+    (lambda: corruptions.register_benchmark("other", ("noc/border",), levels={"noc/border": (1,)}),
+     ValueError, r"which has levels, found \(1,\) of noc/border"),
     (lambda: choose("imagenetc"), ValueError, "did you mean 'imagenet_c'"),
     (lambda: choose([]), ValueError, "at least one corruption, found none"),
     (lambda: corruptions.compose(), ValueError, "at least one corruption, found none"),
@@ -274,7 +287,8 @@ OF_SCHEMES = [
     (lambda: enhance.check("nlm:patch=2.5"),
      ValueError, "expected patch=a whole number from 1 of nlm, found 'patch=2.5'"),
     (lambda: enhance.check("clahe:grid=0x4"), ValueError, "found 'grid=0x4'"),
-    (lambda: enhance.check("nlm:patch=4"), ValueError, "expected an odd patch of nlm, found 4"),
+    (lambda: enhance.check("nlm:patch=4"), ValueError, "expected an odd patch of nlm, 3 or more, found 4"),
+    (lambda: enhance.check("nlm:patch=1"), ValueError, "expected an odd patch of nlm, 3 or more, found 1"),
     (lambda: enhance.check("nlm:sigma=-1"), ValueError, "found 'sigma=-1'"),
     (lambda: enhance.check("ten_crop:crops=5"), ValueError, "ten_crop has no option 'crops'"),
     (lambda: enhance.enhance(IMAGES, "clahee"),
@@ -344,46 +358,6 @@ RANGES = [
 OF_MEMBERS += [
     (lambda n=n, b=b: sampled(getattr(noc, n), (224, 224, 3), range=b), ValueError, f"{n}.*expected.*{message}.*found")
     for n, b, message in RANGES
-]
-NEGATIVE = "without negative integers, found -1"
-INDICES = [
-    (np.array([0.2, 0.7]), TypeError, "expected an index of integers, found dtype float64"),
-    (np.array([True, False]), TypeError, "found dtype bool"),
-    (jnp.array([0.2, 0.7]), TypeError, "found dtype float32"),
-    ([0, 0.5], TypeError, "found 0.5 in it"),
-    ([0, True], TypeError, "found True in it"),
-    (3, TypeError, "one for each image, found 3"),
-    (np.int64(3), TypeError, "one for each image, found"),
-    (int, TypeError, "one for each image, found"),
-    (np.array(3), ValueError, r"of shape \(2,\), found \(\)"),
-    (["0", "1"], TypeError, "found '0' in it"),
-    ([[0], [1]], TypeError, r"found \[0\] in it"),
-    (np.array([0, 2**64], object), TypeError, "found dtype object"),
-    (jnp.array([0, -1]), ValueError, NEGATIVE),
-    (np.array([0, -1], np.int8), ValueError, NEGATIVE),
-    ([0, np.int64(-1)], ValueError, NEGATIVE),
-    (range(0, -2, -1), ValueError, NEGATIVE),
-    (np.array([0, -1]), ValueError, NEGATIVE),
-    ([0, -1], ValueError, NEGATIVE),
-    ([0, 2**64], ValueError, "at most 64 bits"),
-    ([0, 1, 2], ValueError, r"of shape \(2,\), found \(3,\)"),
-]
-OF_INDEX = [
-    (lambda call=call, name=name, index=index: call(IMAGES, name, index=index), error, message)
-    for call, name in ((corrupt, "imagenet_c/gaussian_noise"), (augment, "patch_gaussian"))
-    for index, error, message in INDICES
-]
-OF_SEED = [
-    (lambda: keys.seed_key(-1), ValueError, r"from 0 to 2\*\*64 - 1, found -1"),
-    (lambda: keys.seed_key(2**64), ValueError, "found 18446744073709551616"),
-    (lambda: keys.seed_key(1.0), TypeError, "integer seed, found 1.0"),
-    (lambda: keys.seed_key(True), TypeError, "integer seed, found True"),
-    (lambda: keys.seed_key(np.bool_(True)), TypeError, "integer seed"),
-    (lambda: keys.seed_key(np.int64(-1)), ValueError, "found -1"),
-    (lambda: keys.seed_key(np.float32(1)), TypeError, "integer seed"),
-    (lambda: keys.seed_key("0"), TypeError, "integer seed, found '0'"),
-    (lambda: keys.seed_key(None), TypeError, "integer seed, found None"),
-    (lambda: keys.image_index(np.array([0, -1]), 2, validate=False), ValueError, "negative"),
 ]
 TABLES = {name[3:].lower(): table for name, table in list(globals().items()) if name.startswith("OF_")}
 CASES = [pytest.param(*row, id=f"{of}-{number}") for of, rows in TABLES.items() for number, row in enumerate(rows)]

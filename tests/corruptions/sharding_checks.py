@@ -121,6 +121,7 @@ def no_index_in_a_shard_map():
     rigs = np.zeros((4, 2, 8, 8, 3), np.uint8)
     calls = {
         "corrupt": (lambda x: corrupted(NAME, x), IMAGES),
+        "coordinates": (lambda x: corruptions.coordinates(KEY, x, "noc/rotation"), IMAGES),
         "augment": (lambda x: corruptions.augment.augment(KEY, x, "augmix"), IMAGES),
         "frame_lost": (lambda x: corruptions.camera.frame_lost(KEY, x, 2), rigs),
     }

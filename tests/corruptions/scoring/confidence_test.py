@@ -97,7 +97,7 @@ def test_ends_and_ties(row, label, expected):
 
 def test_two_sets_of_images_under_one_name_are_refused(tmp_path):
     rows, settings = np.ones(3, bool), {"images": "of a test"}
-    written = folder.Folder(tmp_path, settings)
+    written = folder.Folder(tmp_path, settings, {})
     for levels in ((1, 2), (1, 2, 3)):
         condition = Condition("cbar/sparkles", "random", levels)
         written.write(condition, rows, np.zeros(3))

@@ -286,7 +286,11 @@ def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():
 
 def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
     corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
-    for change, named in (({"seed": 1}, "seed differ"), ({"index": range(1, 13)}, "index differ")):
+    for change, named in (
+        ({"seed": 1}, "seed differ"),
+        ({"outputs": "probabilities"}, "outputs differ"),
+        ({"index": range(1, 13)}, "index differ"),
+    ):
         with pytest.raises(ValueError, match=f"answers to other images: {named}"):
             corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF, **change)
     with pytest.raises(ValueError, match="images, labels differ; use another folder"):
@@ -299,6 +303,41 @@ def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
     (tmp_path / "answers.npz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"answers\.npz cannot be read .*; remove it to evaluate again"):
         corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+
+
+def test_options_are_those_of_one_corruption(stub, tmp_path):
+    one, other = ({**OF, "path": tmp_path, "corruptions": name} for name in NAMES)
+    corruptions.evaluate(predict, IMAGES, LABELS, **one, options={NAMES[0]: {"range": (0.5, 0.8)}})
+    corruptions.evaluate(predict, IMAGES, LABELS, **other, options={NAMES[1]: {"range": (0.1, 0.2)}})
+    for name, of in zip(NAMES, (one, other)):
+        with pytest.raises(ValueError, match=f"answers to other images: options of {name} differ"):
+            corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    again = {"options": {NAMES[1]: {"range": [0.1, 0.2]}}}
+    corruptions.evaluate(lambda x: pytest.fail("again"), IMAGES, LABELS, **other, **again)
+
+
+def test_answers_are_bound_to_the_bank_of_tiles(monkeypatch, tmp_path):
+    shown = []
+    monkeypatch.setattr(classifier, "corrupt", lambda *given, index, **options: shown.append(options) or given[1])
+    of = {"corruptions": "laion_c/mosaic", "severity": 1, "batch_size": 12, "path": tmp_path}
+    banks = [corruptions.laion_c.use_bank(images) for images in (IMAGES, IMAGES[:5])]
+    corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    assert shown == [{"bank": banks[1]}]
+    corruptions.laion_c.use_bank(IMAGES)
+    with pytest.raises(ValueError, match="answers to other images: options of laion_c/mosaic differ"):
+        corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    given = {"options": {"laion_c/mosaic": {"bank": banks[1]}}}
+    corruptions.evaluate(lambda x: pytest.fail("again"), IMAGES, LABELS, **of, **given)
+
+
+def test_severities_between_levels_go_with_their_option(monkeypatch):
+    shown = []
+    monkeypatch.setattr(classifier, "corrupt", lambda *given, index, **options: shown.append(given[3]) or given[1])
+    of = {"corruptions": "imagenet_c/fog", "severity": (2, 2.5), "batch_size": 12}
+    found = corruptions.evaluate(predict, IMAGES, LABELS, **of, options={"fog": {"interpolate": True}})
+    assert shown == [2, 2.5] and [count.severity for count in found] == [0, 2, 2.5]
+    with pytest.raises(ValueError, match=r"found 2\.5; pass interpolate=True"):
+        corruptions.evaluate(predict, IMAGES, LABELS, **of)
 
 
 def test_random_severities_keep_to_the_levels_of_the_benchmark(tmp_path, monkeypatch):

@@ -64,6 +64,9 @@ def test_a_reader_that_leaves_loses_no_file(tmp_path):
         (["--source=x.npy"], "expected --labels=FILE.npy"),
         (["--source=x.npz", "--size=3"], "expected no --preprocess and no --size"),
         (["--source=x.npz", "--limit=0"], "a --limit of at least 1"),
+        (["--source=x.npz", "--labels=y.npy"], "expected no --labels beside --source=x.npz, which has its own"),
+        (["--source=tfds:cifar10", "--labels=y.npy"], "expected no --labels beside --source=tfds:cifar10"),
+        (["--source=tree", "--data_dir=d"], "expected no --data_dir beside --source=tree; it goes with tfds:NAME"),
         (["--source=tfds:jaxc_absent"], "cannot read 'jaxc_absent'"),
     ],
 )
@@ -98,7 +101,8 @@ def test_damaged_arrays_are_named(name, tmp_path, capsys):
     whole = path.read_bytes()
     for damaged in (b"", b"[]", whole[: len(whole) // 2], whole[:-1], whole[:40] + bytes(100) + whole[140:]):
         path.write_bytes(damaged)
-        assert __main__.main([f"--source={path}", f"--labels={path}", f"--out={tmp_path}/out"]) == 1
+        labels = [f"--labels={path}"] * name.endswith(".npy")
+        assert __main__.main([f"--source={path}", *labels, f"--out={tmp_path}/out"]) == 1
         error = capsys.readouterr().err
         assert error.startswith("error: ") and name in error and error.count("\n") == 1, damaged[:20]
 

@@ -86,6 +86,26 @@ def test_options_and_table_reach_the_corruption_and_the_manifest(clean, tmp_path
     assert entries["imagenet_c/brightness"]["table"] == "imagenet"
 
 
+def test_random_severities_of_a_selection_are_drawn_from_its_levels(clean, tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "small_bar", {"cbar/sparkles": (1, 5)})
+    for number, severities in enumerate(("random", ["random"], ["random", 2])):
+        out = tmp_path / str(number)
+        path = write_dataset(out, clean, corruptions="small_bar", severities=severities, seed=3)
+        found = np.load(out / "sparkles.npy")
+        assert_same(found[:NUMBER], expected(clean[0], "cbar/sparkles", None, seed=3, levels=(1, 5)))
+    assert_same(found[NUMBER:], expected(clean[0], "cbar/sparkles", 5, seed=3))
+    entry = json.loads(path.read_text())["corruptions"]["cbar/sparkles"]
+    assert (entry["severities"], entry["levels"]) == (["random", 2], ["random", 5])
+
+
+def test_one_severity_is_a_number_or_random(clean, tmp_path):
+    path = write_dataset(tmp_path, clean, corruptions="imagenet_c/contrast", severities=3)
+    assert json.loads(path.read_text())["corruptions"]["imagenet_c/contrast"]["severities"] == [3]
+    for wrong in ("3", [None], [True], "levels"):
+        with pytest.raises(ValueError, match=r'severities "random", 3 or \(1, 3, 5\) of imagenet_c/contrast, found'):
+            write_dataset(tmp_path / "b", clean, corruptions="imagenet_c/contrast", severities=wrong)
+
+
 def test_options_under_two_spellings_join_and_misspelt_ones_are_refused(clean, tmp_path):
     options = {"fog": {"table": "imagenet"}, "imagenet_c/fog": {"interpolate": True}}
     path = write_dataset(tmp_path, clean, corruptions="imagenet_c/fog", severities=[1], options=options)
@@ -243,7 +263,7 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         ({"corruptions": "noc/borders"}, ValueError, "did you mean 'noc/border'"),
         ({"corruptions": []}, ValueError, "at least one corruption"),
         ({"corruptions": "cifar10_c_bar", "severities": [6]}, ValueError, r"1\.\.5 of cbar/.* found 6"),
-        ({"corruptions": "cifar10_c_bar", "severities": ["random"]}, ValueError, r"1\.\.5 of cbar/.* found random"),
+        ({"corruptions": "cifar10_c_bar", "severities": ["random", 0]}, ValueError, r"1\.\.5 of cbar/.* found 0"),
         ({"corruptions": ["cifar10_c_bar", "cbar/lines"]}, ValueError, "lines is asked for with two selections"),
         ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "among cifar, imagenet, found 'tiny'"),
         ({"severities": [1.5]}, ValueError, "expected a severity in"),

@@ -103,6 +103,28 @@ def test_what_a_folder_refuses_a_bucket_refuses():
         write("az://b/c", "npy")
 
 
+@pytest.mark.parametrize("out", [ADDRESS, "folder"])
+def test_another_corruption_of_one_name_is_refused_later_too(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(out, "npy", corruptions="imagenet_c/contrast", severities=[1])
+    with pytest.raises(
+        WriteError, match=r"records another corruption called contrast\.npy; write this one to a folder"
+    ):
+        write(out, "npy", corruptions="noc/contrast", severities=[1])
+
+
+def test_an_edited_card_stays_in_the_bucket(caplog):
+    write(ADDRESS, "webdataset", severities=[0])
+    bucket = objects.Bucket("memory", "b")
+    card = bucket.read("sets/noc/README.md").content
+    write(ADDRESS, "webdataset", severities=[0], corruptions="noc/border")
+    assert b"noc/border" in bucket.read("sets/noc/README.md").content and b"noc/border" not in card
+    bucket.write("sets/noc/README.md", edited := b"# Mine\n" + card)
+    write(ADDRESS, "webdataset", severities=[0], corruptions="noc/shear")
+    assert "README.md was edited; left as it is" in caplog.text
+    assert bucket.read("sets/noc/README.md").content == edited
+
+
 def test_of_two_writers_one_is_refused(monkeypatch):
     take = upload.Upload.take
 
