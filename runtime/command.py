@@ -14,7 +14,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from absl import app, flags
@@ -180,6 +180,15 @@ def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.F
         *head, last = [f"--{name}={value}" for name, value in required.items()]
         raise app.UsageError(f"expected {', '.join(head)}{' and ' if head else ''}{last}")
     return flags.FLAGS
+
+
+def refuse_unused(flag: str, used: Mapping[str, Collection[str]]) -> None:
+    """Refuses (absl.app.UsageError) flags that the value of `flag` does not use; `used` are those of each value."""
+    chosen = flags.FLAGS[flag].value
+    for name in dict.fromkeys(name for names in used.values() for name in names):
+        if name not in used[chosen] and flags.FLAGS[name].present:
+            takers = " or ".join(f"--{flag}={value}" for value, names in used.items() if name in names)
+            raise app.UsageError(f"expected --{name} with {takers}, found it with --{flag}={chosen}")
 
 
 def refuse_positional(argv: list[str]) -> None:

@@ -38,7 +38,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from absl import app, flags
+from absl import flags
 from ml_collections import ConfigDict
 
 from analysis import answers
@@ -152,20 +152,22 @@ _REQUIRED = {
     "join": {"errors": "WORKDIR", "features": "FILE", "out": "FILE"},
     "select": {"scan": "FILE", "target": "PERCENT"},
 }
+_USED = {
+    "search": {"workdir"},
+    "join": {"errors", "features", "model", "out"},
+    "select": {"scan", "target", "seed", "out"},
+}
 
 
 def main(argv):
     step = flags.FLAGS.step
+    command.refuse_unused("step", _USED)
     given = command.given(argv, _REQUIRED[step])
     if step == "join":
         join(given.errors, given.features, given.model, given.out)
     elif step == "select":
         select(listed(given.scan), given.target, given.seed, pathlib.Path(given.out) if given.out else None)
     else:
-        if wrong := [
-            name for name in ("scan", "target", "errors", "features", "out", "model", "seed") if given[name].present
-        ]:
-            raise app.UsageError(f"expected --{wrong[0]} with --step=join or --step=select")
         config, workdir = cli.start(argv)
         search(config, workdir)
         log.info("Results are in %s.", workdir)

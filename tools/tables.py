@@ -249,10 +249,21 @@ def _write(content, out, *inputs):
 
 
 TABLES = {"errors": errors, "balance": balance, "sets": over_sets, "overlaps": overlaps, "distances": distances}
+_OF_ERRORS = {"reference", "mismatch", "out"}
+_USED = {
+    "errors": _OF_ERRORS | {"by", "printed", "measures", "benchmarks", "models", "write_reference"},
+    "balance": _OF_ERRORS | {"benchmarks", "measure"},
+    "sets": _OF_ERRORS | {"measure", "overlap", "size", "standard", "beside"},
+    "overlaps": {"threshold", "out"},
+    "distances": {"errors", "out"},
+}
 
 
 def main(argv):
     given = command.given(argv[:1])
+    command.refuse_unused("table", _USED)
+    if len(argv) > 1 and given.printed and given.by != "corruption":
+        raise app.UsageError("expected --printed with --by=corruption, or without workdirs")
     if len(argv) < 2 and given.printed:
         print(sets.text(sets.printed(given.benchmarks), ()))
         return

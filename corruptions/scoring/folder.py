@@ -80,21 +80,19 @@ class Folder:
         self, path: str | os.PathLike, settings: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self._path = pathlib.Path(path) / _ANSWERS
-        settings, options = json.loads(json.dumps([settings, options]))  # tuples become the lists they are stored as
-        stored, self._known = _read(self._path) if self._path.exists() else (settings, {})
+        asked, of_one = json.loads(json.dumps([settings, options]))  # tuples become the lists they are stored as
+        stored, self._known = _read(self._path) if self._path.exists() else (asked, {})
         stored.setdefault("outputs", "logits")  # earlier versions did not store it
         before = stored.pop("options", {})
         answered = {condition.split()[0] for condition in self._known}
-        differ = [name for name in settings if stored.get(name) != settings[name]]
-        differ += [
-            f"options of {name}" for name in options if name in answered and before.get(name, {}) != options[name]
-        ]
+        differ = [name for name in asked if stored.get(name) != asked[name]]
+        differ += [f"options of {name}" for name in of_one if name in answered and before.get(name, {}) != of_one[name]]
         if differ:
             raise ValueError(
                 f"{self._path} holds answers to other images: {', '.join(differ)} differ; use another folder or the "
                 "same arguments"
             )
-        self._settings = settings | {"options": before | options}
+        self._settings = asked | {"options": before | of_one}
 
     def read(self, condition: Condition) -> np.ndarray | None:
         """Returns which images were answered correctly, bool [N], or None if the condition was not evaluated."""

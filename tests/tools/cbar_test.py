@@ -192,6 +192,9 @@ def test_what_is_wrong_is_refused(folder_of_scans, scan, target, message):
 def test_missing_flags_are_named():
     done = command("--target=26")
     assert done.returncode != 0 and "expected --scan=FILE and --target=PERCENT" in done.stdout + done.stderr
+    done = command("--scan=a.npz", "--target=26", "--workdir=runs/a")
+    text = done.stdout + done.stderr
+    assert done.returncode != 0 and "expected --workdir with --step=search, found it with --step=select" in text
 
 
 def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):

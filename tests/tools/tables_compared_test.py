@@ -61,6 +61,22 @@ def test_studies_of_other_corruptions_are_refused(tmp_path):
     assert code == 1 and "nothing" in err
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--reference=alexnet"],
+            "expected --reference with --table=errors or --table=balance or --table=sets, found it "
+            "with --table=overlaps",
+        ),
+        (["--table=errors", "--printed"], "expected --printed with --by=corruption, or without workdirs"),
+    ],
+)
+def test_flags_that_a_table_does_not_use_are_refused(flags, message):
+    code, _, err = compare("one", "two", *flags)
+    assert code != 0 and message in err
+
+
 def test_three_studies_are_compared_two_by_two_and_drawn_side_by_side(tmp_path, capsys):
     orders = {"resnet18": NAMES, "densenet121": NAMES[::-1], "wide_resnet50_2": NAMES}
     found = {name: study(tmp_path / name, seed, order, 1) for seed, (name, order) in enumerate(orders.items())}

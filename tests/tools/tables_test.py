@@ -89,6 +89,7 @@ def test_printed_tables_need_no_workdir(capsys, monkeypatch):
     """Each value stands in the row and column of the print; benchmarks choose among the tables."""
     flags = {"table": "errors", "printed": True, "benchmarks": []}
     monkeypatch.setattr(command.command, "given", lambda argv: types.SimpleNamespace(**flags))
+    monkeypatch.setattr(command.command, "refuse_unused", lambda *used: None)
     command.main(["tools.tables"])
     text = capsys.readouterr().out
     assert text.count("in percent") == len(PRINTED) and "Table 5: imagenet, imagenet_c, levels, relative CE" in text
