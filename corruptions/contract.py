@@ -154,7 +154,7 @@ def static_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def _hashable(value: Any) -> Any:
-    value = value.tolist() if isinstance(value, np.ndarray | jax.Array) else value
+    value = value.tolist() if isinstance(value, np.ndarray | np.generic | jax.Array) else value
     return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
 
 
@@ -349,7 +349,7 @@ def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
 def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]) -> Any:
     """Draws as `Corruption.sample`, for checked arguments: a `seen_shape`, and pairs from `Corruption.options_for`.
 
-    As in `apply` numbers have 32 bits, where `jax_enable_x64` is set too: draws of 64 bits are other draws.
+    Numbers have 32 bits also where `jax_enable_x64` is set, as in `apply`: with 64 bits JAX draws other ones.
     """
     used, scale = dict(options), corruption.scale
     severity_key, key = split_key(key)

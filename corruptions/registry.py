@@ -256,7 +256,7 @@ def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dic
         if not isinstance(given, Mapping):
             raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
         contract.options(corruption.qualified_name, corruption.options, given)
-        found.setdefault(corruption.qualified_name, {}).update(given)
+        found.setdefault(corruption.qualified_name, {}).update(contract.static_options(given))
     return found
 
 

@@ -249,11 +249,11 @@ def _write(content, out, *inputs):
 
 
 TABLES = {"errors": errors, "balance": balance, "sets": over_sets, "overlaps": overlaps, "distances": distances}
-_OF_ERRORS = {"reference", "mismatch", "out"}
+_COMPARED = {"reference", "mismatch", "out"}
 _USED = {
-    "errors": _OF_ERRORS | {"by", "printed", "measures", "benchmarks", "models", "write_reference"},
-    "balance": _OF_ERRORS | {"benchmarks", "measure"},
-    "sets": _OF_ERRORS | {"measure", "overlap", "size", "standard", "beside"},
+    "errors": _COMPARED | {"by", "printed", "measures", "benchmarks", "models", "write_reference"},
+    "balance": _COMPARED | {"benchmarks", "measure"},
+    "sets": _COMPARED | {"measure", "overlap", "size", "standard", "beside"},
     "overlaps": {"threshold", "out"},
     "distances": {"errors", "out"},
 }

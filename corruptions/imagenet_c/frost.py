@@ -150,7 +150,7 @@ class Photographs:
         of_files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._files]
         self.digest = hashlib.sha256("\n".join(of_files).encode()).hexdigest()
         textures = [_read(file) for file in self._files]
-        self._resized = functools.lru_cache(maxsize=8)(  # images of many sizes would keep textures for each
+        self._resized = functools.lru_cache(maxsize=8)(  # each size of image has textures of its own
             lambda scale, sides: [_enlarged(_resize(texture, scale), sides) for texture in textures]
         )
 

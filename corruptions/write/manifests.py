@@ -233,7 +233,7 @@ def _members(names):
 def _severities(corruption, requested, options, selected):
     if requested is None:
         requested = registry.severities(corruption) if selected is None else range(1, len(selected) + 1)
-    if isinstance(requested, str | int | float):
+    if isinstance(requested, str | numbers.Real):
         requested = [requested]
     if wrong := [s for s in requested if s != "random" and (isinstance(s, bool) or not isinstance(s, numbers.Real))]:
         raise ValueError(

@@ -308,7 +308,7 @@ def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
 def test_options_are_those_of_one_corruption(stub, tmp_path):
     one, other = ({**OF, "path": tmp_path, "corruptions": name} for name in NAMES)
     corruptions.evaluate(predict, IMAGES, LABELS, **one, options={NAMES[0]: {"range": (0.5, 0.8)}})
-    corruptions.evaluate(predict, IMAGES, LABELS, **other, options={NAMES[1]: {"range": (0.1, 0.2)}})
+    corruptions.evaluate(predict, IMAGES, LABELS, **other, options={NAMES[1]: {"range": np.array([0.1, 0.2])}})
     for name, of in zip(NAMES, (one, other)):
         with pytest.raises(ValueError, match=f"answers to other images: options of {name} differ"):
             corruptions.evaluate(predict, IMAGES, LABELS, **of)

@@ -74,7 +74,7 @@ def test_batch_size_does_not_matter(clean, tmp_path, batch_size):
 
 def test_options_and_table_reach_the_corruption_and_the_manifest(clean, tmp_path):
     images, _ = clean
-    options = {"noc/border": {"range": (3, 5)}}
+    options = {"noc/border": {"range": np.array([3, 5])}}
     names = ["noc/border", "imagenet_c/brightness"]
     path = write_dataset(tmp_path, clean, corruptions=names, severities=[1], options=options, table="imagenet", seed=1)
     assert np.array_equal(np.load(tmp_path / "border.npy"), expected(images, "noc/border", 1, 1, range=(3, 5)))
