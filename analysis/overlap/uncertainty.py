@@ -83,14 +83,14 @@ def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 
 
         d[s,m,c] = sqrt(S / (S - 1)) (L[s,m,c] - L[.,m,c])     the deviation of a training; E d^2 is its variance
         h        = 1 - mean_mc(F[m,c]) / mean_mc(V[m,c])       the share of its variance V that other images would show
-        noise[m] = sqrt(max(0, h) / A) z d[s', m']             z normal; seed s' and model m' drawn for each m
+        noise[m] = sqrt(max(0, h) / A) sum_sk z[s,k] d[s,k] / sqrt(S K)     z normal, drawn for each m; K repeated models k
 
     F is the part of V from images that change between right and wrong from seed to seed: the variance over seeds of the
     answer to an image, averaged over the N images, over N and over (a (1 - a))^2 of the accuracy a. Resampled images
-    hold that part already. A drawn deviation keeps the covariance of its conditions, and the condition that m' was trained
-    with takes the place of the condition that m was trained with. Models of one seed count as independent. This is the
-    two-way random-effects model of images and trainings, with the variance of trainings pooled over the models: two seeds
-    give one degree of freedom for each model, but k in all.
+    hold that part already. So the noise is normal with the pooled covariance of the conditions, in which the condition that
+    k was trained with takes the place of the condition that m was trained with. Models of one seed count as independent.
+    This is the two-way random-effects model of images and trainings, with the variance of trainings pooled over the models:
+    two seeds give one degree of freedom for each model, but K in all.
 
     Returns additions to logits, float64 [B, 1 + n, 1 + n], for B resamples.
     """
@@ -106,16 +106,15 @@ def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 
     total = logits.var(axis=0, ddof=1).mean()
     held = max(0.0, 1 - flips.mean() / total) if total > 0 else 0.0
     deviations = np.sqrt(seeds / (seeds - 1)) * (logits - logits.mean(axis=0))
-    rng = np.random.default_rng([seed, 1])
-    drawn = rng.integers(len(places), size=(resamples, models))
-    rows = deviations[rng.integers(seeds, size=drawn.shape), drawn]  # [B, model, condition]
-    donors = places[drawn]
-    # The standard model (0) was trained with no condition, so no entry is exchanged.
-    receivers = np.broadcast_to(np.arange(models), donors.shape)
-    draw, model = np.nonzero((donors > 0) & (receivers > 0))
-    ours, theirs = (draw, model, model), (draw, model, donors[draw, model])
-    rows[ours], rows[theirs] = rows[theirs], rows[ours]
-    return np.sqrt(held / averaged) * rng.normal(size=(resamples, models, 1)) * rows
+    rows, donors = deviations.reshape(-1, models), np.tile(places, seeds)  # [S K, condition], [S K]
+    (trained,) = np.nonzero(donors)  # the standard model (0) was trained with no condition: no entry is exchanged
+    rng, noise = np.random.default_rng([seed, 1]), np.zeros((resamples, models, models))
+    for model in range(models):
+        own = rows.copy()
+        if model:
+            own[trained, model], own[trained, donors[trained]] = rows[trained, donors[trained]], rows[trained, model]
+        noise[:, model] = rng.normal(size=(resamples, len(rows))) @ own
+    return np.sqrt(held / averaged / len(rows)) * noise
 
 
 def _logit(accuracy, number):

@@ -26,6 +26,9 @@ def study(tmp_path_factory):
     return workdir, bits
 
 
+BY_HAND = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
+
+
 def by_hand(accuracy):
     """Mean overlap, outgoing and incoming transfer, and gain from accuracies [1 + n, 1 + n], clean first."""
     n = len(accuracy) - 1
@@ -46,8 +49,7 @@ def test_errors_of_means_are_those_of_a_plain_loop(study):
     rng = np.random.default_rng(7)
     draws = [by_hand(one[0][..., rng.integers(0, number, number)].mean(axis=-1)) for _ in range(1500)]
     expected = np.std(draws, axis=0)
-    names = ("mean_overlap", "outgoing", "incoming", "gain", "standard", "trained", "clean")
-    values = np.concatenate([getattr(found, name) for name in names])
+    values = np.concatenate([getattr(found, name) for name in BY_HAND])
     # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)
     np.testing.assert_allclose(values[:3], expected[:3], rtol=0.3, atol=1e-3)
@@ -86,7 +88,7 @@ IMAGES, IMAGES_UNDER, ANSWERS = 1.2, 0.7, 0.5
 
 
 def synthetic(rng, seeds, training, under, number, candidates=6):
-    """(unclipped overlap without noise [n, n], answers [seeds, 1 + n, 1 + n, number])."""
+    """(accuracies without noise [1 + n, 1 + n], answers [seeds, 1 + n, 1 + n, number])."""
     diagonal = np.arange(1, candidates + 1)
     mean = np.full((candidates + 1, candidates + 1), 1.6)
     mean[:, 1:] += rng.uniform(-2.1, -0.4, candidates)
@@ -96,7 +98,7 @@ def synthetic(rng, seeds, training, under, number, candidates=6):
     mean[1:, 1:] += (alike + alike.T) / 2 * gains
     mean[diagonal, diagonal] = baseline[1:] + gains
     total = np.sqrt(IMAGES**2 + IMAGES_UNDER**2 + training**2 + under**2 + ANSWERS**2)
-    *_, truth = compute(scipy.stats.norm.cdf(mean / total))
+    truth = scipy.stats.norm.cdf(mean / total)
     models = candidates + 1
     latent = mean[..., None] + IMAGES * rng.normal(size=number) + IMAGES_UNDER * rng.normal(size=(models, number))
     latent = (
@@ -116,7 +118,7 @@ def coverage(seeds, training, under, studies, number, resamples, candidates=6, r
         rows = tuple(range(0, 2 * repeated, 2))
         repeats = Repeats(bits[:, rows], rows) if repeated else None
         bits = bits[:1] if repeated else bits
-        *_, found = compute(bits.mean(axis=(0, -1)))
+        found, truth = (compute(accuracy)[-1] for accuracy in (bits.mean(axis=(0, -1)), truth))
         *_, drawn = compute(resample_accuracies(bits, resamples, study))
         errors = np.std(drawn, axis=0), standard_errors(bits, resamples, study, repeats).overlap
         within.append([np.mean((np.abs(found - truth) < 1.96 * error)[pairs]) for error in errors])
@@ -131,6 +133,17 @@ def test_training_noise_widens_the_intervals_to_what_they_promise():
 def test_second_trainings_of_some_models_tell_the_noise_of_training_of_all():
     shares = coverage(2, 0.06, 0.06, studies=16, number=500, resamples=100, candidates=9, repeated=5)
     assert shares[0] < 0.85 and 0.9 < shares[1] <= 0.99
+
+
+def test_errors_of_other_numbers_hold_the_noise_of_training_too():
+    """Two seeds of seven models tell the noise of training within a fifth, so that fewer than 95 % lie within 1.96 errors."""
+    rng, within = np.random.default_rng(1), []
+    for study in range(40):
+        truth, bits = synthetic(rng, 2, training=0.12, under=0.12, number=2000)
+        errors = standard_errors(bits, 100, study)
+        spread = np.concatenate([getattr(errors, name) for name in BY_HAND])
+        within.append(np.abs(by_hand(bits.mean(axis=(0, -1))) - by_hand(truth)) < 1.96 * spread)
+    assert 0.89 < np.mean(within) <= 0.98
 
 
 @pytest.mark.slow
