@@ -17,7 +17,7 @@ import functools
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,8 +240,9 @@ class Answers:
         listed = (name for record, _ in self._files for name in record.about.get("imports", ()))
         return tuple(dict.fromkeys(listed))
 
-    def study(self, names: Sequence[str]) -> tuple[np.ndarray, tuple[int, ...]]:
-        """Arranges the answers of an overlap study of the corruptions `names`, at severities drawn from all levels.
+    def study(self, names: Sequence[str], chosen: Collection[int] = ()) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Arranges the answers of an overlap study of the corruptions `names`, at severities drawn from all levels, of the
+        `chosen` seeds, or of all.
 
         Returns (bool [seeds, 1 + n, 1 + n, N], seeds): seed, model (`standard` first, then one by each name), condition
         (clean first), image; seeds for which every model has all answers. Raises ValueError where there are none; it
@@ -249,7 +250,8 @@ class Answers:
         """
         wanted = [(CLEAN, 0), *((name, RANDOM) for name in names)]
         files = {(r.corruption, r.severity): by_model for r, by_model in self._files if r.levels is None}
-        seeds = sorted({seed for model, seed in files.get(wanted[0], {}) if model == STANDARD})
+        seeds = {seed for model, seed in files.get(wanted[0], {}) if model == STANDARD}
+        seeds = sorted(seeds.intersection(chosen) if chosen else seeds)
         missing = {
             seed: [
                 (model, condition[0])

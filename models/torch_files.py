@@ -46,7 +46,7 @@ def _read_safetensors(path):
 
     try:
         return load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, AttributeError) as error:  # AttributeError: a type that NumPy lacks, such as float8
         raise ValueError(f"{path} is no readable safetensors file: {error}") from error
 
 

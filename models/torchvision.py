@@ -232,12 +232,15 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     # DenseNet files of 2017 write `norm.1` for `norm1`, `conv.2` for `conv2`.
     old = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.")
     arrays = {old.sub(r"\1\2.", key): a for key, a in arrays.items() if not key.endswith("num_batches_tracked")}
+    # The published vision transformers write `mlp.linear_1` and `mlp.linear_2` for `mlp.0` and `mlp.3`.
+    for number, place in (("1", "0"), ("2", "3")):
+        arrays = {key.replace(f".mlp.linear_{number}.", f".mlp.{place}."): array for key, array in arrays.items()}
     layout = _closest_layout(name, arrays)
     options = {"image_size": _image_size(layout, arrays)} | options
     num_classes = -(-1000 // class_stride)
     for head, leaf in itertools.product(_heads(layout, arrays), ("kernel", "bias")):
         key = torch_name(layout, (*head, leaf))
-        if key in arrays:
+        if np.ndim(arrays.get(key)):
             arrays[key] = arrays[key][::class_stride]
             num_classes = len(arrays[key])
     refuse_others(name, source, arrays, shapes(name, num_classes, layout, **options))

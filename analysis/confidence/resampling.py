@@ -16,7 +16,8 @@ from corruptions.scoring.confidence import Confidence
 
 MEASURES = ("accuracy", "nll", "brier", "ece", "debiased", "aurc", "auroc")
 PIVOTAL = ("ece", "debiased")
-"""Measures whose resamples carry their bias twice: 2 theta - quantile, in place of the quantile."""
+"""Measures whose resamples carry a bias that depends on the number of images: 2 theta - quantile, in place of the quantile.
+Those of ECE carry its own bias twice. `debiased` has no bias, so its resamples carry one only once: see `interval`."""
 Condition = tuple[str, Severity]
 _CHUNK = 50  # resamples at a time, so that their arrays stay small
 
@@ -157,11 +158,15 @@ def _known_mean(stacked):
 def interval(measure: str, values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """Computes the interval of a measure, or of a difference of two, from its value and its resamples.
 
-    Percentiles; for `PIVOTAL` ones 2 theta - percentile.
+    Percentiles; for `PIVOTAL` ones 2 theta - percentile. Those of `debiased` are moved by the bias of its resamples, mean -
+    theta, without which they lie below the value and hold it too seldom (of calibrated models 45 % in place of 95 %).
     """
     low, high = frames.percentile_interval(values[1:], level, known=0.5)
     if measure in PIVOTAL:
         low, high = 2 * float(values[0]) - high, 2 * float(values[0]) - low
+    if measure == "debiased":
+        bias = float(np.nanmean(values[1:]) - values[0])
+        low, high = low + bias, high + bias
     return low, high
 
 

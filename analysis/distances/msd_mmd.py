@@ -89,7 +89,10 @@ class Stream:
         return {"minimum": self._minimum.copy(), "sum": self._sum.copy(), "number": self.number.copy()}
 
     def resume(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from the state of a stream to the same centres; ValueError for other centres or weightings."""
+        """Continues from the state of a stream to the same centres; ValueError for another number of either.
+
+        Whether the centres are the same is for the caller to know: their values are not compared.
+        """
         before = {name: array.shape for name, array in self.state().items()}
         given = {name: np.shape(array) for name, array in state.items()}
         if before != given:

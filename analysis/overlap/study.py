@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers, figures, frames
+from analysis.errors.scores import LEAST
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
@@ -65,13 +66,18 @@ class Study:
 
 
 def read_study(workdir: pathlib.Path) -> Study:
-    """Computes the study of a workdir of overlap.py from its answers.
+    """Computes the study of a workdir of overlap.py from its answers: of the corruptions and the seeds of its settings.
 
     Raises FileNotFoundError or ValueError for no such workdir, or answers that are missing or damaged.
     """
     found = answers.read(workdir)
     names = corruptions_of(workdir, found)
-    return Study.of(names, *found.study(names), found.conditions["classes"] or None)
+    return Study.of(names, *found.study(names, seeds_of(workdir)), found.conditions["classes"] or None)
+
+
+def seeds_of(workdir: pathlib.Path) -> tuple[int, ...]:
+    """Lists the seeds that the settings of a workdir name; the workdir may hold answers of others."""
+    return tuple(workdirs.read_config(workdir).get("study", {}).get("seeds", ()))
 
 
 def corruptions_of(workdir: pathlib.Path, found: answers.Answers) -> tuple[str, ...]:
@@ -131,9 +137,7 @@ def write_results(
     counts = counts_of(found, names, seeds)
     frames.write(path / "counts.csv", frames.of_counts(counts), origin)
     frames.write(path / "scores.csv", frames.scores(counts), origin)
-    bits, complete = found.study(names)
-    kept = [k for k, seed in enumerate(complete) if seed in seeds]
-    study = Study.of(names, bits[kept], [complete[k] for k in kept], num_classes)
+    study = Study.of(names, *found.study(names, seeds), num_classes)
     write_matrix(path, study, f"Overlap of {len(names)} corruptions on {dataset}", origin)
     print(f"\n{overlap_text(study.overlap, study.errors.overlap)}\n")
     write_selection(path, study, threshold)
@@ -239,10 +243,11 @@ def mixture_gains(
       reference: `clean` and corruptions -> error in [0, 1]; None is the standard model, whose own CE is 100 then.
 
     Returns:
-      The columns `GAINS`, a row for each corruption under which the reference loses accuracy, and for their `mean`.
+      The columns `GAINS`, a row for each corruption under which the reference loses `LEAST` points or more, and for
+      their `mean`.
     """
     errors = reference or {name: 1 - float(np.mean(bits)) for name, bits in standard.items()}
-    names = [name for name in standard if name != CLEAN and errors[name] > errors[CLEAN]]
+    names = [name for name in standard if name != CLEAN and 100 * (errors[name] - errors[CLEAN]) >= LEAST]
     divisors = np.array([errors[name] for name in names])[:, None]
     clean = np.array([1 - np.asarray(bits[CLEAN], float) for bits in (standard, model)])[:, None]
     wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])

@@ -146,7 +146,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     stored = {name: _json(workdir / name) for name in SHAPES if name != "section.json"}
     found, omitted = answers.read(workdir), {}
     names = study.corruptions_of(workdir, found)
-    bits, seeds = found.study(names)
+    bits, seeds = found.study(names, study.seeds_of(workdir))
     whole = study.Study.of(names, bits, seeds, found.conditions["classes"] or None)
     choice = stored["benchmark.json"] or {}
     threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))

@@ -74,6 +74,11 @@ def _missing(folder, keys, conditions):
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     """Trains and evaluates what is missing; returns a line on what the workdir holds."""
     study.refuse_unnamed(config)
+    if CONFIDENT[1] not in config.study.seeds:
+        raise ValueError(
+            f"expected {CONFIDENT[1]} among config.study.seeds, whose standard model keeps its confidence, found "
+            f"{tuple(config.study.seeds)}"
+        )
     names = expand(config.study.corruptions)
     conditions = list_conditions(names, RANDOM)
     keys = plan(names, config.study.mixtures, config.study.seeds)

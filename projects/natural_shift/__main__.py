@@ -43,8 +43,8 @@ def define_flags():
     flags.DEFINE_string("overlap", None, "overlap.csv that gives categories; default: the published ones.")
     flags.DEFINE_float("correlation", 0.5, "Mean correlation within categories, with --overlap.")
     flags.DEFINE_bool("published_units", False, "Add drops of clean accuracy as a fraction, a published error.")
-    flags.DEFINE_integer("resamples", 1000, "Resamples of the models for the intervals.")
-    flags.DEFINE_integer("seed", 0, "Seed of the resamples and of the drawn benchmarks.")
+    flags.DEFINE_integer("resamples", 1000, "Resamples of the models for the intervals.", lower_bound=1)
+    flags.DEFINE_integer("seed", 0, "Seed of the resamples and of the drawn benchmarks.", lower_bound=0)
     flags.DEFINE_string("out", None, "Folder of the results (required).")
 
 
@@ -62,7 +62,10 @@ def read_table(given):
         folder = pathlib.Path(given.timm)
         return read_timm(folder, of_type), [*timm_files(folder), *types]
     folders = [folder for folder in map(pathlib.Path, sorted(glob.glob(given.workdirs))) if (folder / FOLDER).is_dir()]
-    return read_workdirs(folders, of_type), types
+    return read_workdirs(folders, of_type), [
+        *(file for f in folders for file in sorted((f / FOLDER).glob("*.npz"))),
+        *types,
+    ]
 
 
 def read_clusters(table, given):

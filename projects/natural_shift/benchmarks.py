@@ -30,7 +30,7 @@ COLUMNS = ("categories", "per_category", "size", "spread", "benchmarks", "shift"
 def leaders(
     synthetic_drops: Mapping[str, np.ndarray], natural_drops: Mapping[str, np.ndarray], weights: np.ndarray
 ) -> pd.DataFrame:
-    """Orders corruptions by how well each alone predicts natural shifts, the best first.
+    """Orders corruptions by how well each alone predicts natural shifts, the best first, those without a correlation last.
 
     Arguments as in `compare_benchmarks`. Rows corruption, value, low, high (r averaged over the shifts), first (part of the
     resamples in which no other corruption has a larger mean).
@@ -43,7 +43,7 @@ def leaders(
         {"corruption": name, **estimate(row), "first": float(n / first.sum())}
         for name, row, n in zip(names, means, first, strict=True)
     ]
-    return pd.DataFrame(sorted(rows, key=lambda row: -row["value"]))
+    return pd.DataFrame(sorted(rows, key=lambda row: (np.isnan(row["value"]), -row["value"])))
 
 
 def categories_of(members: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -232,14 +232,20 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     Raises:
       SettingsError: a module that the evaluation imported is not found.
       FileNotFoundError, ValueError: no answers or damaged ones, folders of the same name, no model with answers to clean
-        images, or severities that differ.
+        images, or datasets or severities that differ.
     """
     names = [folder.resolve().name for folder in folders]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"expected workdirs in folders of different names, found {', '.join(names) or 'none'}")
-    parts = []
+    parts, datasets = [], {}
     for folder, name in zip(folders, names, strict=True):
-        part = frames.of_counts(answers.read(folder).counts)  # of models that were shown clean images
+        found = answers.read(folder)
+        about = found.conditions
+        datasets.setdefault(f"{about['dataset']} of {about['classes']} classes", folder)
+        if len(datasets) > 1:
+            (one, first), (other, second) = datasets.items()
+            raise ValueError(f"expected workdirs of one dataset, found {one} in {first} and {other} in {second}")
+        part = frames.of_counts(found.counts)  # of models that were shown clean images
         if part.empty:
             raise ValueError(f"{folder}: expected models evaluated on clean images, found none; run eval.py there")
         parts.append(part.assign(name=[f"{name}/{model}/{seed}" for model, seed in zip(part.model, part.seed)]))

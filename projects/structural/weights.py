@@ -60,6 +60,8 @@ def read(path: str | os.PathLike) -> Style:
         for name, array in (arrays | {"styles/mean": mean, "styles/deviation": deviation}).items():
             if array.dtype.kind != "f" or not np.isfinite(array).all():
                 raise ValueError(f"NaN, infinity or {array.dtype} in {name}")
+        if correction.shape or correction.dtype.kind not in "iu" or correction not in (0, 1) or deviation.min() < 0:
+            raise ValueError("a correction of styles that is not 0 or 1, or negative deviations of styles")
     except (KeyError, ValueError, TypeError) as error:
         raise files.DamagedFileError(
             f"{path}: expected weights of style transfer, a file of projects.structural.train_style_decoder, found others ({error})"

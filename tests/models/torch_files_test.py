@@ -1,6 +1,7 @@
 """Files of PyTorch weights: what is read, and that nothing is ever unpickled by us."""
 
 import importlib.util
+import json
 import pathlib
 import pickle
 import sys
@@ -161,10 +162,13 @@ def test_what_is_no_state_dict_is_named(tmp_path, monkeypatch, content, message)
 
 def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "cut.safetensors").write_bytes(b"12345")
+    header = json.dumps({"x": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    (tmp_path / "float8.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0")
     for name, error, message in (
         ("missing.safetensors", FileNotFoundError, r"found no file .*missing\.safetensors"),
         ("x.h5", ValueError, r"expected weights in a \.safetensors, \.pth or \.pt file, found .*x\.h5"),
         ("cut.safetensors", ValueError, r"cut\.safetensors is no readable safetensors file"),
+        ("float8.safetensors", ValueError, r"float8\.safetensors is no readable safetensors file: .*float8_e4m3fn"),
     ):
         with pytest.raises(error, match=message):
             torch_files.read(tmp_path / name)

@@ -161,6 +161,8 @@ def test_another_architecture_is_refused_briefly(squeezenet):
     assert len(str(caught.value)) < 3000
     with pytest.raises(ValueError, match=r"wrong shape .*classifier"):
         torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.zeros(8, np.float32)})
+    with pytest.raises(ValueError, match=r"wrong shape .*classifier.1.bias: expected \[7\], found \[\]"):
+        torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.float32(0)})
     with pytest.raises(ValueError, match=r"can be imported .* found 'cifar_resnet18'"):
         torchvision.from_state_dict("cifar_resnet18", squeezenet)
 
@@ -206,6 +208,19 @@ def test_densenet_files_of_2017_are_read():
     model, _ = torchvision.from_state_dict("densenet121", old)
     kernel = arrays["features.denseblock3.denselayer2.conv2.weight"]
     np.testing.assert_array_equal(values(model)["blocks/2/1/conv2/kernel"], kernel.transpose(2, 3, 1, 0))
+
+
+def test_published_vision_transformers_are_read():
+    """`vit_b_16-c867db91.pth` has the names of torchvision's MLP before its version 2."""
+    arrays = drawn("small_vit", 1)
+    old = {
+        key.replace(".mlp.0.", ".mlp.linear_1.").replace(".mlp.3.", ".mlp.linear_2."): a for key, a in arrays.items()
+    }
+    assert "encoder.layers.encoder_layer_2.mlp.linear_2.weight" in old
+    model, _ = torchvision.from_state_dict("small_vit", old)
+    for number, place in ((1, 0), (2, 3)):
+        kernel = arrays[f"encoder.layers.encoder_layer_2.mlp.{place}.weight"]
+        np.testing.assert_array_equal(values(model)[f"blocks/2/fc{number}/kernel"], kernel.T)
 
 
 def test_a_class_stride_keeps_every_so_many_th_logit(squeezenet):

@@ -35,9 +35,10 @@ RANGE = {  # of a corruption in ranges.json
 }  # fmt: skip
 
 
-def records(workdir):
+def records(workdir, seeds=(0,)):
     """config.json and provenance.json, which a workdir has besides its results."""
-    for name, content in (("config.json", CONFIG), ("provenance.json", PROVENANCE)):
+    config = CONFIG | {"study": CONFIG["study"] | {"seeds": list(seeds)}}
+    for name, content in (("config.json", config), ("provenance.json", PROVENANCE)):
         (workdir / name).write_text(json.dumps(content))
 
 
@@ -57,7 +58,7 @@ def write(workdir, names, seeds=(0,), number=800, harmed=None, weak=(), draw=1):
     worse, on the corruptions `weak` (positions) it hardly helps. Returns the bits [seeds, 1 + n, 1 + n, number].
     """
     workdir.mkdir(parents=True)
-    records(workdir)
+    records(workdir, seeds)
     n = len(names)
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     related = np.where(distance // 2 == 0, 1 - 0.6 * distance, 0.0)

@@ -52,6 +52,20 @@ def test_two_studies_in_different_order(tmp_path):
     assert [b["threshold"] for b in result["benchmarks"]].count(0.4) == 1 and "at threshold 0.4" in out
 
 
+def test_a_study_has_the_seeds_of_its_settings(tmp_path):
+    """A workdir keeps the answers of seeds that its settings no longer name."""
+    bits = report_studies.write(tmp_path / "work", NAMES, seeds=(0, 1))
+    for seeds in ((0,), (1,), (0, 1)):
+        report_studies.records(tmp_path / "work", seeds)
+        found = read_study(tmp_path / "work")
+        expected = overlap_matrix(bits[list(seeds)].mean((0, -1)), names=NAMES, number=bits.shape[-1])
+        np.testing.assert_array_equal(found.measured.unclipped, expected.unclipped)
+        assert found.seeds == seeds
+    report_studies.records(tmp_path / "work", (5,))
+    with pytest.raises(ValueError, match="expected answers of standard and 5 models"):
+        read_study(tmp_path / "work")
+
+
 def test_studies_of_other_corruptions_are_refused(tmp_path):
     study(tmp_path / "one", 1, NAMES, 1)
     study(tmp_path / "two", 1, NAMES[:4], 1)

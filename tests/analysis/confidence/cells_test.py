@@ -128,6 +128,19 @@ def test_resamples_are_those_of_a_loop_over_drawn_images():
         resampling.Resamples(NUMBER, 4).of(rows(found, np.arange(5)))
 
 
+@pytest.mark.parametrize("over", [0, 0.05])
+def test_the_intervals_of_the_debiased_square_hold_it(over):
+    """Models that are calibrated, or too sure by 5 points: the square of the gap is 0 or .0025."""
+    rng, resamples, held = np.random.default_rng(0), resampling.Resamples(1000, 100), []
+    for _ in range(30):
+        k = rng.uniform(0.55, 0.99, 1000)
+        p = np.stack([k, 1 - k], 1).astype(np.float32)
+        labels = (rng.random(1000) >= k - over).astype(np.int32)
+        low, high = resampling.intervals(resampling.mean([[resamples.of(of_labels(p, labels))]]))["debiased"]
+        held.append(low <= over**2 <= high)
+    assert np.mean(held) >= 0.9
+
+
 def test_intervals_are_percentiles_and_pivots_and_differences_are_paired():
     found, other = (of_labels(*answered(seed)[1:]) for seed in (3, 4))
     resamples = resampling.Resamples(NUMBER, 300)
@@ -139,7 +152,8 @@ def test_intervals_are_percentiles_and_pivots_and_differences_are_paired():
     width = ends["nll"][1] - ends["nll"][0]
     assert width == pytest.approx(2 * 1.96 * found.loss.std() / NUMBER**0.5, rel=0.15)
     low, high = np.percentile(one["debiased"][1:], [2.5, 97.5])
-    assert ends["debiased"] == pytest.approx((2 * one["debiased"][0] - high, 2 * one["debiased"][0] - low))
+    centre = one["debiased"][0] + np.mean(one["debiased"][1:])  # twice the value, and the bias of the resamples
+    assert ends["debiased"] == pytest.approx((centre - high, centre - low))
     apart = resampling.differences(one, two)
     assert apart["nll"][0] == pytest.approx(other.loss.mean() - found.loss.mean())
     paired = np.std(other.loss - found.loss) / NUMBER**0.5

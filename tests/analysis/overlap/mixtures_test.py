@@ -104,9 +104,13 @@ def exactly(**errors):
 
 
 def test_gains_against_the_standard_model():
-    standard = exactly(clean=0.1, fog=0.5, border=0.3, easy=0.1)
-    found = mixture_gains(standard, exactly(clean=0.12, fog=0.16, border=0.3, easy=0.05))
-    assert list(found.index) == ["fog", "border", "mean"]  # nothing to gain where the standard model loses nothing
+    standard = exactly(clean=0.1, fog=0.5, border=0.3, easy=0.1, slight=0.105)
+    found = mixture_gains(standard, exactly(clean=0.12, fog=0.16, border=0.3, easy=0.05, slight=0.2))
+    assert list(found.index) == [
+        "fog",
+        "border",
+        "mean",
+    ]  # where the standard model loses less than a point, CE is undefined
     assert found.relative_ce["fog"] == pytest.approx(100 * (0.16 - 0.12) / (0.5 - 0.1))
     assert found.relative_gain["border"] == pytest.approx(100 - 100 * (0.3 - 0.12) / (0.3 - 0.1))
     assert found.raw_ce["fog"] == pytest.approx(100 * 0.16 / 0.5)

@@ -52,6 +52,10 @@ def test_a_study_continues_from_its_answers_alone(tmp_path, monkeypatch):
     config = tiny.config(epochs=1)
     config.study.corruptions, config.study.seeds = ("imagenet_c/contrast", "noc/border"), (0,)
     workdir = tmp_path / "first"
+    config.study.seeds = (1, 2)
+    with pytest.raises(ValueError, match=r"expected 0 among config.study.seeds, .*, found \(1, 2\)"):
+        driver.run(config, workdir)
+    config.study.seeds = (0,)
     monkeypatch.setattr(driver, "STANDARD_SEEDS", 1)
     images, corrupted = driver.Shown.images, []
     monkeypatch.setattr(

@@ -265,3 +265,6 @@ def test_leaders_are_ordered_and_counted(drops):
     assert found.iloc[0][["corruption", "first"]].tolist() == ["z", 1] and found.value[0] == pytest.approx(1)
     expected = [np.corrcoef(synthetic[name], natural["imagenet_r"])[0, 1] for name in found.corruption]
     assert found.value.tolist() == pytest.approx(expected) == sorted(expected, reverse=True)
+    constant = {"none": np.full_like(synthetic["z"], 3.0)}
+    again = benchmarks.leaders(constant | synthetic, {"imagenet_r": natural["imagenet_r"]}, draw(30, 50))
+    assert again.corruption.tolist() == [*found.corruption, "none"]

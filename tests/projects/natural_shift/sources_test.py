@@ -166,6 +166,15 @@ def test_a_benchmark_of_the_users_is_known_by_name_once_imported(tmp_path, monke
 
 def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
     clean, fog = ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog")
+    of = {"dataset": "cifar10", "classes": 10}
+    first, other = (
+        evaluated(tmp_path / "of10", [clean], **of),
+        evaluated(tmp_path / "of100", [clean], **of | {"classes": 100}),
+    )
+    with pytest.raises(
+        ValueError, match=r"one dataset, found cifar10 of 10 classes in .*of10 and cifar10 of 100 classes in"
+    ):
+        read_workdirs([first, other])
     first = evaluated(tmp_path / "first", [clean, (*fog, 1, 160)])
     second = evaluated(tmp_path / "second", [clean, (*fog, 2, 160)])
     for folders, message in (

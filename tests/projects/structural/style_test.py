@@ -126,6 +126,8 @@ def test_weights_that_are_none_are_refused(file, digest, tmp_path, monkeypatch):
         ("styles/mean", np.zeros((4, 3)), "of style transfer"),
         ("encoder/colors/bias", np.zeros(4), "of style transfer"),
         ("more", np.zeros(1), "of style transfer"),
+        ("styles/deviation", -arrays["styles/deviation"], ".*negative deviations of styles"),
+        ("styles/correction", np.array(0.5), ".*a correction of styles that is not 0 or 1"),
     ):
         artifacts.write(tmp_path / "wrong.npz", arrays | {name: array.astype(np.float32)}, {})
         with pytest.raises(DamagedFileError, match=rf"wrong\.npz: expected weights {message}"):
