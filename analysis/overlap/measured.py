@@ -61,7 +61,7 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
     """Reads a matrix like overlap.csv and, where it lies beside it, overlap_long.csv.
 
     Raises FileNotFoundError, or ValueError for a field that is no number, a matrix that is not square or symmetric with
-    a diagonal of 1 (or NaN, an invalid corruption), rows named otherwise than columns, repeated names, or an
+    a diagonal of 1 (or NaN, an invalid corruption), an overlap below 0, rows named otherwise than columns, repeated names, or an
     overlap_long.csv of another matrix.
     """
     path = pathlib.Path(path)
@@ -84,6 +84,10 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
         )
     for k in np.flatnonzero(np.abs(np.nan_to_num(np.diag(matrix), nan=1) - 1) > _SYMMETRY):
         raise ValueError(f"{path}: expected 1 (or nan) on the diagonal, found {matrix[k, k]} for {names[k]}")
+    for i, j in np.argwhere(matrix < 0):
+        raise ValueError(
+            f"{path}: expected overlaps from 0 up, clipped as published, found {matrix[i, j]} for ({names[i]}, {names[j]})"
+        )
     beside = path.with_name("overlap_long.csv")
     if not beside.is_file():
         return MeasuredOverlap(tuple(names), matrix, files=(path,))

@@ -76,6 +76,21 @@ def test_command_writes_a_png(tmp_path, capsys, monkeypatch):
         assert "2 corruptions of imagenet_c" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("benchmark", "heads"), [("robobev", [1, 2, 3]), ("imagenet_c", [1, 2, 3, 4, 5])])
+def test_columns_are_headed_by_severities_of_the_benchmark(benchmark, heads, tmp_path, monkeypatch):
+    """Its members have other levels each as severities 1, 2, 3."""
+    asked, grid = [], gallery.grid
+    monkeypatch.setattr(
+        gallery, "corrupted", lambda name, image, levels, seed: asked.append(levels) or [image] * len(levels)
+    )
+    monkeypatch.setattr(
+        gallery, "grid", lambda names, severities, *more: asked.append([*severities]) or grid(names, severities, *more)
+    )
+    gallery.main([f"--benchmark={benchmark}", f"--out={tmp_path}/picture.png", "--size=32", "--cell=32"])
+    assert asked[0] == heads
+    assert asked[1:] == [corruptions.severities(name, benchmark) for name in corruptions.names(benchmark)]
+
+
 def test_samples_follow_the_range_of_the_study():
     image = gallery.test_image({"name": "shapes", "image_size": 32, "placement": "auto", "data_dir": ""})
     for name, options in (("noc/border", {}), ("imagenet_c/contrast", {"range": [1.5, 4.0]})):

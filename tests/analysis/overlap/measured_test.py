@@ -52,6 +52,7 @@ def test_the_pairs_beside_a_matrix_hold_its_details(tmp_path):
         ("corruption,a,b\na,1,0.5\nb,0.4,1\n", r"symmetric matrix, found 0.5 for \(a, b\) and 0.4"),
         ("corruption,a,b\na,1,0.5\nb,nan,1\n", "symmetric matrix"),
         ("corruption,a,b\na,1,0.5\nb,0.5,0\n", "on the diagonal, found 0.0 for b"),
+        ("corruption,a,b\na,1,-0.2\nb,-0.2,1\n", r"overlaps from 0 up, clipped as published, found -0\.2 for \(a, b\)"),
         ("corruption,a,a\na,1,0.5\na,0.5,1\n", "every name once"),
         ("corruption,a,b\na,1,x\nb,x,1\n", "expected a finite number or nan, found 'x'"),
         ("corruption,a,b\na,1,inf\nb,inf,1\n", "found 'inf'"),
