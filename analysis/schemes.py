@@ -68,6 +68,8 @@ def _correlated(folder, counts, schemes, measured, origin):
     found = results.read_distances(measured)
     targets = {(row.corruption, row.severity) for row in found}
     of_schemes = [count for count in counts if count.model in schemes and (count.corruption, count.severity) in targets]
+    shown = {(count.corruption, count.severity) for count in of_schemes}
+    found = [row for row in found if (row.corruption, row.severity) in shown]
     names = {row.scheme for row in found} & {count.model for count in of_schemes}
     if len(names) < results.MIN_SCHEMES:
         return (

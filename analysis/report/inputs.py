@@ -241,14 +241,17 @@ def _mixtures(found: answers.Answers, asked: Sequence[str], omitted: dict[str, s
 
     members = {mixture: expand([mixture.removeprefix("mixture=")]) for mixture in asked}
     conditions = [(CLEAN, 0), *((name, RANDOM) for name in dict.fromkeys(sum(members.values(), ())))]
-    by_model = {}
+    seeds = {seed for _, seed, *_ in found}
     for model in (STANDARD, *asked):
-        cells = {c: [cell for cell in found if cell[0] == model and cell[2:] == c] for c in conditions}
-        if not all(cells.values()):
+        seeds = {seed for seed in seeds if all((model, seed, *condition) in found for condition in conditions)}
+        if not seeds:
             why = f"Gains of mixtures are not shown, answers of {model} are missing: run overlap.py to its end."
             omitted["mixtures"] = why
             return {}
-        by_model[model] = {c[0]: np.mean([found.correct(cell) for cell in of], axis=0) for c, of in cells.items()}
+    by_model = {
+        model: {c[0]: np.mean([found.correct((model, seed, *c)) for seed in sorted(seeds)], axis=0) for c in conditions}
+        for model in (STANDARD, *asked)
+    }
     standard = by_model.pop(STANDARD)
     return {name: (study.mixture_gains(standard, model), members[name]) for name, model in by_model.items()}
 

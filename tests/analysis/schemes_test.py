@@ -114,7 +114,8 @@ def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
 
     def write(distances):
         for name, (msd, mmd) in distances.items():
-            arrays = {f"{FOG}|2": np.array([[msd], [mmd]])}
+            # A level without errors does not count: there the distances are in another order.
+            arrays = {f"{FOG}|2": np.array([[msd], [mmd]]), f"{FOG}|4": np.array([[-9 * msd], [-9 * mmd]])}
             artifacts.write(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name})
 
     said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")

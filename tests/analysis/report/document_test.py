@@ -129,6 +129,10 @@ def test_errors_and_mixtures_are_computed_from_answers(tmp_path, page):
     (work / "evaluation.json").write_text(json.dumps({"eval": {"reference": str(tmp_path / "gone")}}))
     found = page(work)
     assert "The reference of the errors cannot be used any more" in found.text("section", id="warnings")
+    by_model, record = answers.read_file(work / "answers" / "clean-0.npz")  # a second training, shown only clean images
+    answers.write(work / "answers", by_model | {("standard", 1): np.zeros(100, bool)}, record)
+    (gains,) = page(work).rows(**{"aria-label": "Models trained on whole benchmarks"})
+    assert [row[:4] for row in gains[1:] if row[1] == "noc/hue"] == [[mixture, "noc/hue", "member", "40.0"]]
     answers_of_mixture = work / "answers" / "noc.shear-random.npz"
     by_model, record = answers.read_file(answers_of_mixture)
     answers.write(work / "answers", {key: bits for key, bits in by_model.items() if key[0] != mixture}, record)
