@@ -238,8 +238,9 @@ def from_clean(table: Table, shifts: Iterable[str], complete: np.ndarray, weight
             "spearman": spearman(accuracy, all_clean, weights),
             "r2": pearson(logit(accuracy), logit(clean), weights) ** 2,
         }
-        number = int(complete.sum())
-        rows += [{"shift": shift, "measure": m, **estimate(r), "models": number} for m, r in measures.items()]
+        inside = int(np.isfinite(logit(accuracy) + logit(clean)).sum())  # accuracies of 0 and 100 % have no logit
+        numbers = dict.fromkeys(measures, int(complete.sum())) | {"r2": inside}
+        rows += [{"shift": shift, "measure": m, **estimate(r), "models": numbers[m]} for m, r in measures.items()]
     return pd.DataFrame(rows)
 
 

@@ -131,6 +131,9 @@ def test_clean_accuracy_as_a_predictor_and_shifts_among_themselves(table):
         np.corrcoef(prediction.logit([natural, table[CLEAN]]))[0, 1] ** 2,
     ]
     assert rows.value["imagenet_v2"][["pearson", "spearman", "r2"]].tolist() == pytest.approx(expected)
+    zero = changed(table, natural__imagenet_v2=np.where(np.arange(24) == 5, 0.0, natural))
+    without = prediction.from_clean(zero, ["imagenet_v2"], complete, weights).set_index("measure").models
+    assert without.to_dict() == {"pearson": 24, "spearman": 24, "r2": 23}
     pairs = prediction.together(exact, exact.natural, complete, weights).set_index(["first", "second"]).value
     assert list(pairs.index) == [
         ("imagenet_r", "imagenet_v2"), ("imagenet_r", "imagenet_sketch"), ("imagenet_v2", "imagenet_sketch")
