@@ -223,10 +223,8 @@ def main(argv=None):
         corruptions.laion_c.use_bank(flags.bank or data.load("shapes").train.images)
     if flags.severity is None:
         severities = corruptions.severities(names[0], flags.benchmark)
-        if corruptions.selected_levels(
-            names[0], flags.benchmark
-        ):  # other levels of each member are its severities 1, 2, ...
-            severities = range(1, len(severities) + 1)
+        if corruptions.selected_levels(names[0], flags.benchmark):
+            severities = range(1, len(severities) + 1)  # each member has its own levels as severities 1, 2, ...
         rows = (corrupted(name, image, corruptions.severities(name, flags.benchmark), flags.seed) for name in names)
         sheet = grid(names, severities, rows, image, flags.cell, 1000 * flags.kilobytes)
     else:

@@ -56,8 +56,8 @@ class ViT(nnx.Module):
       heads: heads of the attention in each block.
       image_size: side of the images in pixels, a multiple of `patch`; None is 224 with patches of 16 or more, else 32.
       default: normalisation of the input, `imagenet`, `cifar` or `half`, .5 and .5.
-      options: `init` of `he` and `goyal` draws N(0, .02^2), weights and biases of the patches uniform as PyTorch, other biases 0; `xavier`,
-        see layers.py.
+      options: `init` of `he` and `goyal` draws N(0, .02^2), weights and biases of the patches uniform as PyTorch, other
+        biases 0; `xavier`, see layers.py.
     """
 
     def __init__(

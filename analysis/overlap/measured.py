@@ -61,8 +61,8 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
     """Reads a matrix like overlap.csv and, where it lies beside it, overlap_long.csv.
 
     Raises FileNotFoundError, or ValueError for a field that is no number, a matrix that is not square or symmetric with
-    a diagonal of 1 (or NaN, an invalid corruption), an overlap below 0, rows named otherwise than columns, repeated names, or an
-    overlap_long.csv of another matrix.
+    a diagonal of 1 (or NaN, an invalid corruption), an overlap below 0, rows named otherwise than columns, repeated
+    names, or an overlap_long.csv of another matrix.
     """
     path = pathlib.Path(path)
     (first, *names), rows = _read(path)

@@ -244,10 +244,12 @@ def mixture_gains(
 
     Returns:
       The columns `GAINS`, a row for each corruption under which the reference loses `LEAST` points or more, and for
-      their `mean`.
+      their `mean`, NaN where there is none.
     """
     errors = reference or {name: 1 - float(np.mean(bits)) for name, bits in standard.items()}
     names = [name for name in standard if name != CLEAN and 100 * (errors[name] - errors[CLEAN]) >= LEAST]
+    if not names:
+        return pd.DataFrame(np.nan, index=["mean"], columns=list(GAINS))
     divisors = np.array([errors[name] for name in names])[:, None]
     clean = np.array([1 - np.asarray(bits[CLEAN], float) for bits in (standard, model)])[:, None]
     wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])

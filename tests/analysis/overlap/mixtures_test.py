@@ -118,5 +118,7 @@ def test_gains_against_the_standard_model():
     squares = 0.16 * (1 - 0.16 / 0.5) ** 2 + (0.5 - 0.16) * (0.16 / 0.5) ** 2
     assert found.raw_gain_se["fog"] == pytest.approx(100 / 0.5 * np.sqrt(squares / (N - 1)))
     assert found.raw_gain_se["border"] == pytest.approx(0)  # the same answers: CE is 100 whatever the images
+    nothing = mixture_gains(exactly(clean=0.1, fog=0.105), exactly(clean=0.1, fog=0.1))
+    assert list(nothing.index) == ["mean"] and nothing.isna().all(axis=None)
     half = {name: np.full(N, 0.5) for name in standard}  # two trainings that agree in no image
     assert mixture_gains(standard, half).relative_ce["fog"] == pytest.approx(0)
