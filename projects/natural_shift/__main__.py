@@ -53,6 +53,9 @@ def read_table(given):
     sources = [name for name in ("testbed", "timm", "workdirs") if getattr(given, name)]
     if len(sources) != 1:
         raise ValueError(f"expected one of --testbed, --timm and --workdirs, found {' and '.join(sources) or 'none'}")
+    for name, needed in (("kind", "testbed"), ("correlation", "overlap")):
+        if given[name].present and not given[needed].value:
+            raise ValueError(f"expected --{name} with --{needed}, found it without")
     types = [pathlib.Path(given.types)] if given.types else []
     if given.testbed:
         path = pathlib.Path(given.testbed)

@@ -113,7 +113,9 @@ def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed, t
     with pytest.raises(ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_no"):
         command.run(given(**options, overlap=tmp_path / "overlap.csv"))
     for sources, message in (({}, "one of --testbed, --timm and --workdirs, found none"),
-                             ({"testbed": "a", "timm": "b"}, "found testbed and timm")):  # fmt: skip
+                             ({"testbed": "a", "timm": "b"}, "found testbed and timm"),
+                             ({"timm": "b", "kind": "in-memory"}, "expected --kind with --testbed, found it without"),
+                             ({"timm": "b", "correlation": 0.9}, "expected --correlation with --overlap")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             command.run(given(out=tmp_path, **sources))
 
