@@ -220,7 +220,7 @@ def _drawn_severities(corruption: Corruption, options: Mapping[str, Any], key: j
     """Draws the severities that images of an index have with `severity=None`, float32 [N]."""
 
     def drawn(number: Any) -> jax.Array:
-        severity_key, _ = contract.split_key(image_key(key, number))
+        severity_key, _ = jax.random.split(image_key(key, number))  # as in `contract.sample`
         return corruption.scale.draw(severity_key, options)
 
     return jax.vmap(drawn)(jnp.asarray(index))

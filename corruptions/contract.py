@@ -21,7 +21,6 @@ from corruptions.devices import is_traced
 
 MIN_SIDE = 16
 FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.float64))
-_GREEN = slice(1, 2)
 _drawing: contextvars.ContextVar[Any] = contextvars.ContextVar("drawing", default=None)  # a corruption with levels
 
 
@@ -113,8 +112,8 @@ def checked_in_program(images: Any, levels: Any, scale: Any = None, low: float =
     if is_traced(images) and images.dtype != np.uint8 and images.size:
         message = f"expected values in [{low:g}, {high:g}], found "
         checkify.check(~jnp.isnan(images).any(), message + "NaN")
-        good = ~((images < low) | (images > high)).any()  # minimum and maximum are used without NaN alone
-        checkify.check(good, message + "values from {least} to {most}", least=images.min(), most=images.max())
+        inside = ~((images < low) | (images > high)).any()  # minimum and maximum are used without NaN alone
+        checkify.check(inside, message + "values from {least} to {most}", least=images.min(), most=images.max())
     if is_traced(levels):
         bounds = (1, scale.count) if isinstance(scale, Levels) else (0, 1)
         message = f"expected severities from {bounds[0]} to {bounds[1]}, found from {{least}} to {{most}}"
@@ -175,10 +174,8 @@ class Levels:
             raise ValueError(f"expected a number of levels of at least 1, found {self.count!r}")
 
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
-        """Draws a severity: uniform over all levels, over the levels `levels`, or over the interval `range`.
-
-        Raises:
-          ValueError: a malformed `range` or `levels`, or both.
+        """Draws a severity: uniform over all levels, over the levels `levels`, or over the interval `range`; ValueError
+        where one of these is malformed, or both are given.
         """
         bounds, levels = self._drawn_from(options)
         if bounds:
@@ -188,8 +185,7 @@ class Levels:
         return jax.random.randint(key, (), 1, self.count + 1).astype(jnp.float32)
 
     def _drawn_from(self, options: Mapping[str, Any]) -> tuple[tuple[float, float] | None, tuple[int, ...] | None]:
-        bounds = level_range(options.get("range"), self.count)
-        levels = selected(options.get("levels"), self.count)
+        bounds, levels = level_range(options.get("range"), self.count), selected(options.get("levels"), self.count)
         if bounds and levels:
             raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
         return bounds, levels
@@ -340,28 +336,20 @@ class Tables:
         return lookup(rows[self.name_for(shape, table)], severity)
 
 
-def split_key(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Splits the key of `sample` into the severity's key and the key of all other draws."""
-    severity_key, rest = jax.random.split(key)
-    return severity_key, rest
-
-
 def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]) -> Any:
     """Draws as `Corruption.sample`, for checked arguments: a `seen_shape`, and pairs from `Corruption.options_for`.
 
     Numbers have 32 bits also where `jax_enable_x64` is set, as in `apply`: with 64 bits JAX draws other ones.
     """
-    used, scale = dict(options), corruption.scale
-    severity_key, key = split_key(key)
-    if severity is None:
-        with jax.enable_x64(False):
-            severity = scale.draw(severity_key, used)
-    levels = isinstance(scale, Levels)
-    if levels:
-        used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
+    used, levels = dict(options), isinstance(corruption.scale, Levels)
     before = _drawing.set(corruption if levels else None)
     try:
         with jax.enable_x64(False):
+            severity_key, key = jax.random.split(key)
+            if severity is None:
+                severity = corruption.scale.draw(severity_key, used)
+            if levels:
+                used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
             return corruption.sampler(key, shape, severity, **used)
     finally:
         _drawing.reset(before)
@@ -405,5 +393,5 @@ def restored(corrupted: Any, image: Any) -> Any:
     number = image.shape[-1]
     if seen_shape(image.shape) == image.shape:
         return corrupted
-    kept = corrupted if number == 4 else corrupted[..., _GREEN]
+    kept = corrupted if number == 4 else corrupted[..., 1:2]
     return kept if number == 1 else kept.__array_namespace__().concatenate([kept, image[..., -1:]], -1)
