@@ -192,7 +192,6 @@ def corrupted_in_range(name: str, image: np.ndarray, options: Mapping[str, Any])
 
     With a range in `options` the severities are fractions of it; else five levels, evenly spaced, or fractions.
     """
-    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     scale, severities = corruptions.get(name).scale, np.array(_FRACTIONS)
     if isinstance(scale, corruptions.Levels):
         if options.get("range"):

@@ -155,6 +155,11 @@ _TORCHVISION_VIT = (
     (r"^head$", "heads.head"),
 )
 
+_OLD_NAMES = (
+    (r"(denselayer\d+\.(?:norm|conv))\.(\d)\.", r"\1\2."),  # `norm.1` for `norm1`: DenseNet files of 2017
+    (r"\.mlp\.linear_1\.", ".mlp.0."),  # of the published vision transformers
+    (r"\.mlp\.linear_2\.", ".mlp.3."),
+)
 _RESNETS = (
     "resnet18",
     "resnet34",
@@ -229,12 +234,9 @@ def from_state_dict(name, arrays, *, class_stride=1, source="state_dict", **opti
     _check_name(name)
     if class_stride < 1:
         raise ValueError(f"expected a class_stride of at least 1, found {class_stride}")
-    # DenseNet files of 2017 write `norm.1` for `norm1`, `conv.2` for `conv2`.
-    old = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.")
-    arrays = {old.sub(r"\1\2.", key): a for key, a in arrays.items() if not key.endswith("num_batches_tracked")}
-    # The published vision transformers write `mlp.linear_1` and `mlp.linear_2` for `mlp.0` and `mlp.3`.
-    for number, place in (("1", "0"), ("2", "3")):
-        arrays = {key.replace(f".mlp.linear_{number}.", f".mlp.{place}."): array for key, array in arrays.items()}
+    arrays = {key: array for key, array in arrays.items() if not key.endswith("num_batches_tracked")}
+    for old, new in _OLD_NAMES:
+        arrays = {re.sub(old, new, key): array for key, array in arrays.items()}
     layout = _closest_layout(name, arrays)
     options = {"image_size": _image_size(layout, arrays)} | options
     num_classes = -(-1000 // class_stride)

@@ -197,7 +197,7 @@ def _corrupted(images, name, entry, severity, seed, size):
     """Yields (start, count, corrupted batch on a device); the last batch is padded to the common shape."""
     key = named_key(seed, name)
     devices = jax.local_devices()
-    options = _options(entry)
+    options = entry["options"]
     for turn, start in enumerate(range(0, len(images), size)):
         positions = np.minimum(np.arange(start, start + size), len(images) - 1)
         count = min(size, len(images) - start)
@@ -211,14 +211,10 @@ def _each(source, name, entry, severity, seed, size):
     """Does the same as `_corrupted` for images of many sizes: yields (start, count, images); one program serves many sizes."""
     parts = (source.read(range(start, min(start + size, len(source)))) for start in range(0, len(source), size))
     images = itertools.chain.from_iterable(parts)
-    found = corrupt_each(named_key(seed, name), images, name, manifests.level(entry, severity), **_options(entry))
+    found = corrupt_each(named_key(seed, name), images, name, manifests.level(entry, severity), **entry["options"])
     for start in range(0, len(source), size):
         few = list(itertools.islice(found, size))
         yield start, len(few), few
-
-
-def _options(entry):
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in entry["options"].items()}
 
 
 def _batch_size(images):
