@@ -159,8 +159,8 @@ def _key(path: str | os.PathLike, name: str) -> Key:
 class Answers:
     """The answers of models under conditions, of files {record: {(model, seed): bool [N]}} as pairs, the newest last.
 
-    A table calls severities `random` that are drawn from any set of a corruption's levels. If there are answers for
-    several sets, the newest file counts. The files lie in `folder`, from where confidence is read when it is asked for.
+    A table calls severities `random` that are drawn from any set of a corruption's levels. If a model has answers for
+    several sets, its newest count. The files lie in `folder`, from where confidence is read when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
@@ -208,6 +208,10 @@ class Answers:
                 )
             found |= {(*key, name): decode(stored, correct) for name, stored in confidence.items()}
         return found
+
+    def at_all_levels(self) -> "Answers":
+        """Takes the answers whose random severities are drawn from all levels, as those of an overlap study are."""
+        return Answers([file for file in self._files if file[0].levels is None], self._folder)
 
     def record(self, cell: Cell) -> Record:
         """Returns the record of the answers of a cell."""

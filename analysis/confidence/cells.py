@@ -17,7 +17,7 @@ from analysis.confidence import metrics
 from analysis.confidence.metrics import binned, ranked
 from analysis.confidence.temperature import disagreement
 from analysis.errors.scores import Benchmark, complete_benchmarks
-from analysis.frames import CLEAN
+from analysis.frames import CLEAN, RANDOM
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence
 from runtime.log import bar
@@ -79,8 +79,11 @@ class Cells:
     @classmethod
     def of_answers(cls, answers: Answers) -> "Cells":
         """Takes the answers of a workdir."""
-        conditions = dict.fromkeys(cell[2:] for cell in answers)
-        found = complete_benchmarks(conditions, CIFAR100_C, stored=answers.stored)
+        conditions, drawn = dict.fromkeys(cell[2:] for cell in answers), {}
+        for cell in answers:
+            if cell[3] == RANDOM:
+                drawn.setdefault(cell[2], set()).add(answers.record(cell).levels)
+        found = complete_benchmarks(conditions, CIFAR100_C, stored=answers.stored, drawn=drawn)
         return cls(answers.confidence, list(conditions), found)
 
     @classmethod

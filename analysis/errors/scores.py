@@ -14,7 +14,7 @@ accounted for. The reference's own sampling error is not. Relative CE is undefin
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,14 +47,19 @@ class ImageErrors:
     """The images that each model answers wrongly, because errors on the same images are correlated.
 
     `counts` are the correct answers of every cell, `packed` {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct},
-    `shown` {cell: digest of the images that were shown, "" where it is not known}.
+    `shown` {cell: digest of the images that were shown, "" where it is not known}, `levels` {cell: the levels that
+    random severities were drawn from, where they are not all}.
     """
 
     def __init__(
-        self, counts: Iterable[Count], packed: Mapping[Cell, np.ndarray], shown: Mapping[Cell, str] | None = None
+        self,
+        counts: Iterable[Count],
+        packed: Mapping[Cell, np.ndarray],
+        shown: Mapping[Cell, str] | None = None,
+        levels: Mapping[Cell, tuple[int, ...]] | None = None,
     ):
         self.counts = {count.key: count for count in counts}
-        self._packed, self.shown = packed, shown or {}
+        self._packed, self.shown, self.levels = packed, shown or {}, levels or {}
 
     @classmethod
     def of(cls, answers: Answers, counts: Iterable[Count] | None = None) -> "ImageErrors":
@@ -62,7 +67,8 @@ class ImageErrors:
         counts = answers.counts if counts is None else list(counts)
         cells = [count.key for count in counts]
         packed = {cell: np.packbits(answers.correct(cell)) for cell in cells}
-        return cls(counts, packed, {cell: answers.shown(cell) for cell in cells})
+        levels = {cell: drawn for cell in cells if (drawn := answers.record(cell).levels)}
+        return cls(counts, packed, {cell: answers.shown(cell) for cell in cells}, levels)
 
     @classmethod
     def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":
@@ -70,11 +76,13 @@ class ImageErrors:
         counts: list[Count] = []
         packed: dict[Cell, np.ndarray] = {}
         shown: dict[Cell, str] = {}
+        levels: dict[Cell, tuple[int, ...]] = {}
         for part in parts:
             counts += part.counts.values()
             packed |= part._packed
             shown |= part.shown
-        return cls(counts, packed, shown)
+            levels |= part.levels
+        return cls(counts, packed, shown, levels)
 
     def sum(self, cells: Iterable[Cell]) -> np.ndarray:
         """Counts the wrong answers to each image under some conditions: float64 [N]."""
@@ -101,14 +109,20 @@ def complete_benchmarks(
     own: Mapping[str, Iterable[str]] | None = None,
     *,
     stored: bool = False,
+    drawn: Mapping[str, Collection[tuple[int, ...] | None]] | None = None,
 ) -> list[Benchmark]:
     """Lists the benchmarks that were evaluated completely, then the conditions that belong to none of them.
 
     `conditions` are the (corruption, severity) that a model was evaluated under; `own` {name: corruptions} of
     benchmarks that are not registered, such as a study's; `stored` is True for a dataset on disk: where a benchmark
-    selects levels, its severities are 1, 2, ...
+    selects levels, its severities are 1, 2, ...; `drawn` {corruption: the sets of levels that its random severities were
+    drawn from, None for all}, where they are known: a benchmark is complete at its own levels alone.
     """
     import corruptions  # imports JAX, which a report does not need
+
+    def at_random(member, registered, benchmark):
+        asked = corruptions.selected_levels(member, benchmark) if registered else None
+        return (RANDOM,) if drawn is None or set(drawn.get(member, (None,))) == {asked} else ()
 
     there: dict[str, set[Severity]] = {}
     for corruption, severity in conditions:
@@ -119,12 +133,12 @@ def complete_benchmarks(
     benchmarks, covered = [], set()
     for name, of_benchmark in by_name.items():
         registered = name in corruptions.benchmarks()
-        at_random = dict.fromkeys(of_benchmark, (RANDOM,))
         at_levels = {
             member: _levels(member, name, stored) if registered else _numbers(there.get(member, ()))
             for member in of_benchmark
         }
-        for severities, members_at in ((LEVELS, at_levels), (RANDOM, at_random)):
+        drawn_from = {member: at_random(member, registered, name) for member in of_benchmark}
+        for severities, members_at in ((LEVELS, at_levels), (RANDOM, drawn_from)):
             if members_at and all(row and set(row) <= there.get(member, set()) for member, row in members_at.items()):
                 benchmarks.append(Benchmark(name, severities, members_at))
                 covered |= {(member, severity) for member, row in members_at.items() for severity in row}

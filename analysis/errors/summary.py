@@ -19,7 +19,7 @@ from analysis import frames
 from analysis.errors import scores
 from analysis.errors.reference import NONE, ORIGINAL, Choice, Conditions
 from analysis.errors.scores import ImageErrors, Row, Value
-from analysis.frames import CLEAN, with_error
+from analysis.frames import CLEAN, RANDOM, with_error
 
 GAP = "gap"
 LEVEL = 0.05  # level of the corrected p-values
@@ -68,8 +68,9 @@ def score(
     rows: list[Row] = []
     of_model: dict[tuple[str, ...], list[tuple[Value, Row | None]]] = {}
     for key in keys:
-        conditions_of_model = (cell[2:] for cell in errors.counts if cell[:2] == key)
-        evaluated = scores.complete_benchmarks(conditions_of_model, own, stored=stored)
+        cells = [cell for cell in errors.counts if cell[:2] == key]
+        drawn = {cell[2]: (errors.levels.get(cell),) for cell in cells if cell[3] == RANDOM}
+        evaluated = scores.complete_benchmarks((cell[2:] for cell in cells), own, stored=stored, drawn=drawn)
         head = (key[0], CLEAN, NONE, "mean_error")
         of_model.setdefault(head, []).append((scores.clean_error(errors, key), None))
         means = {}

@@ -104,14 +104,16 @@ def _names(chosen, trained):
 
 def _trained_with(found):
     models = dict.fromkeys(count.model for count in found.counts)
-    shown = {count.corruption for count in found.counts if count.severity == RANDOM}
+    shown = {count.corruption for count in found.at_all_levels().counts if count.severity == RANDOM}
     return tuple(model for model in models if model in shown)
 
 
 def counts_of(found: answers.Answers, names: Sequence[str], seeds: Sequence[int]) -> list[Count]:
-    """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`."""
+    """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`, at severities drawn
+    from all levels.
+    """
     place = {(CLEAN, 0): 0} | {(name, RANDOM): number for number, name in enumerate(names, 1)}
-    kept = (c for c in found.counts if (c.corruption, c.severity) in place and c.seed in seeds)
+    kept = (c for c in found.at_all_levels().counts if (c.corruption, c.severity) in place and c.seed in seeds)
     return sorted(kept, key=lambda count: place[count.corruption, count.severity])
 
 

@@ -110,6 +110,7 @@ def test_of_several_sets_of_levels_the_newest_counts():
         assert [count.correct for count in found.counts] == [1, correct]
         assert ("standard", 0, "cbar/lines", "random") in found
     found = made_up(*files, ("noc/hue", "random", None, {}, some))
+    assert [count.correct for count in found.at_all_levels().counts] == [1, 1, 1]
     with pytest.raises(ValueError, match="seed 0 lacks"):
         found.study(["cbar/lines"])  # no model was trained on it; the levels are not taken for all
 

@@ -126,6 +126,17 @@ def test_only_complete_benchmarks_have_means_and_the_rest_is_listed():
     ]
     study = complete_benchmarks([(C[0], "random"), ("noc/hue", "random")], {"study": (C[0], "noc/hue")})
     assert [(entry.name, entry.severities) for entry in study] == [("study", "random")]
+    at_random = [(name, "random") for name in BAR]
+    selected = {name: {corruptions.selected_levels(name, "imagenet_c_bar")} for name in BAR}
+    of_all = {name: {None} for name in BAR}
+    of_both = {name: {*drawn, None} for name, drawn in selected.items()}
+    for drawn, name in (
+        (selected, "imagenet_c_bar"),
+        (None, "imagenet_c_bar"),
+        (of_all, "others"),
+        (of_both, "others"),
+    ):
+        assert [entry.name for entry in complete_benchmarks(at_random, drawn=drawn)] == [name]
     stored = [(name, s) for name in BAR for s in range(1, 6)]  # as a published C-bar counts them
     assert [entry.name for entry in complete_benchmarks(stored, stored=True)] == ["imagenet_c_bar"]
 
