@@ -330,6 +330,11 @@ def is_stale(before: str | None, now: str | None) -> bool:
     return bool(before and now and before != now)
 
 
+def trained_digests(workdir: str | os.PathLike, keys: Iterable[Key]) -> set[str]:
+    """Reads the digests of models as `trained_digest` does."""
+    return {trained_digest(workdir, *key) for key in dict.fromkeys(keys)}
+
+
 def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
     """Reads the digest of a model from its final.json; "" if the workdir, its own or its study's, holds no such model.
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from analysis import figures, frames
+from analysis import answers, figures, frames
 from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
@@ -37,7 +37,7 @@ def write_results(
     measured: pathlib.Path,
     origin: str,
 ) -> str:
-    """Writes schemes.csv, its figure where schemes are few, and scheme_corruptions.csv; transforms.csv and
+    """Writes schemes.csv into a workdir, its figure where schemes are few, and scheme_corruptions.csv; transforms.csv and
     transforms.png where there are stored schemes; correlations with distance and their figures where distances were
     measured.
 
@@ -65,6 +65,11 @@ def _correlated(folder, counts, schemes, measured, origin):
     """Correlates error with the measured distances; prints the reason if too few schemes have both."""
     if not (measured / "schemes").is_dir():
         return f"(no distances yet: tools.msd with this workdir writes {measured}, and this command again correlates)"
+    if not results.measured_in(measured) <= answers.trained_digests(folder, (count.key[:2] for count in counts)):
+        return (
+            f"(no correlation of error with distance: {measured} was measured in an earlier model, which was trained again "
+            "since; run tools.msd with this workdir again)"
+        )
     found = results.read_distances(measured)
     targets = {(row.corruption, row.severity) for row in found}
     of_schemes = [count for count in counts if count.model in schemes and (count.corruption, count.severity) in targets]
@@ -125,8 +130,11 @@ def text(found: pd.DataFrame) -> str:
         ordered = table.sort_values(key, kind="stable", na_position="last")
         table = pd.concat([ordered[:_FIRST], ordered[-_LAST:]])
         note = f"\n({_FIRST} of least and {_LAST} of largest error in {key}, of {number})"
-    several = (table.seeds > 1).any()
-    over = "standard deviation over seeds" if several else "standard error over test images, of one seed"
+    kinds = {
+        "standard deviation over seeds": table.seeds > 1,
+        "of one seed standard error over test images": table.seeds == 1,
+    }
+    over = ", ".join(kind for kind, rows in kinds.items() if rows.any())
     cells = table[["scheme", "seeds"]].copy()
     for name in names:  # an error between seeds where there are several, else over test images
         spread = table[f"{name}_std"].fillna(table[f"{name}_se"])

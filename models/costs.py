@@ -22,7 +22,8 @@ class Product(NamedTuple):
 def products(name, image_size=224, num_classes=1000, **options):
     """Lists the convolutions and linear layers that one image goes through, in order, as `Product`s.
 
-    Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other counters add these).
+    Only multiplications with an addition count: no bias, BatchNorm, ReLU or pooling (other counters add these). But at
+    image sizes other than their own the adaptive pooling of VGG and AlexNet is two matrix products, which count.
     Arguments as of `models.build`, without dtype and conv; `image_size` is in pixels.
     """
     model = models.abstract(name, num_classes, dtype="float32", conv="xla", image_size=image_size, **options)

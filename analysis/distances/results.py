@@ -109,6 +109,11 @@ def read_distances(folder: pathlib.Path) -> list[Distance]:
     return rows
 
 
+def measured_in(folder: pathlib.Path) -> set[str | None]:
+    """Lists the digests of the networks that schemes in a folder of tools.msd were measured in, None for an unknown one."""
+    return {artifacts.read(path).made_from.get("model") for path in (folder / "schemes").glob("*.npz")}
+
+
 def write_centres(
     path: pathlib.Path, centres: Mapping[tuple[str, int | str], np.ndarray], made_from: Mapping[str, str] | None = None
 ) -> None:

@@ -4,7 +4,6 @@ Tables are never read. benchmark.json, coverage.json, comparison.json and evalua
 threshold, a benchmark, another study, a reference); the numbers are computed again from the answers.
 """
 
-import functools
 import hashlib
 import pathlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import pandas as pd
 
 from analysis import answers
 from analysis.calibration import CALIBRATED
-from analysis.distances.results import Distance, read_distances
+from analysis.distances.results import Distance, measured_in, read_distances
 from analysis.errors import reference
 from analysis.errors.reference import REFUSE
 from analysis.errors.scores import ImageErrors
@@ -27,7 +26,6 @@ from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
-from runtime import artifacts
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
 from runtime.workdirs import read_config
@@ -295,12 +293,10 @@ def _compare(whole: study.Study, chosen: dict | None, omitted: dict[str, str]) -
 
 def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str, str]) -> list[Distance]:
     """Reads the distances of schemes if a model measured them that the workdir holds now."""
-    paths = sorted((workdir / "msd" / "schemes").glob("*.npz"))
-    if not paths:
+    known = measured_in(workdir / "msd")
+    if not known:
         return []
-    measured_in = {artifacts.read(path).made_from.get("model") for path in paths}
-    now = functools.partial(answers.trained_digest, workdir)
-    if not measured_in <= {now(model, seed) for model, seed in dict.fromkeys(cell[:2] for cell in found)}:
+    if not known <= answers.trained_digests(workdir, (cell[:2] for cell in found)):
         omitted["distances"] = (
             f"The distances in {workdir / 'msd'} were measured in an earlier model, which was trained again since: run "
             f"python -m tools.msd --config=configs/msd.py --workdir={workdir} again."

@@ -14,7 +14,7 @@ from PIL import Image
 
 import data
 from data.natural import sets
-from runtime import files
+from runtime import command, files
 
 
 def write(folder: Path, train: int = 600, test: int = 200) -> None:
@@ -41,4 +41,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with command.errors():
+        main()

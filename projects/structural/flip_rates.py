@@ -154,7 +154,13 @@ def read_flips(path: str | pathlib.Path) -> list[Flips]:
     rows = []
     for number, (model, seed, name, sequences, length, *means) in enumerate(table.itertuples(index=False), 2):
         try:
-            rows.append(Flips(model, int(seed), name, int(sequences), int(length), *map(float, means)))
+            row = Flips(model, int(seed), name, int(sequences), int(length), *map(float, means))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: expected a row of numbers, found an error: {error}") from None
+        if not (0 <= row.flip_probability <= 1 and 0 <= row.top_distance <= BEST * (BEST + 1) / 2):
+            raise ValueError(
+                f"{path}, line {number}: expected a flip probability in [0, 1] and a top-5 distance, found "
+                f"{row.flip_probability:g} and {row.top_distance:g}"
+            )
+        rows.append(row)
     return rows

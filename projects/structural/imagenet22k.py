@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from data import tree
 from data.natural import sets
-from runtime import files
+from runtime import command, files
 
 
 class Superclass(NamedTuple):
@@ -152,4 +152,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with command.errors():
+        main()

@@ -29,7 +29,7 @@ from PIL import Image
 import data
 from projects.structural import icons50
 from projects.structural.superclasses import LISTS, SUBCLASSES, SUPERCLASSES
-from runtime import files
+from runtime import command, files
 
 # fmt: off
 STYLES = (
@@ -185,4 +185,5 @@ _WRITERS = {
 
 
 if __name__ == "__main__":
-    main()
+    with command.errors():
+        main()

@@ -10,7 +10,7 @@ from analysis import schemes
 from analysis.distances import figures
 from analysis.errors.summary import Summary
 from analysis.frames import Count
-from runtime import artifacts
+from runtime import artifacts, workdirs
 
 SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")
 ERRORS = {"standard": 40, "augmix": 20, "augmix=rotate": 30, "patch_gaussian": 25}  # percent, at level 1 with seed 0
@@ -116,7 +116,11 @@ def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
         for name, (msd, mmd) in distances.items():
             # A level without errors does not count: there the distances are in another order.
             arrays = {f"{FOG}|2": np.array([[msd], [mmd]]), f"{FOG}|4": np.array([[-9 * msd], [-9 * mmd]])}
-            artifacts.write(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name})
+            artifacts.write(measured / "schemes" / f"{name}.npz", arrays, {"scheme": name, "model": "of augmix"})
+
+    trained = tmp_path / "models" / "augmix" / "seed0"
+    trained.mkdir(parents=True)
+    workdirs.write_final(trained, step=1, digest="of augmix", num_classes=10)
 
     said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
     assert "no distances yet" in said and not (tmp_path / "correlations.csv").exists()
@@ -134,6 +138,9 @@ def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):
     assert (found.corruption, found.schemes) == (FOG, 4) and (found.msd, found.mmd) == (1, -1)
     for name in ("correlations.png", "correlations_mmd.png"):
         assert (tmp_path / name).stat().st_size > 1000
+    workdirs.write_final(trained, step=1, digest="of another", num_classes=10)
+    said = schemes.write_results(tmp_path, summaries(), counts(), SCHEMES, measured, "made up")
+    assert "measured in an earlier model" in said and not (tmp_path / "correlations.csv").exists()
 
 
 def test_a_figure_of_many_schemes_is_not_drawn(tmp_path):

@@ -235,6 +235,8 @@ def test_rates_are_means_of_ratios_and_not_ratios_of_means(tmp_path):
         ("model,seed\na,0\n", "expected the columns model,seed,perturbation,.*found model,seed"),
         (",".join(flip_rates.Flips._fields) + "\na,0,tilt,x,31,.1,.1,.1,.1\n", "line 2: expected a row of numbers"),
         (",".join(flip_rates.Flips._fields) + "\na,0,tilt\n", "line 2: expected a row of numbers"),
+        (",".join(flip_rates.Flips._fields) + "\na,0,tilt,9,31,nan,.1,1,.1\n", "line 2: .* found nan and 1"),
+        (",".join(flip_rates.Flips._fields) + "\na,0,tilt,9,31,.1,.1,16,.1\n", "line 2: .* found 0.1 and 16"),
     ],
 )
 def test_files_that_hold_no_flips_are_refused(tmp_path, content, message):

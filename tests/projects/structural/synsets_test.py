@@ -1,7 +1,9 @@
 """Folders of synsets: what is trained on and tested on, limits, files that cannot be read, and what is refused."""
 
 import json
+import runpy
 import shutil
+import sys
 
 import numpy as np
 import pandas as pd
@@ -142,6 +144,24 @@ def test_synsets_below_are_collected_once_and_without_instances(tmp_path):
     assert imagenet22k.below("n00000001", direct) == {f"n0000000{i}" for i in (1, 2, 3, 4)}
     with pytest.raises(ValueError, match=r"expected the synset n00000007 .* found none; is it version 3\.0\?"):
         imagenet22k.below("n00000007", direct)
+
+
+@pytest.mark.parametrize(
+    "module, flags, found",
+    [
+        ("structural.imagenet22k", ["--wordnet={}/none", "--out={}/lists.json"], "none"),
+        ("structural.standin", ["--dataset=cifar100", "--out={}/file/made"], "file"),
+        ("natural_shift.standin", ["--out={}/file/made"], "file"),
+    ],
+)
+def test_errors_of_commands_are_one_message(module, flags, found, tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", [module, *(flag.format(tmp_path) for flag in flags)])
+    monkeypatch.delitem(sys.modules, f"projects.{module}", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"projects.{module}", run_name="__main__")
+    told = caplog.text
+    assert ended.value.code == 1 and f"{tmp_path / found}" in told and "Traceback" not in told
 
 
 def test_lists_of_a_generated_wordnet(tmp_path, capsys):
