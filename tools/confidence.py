@@ -90,8 +90,9 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
         if of.name == OTHERS
     ]
     rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
-    section = {"title": "Confidence", "facts": [*facts, *others]}
-    files.write_json(out / "section.json", section | {"header": _HEADER, "rows": rows, "figures": pictures})
+    section = {"title": "Confidence", "facts": [*facts, *others], "header": _HEADER, "rows": rows, "figures": pictures}
+    made_from = {str(path.relative_to(workdir)): files.sha256(path) for path in workdir.glob(f"{answers.FOLDER}/*.npz")}
+    files.write_json(out / "section.json", section | {"made_from": made_from})
     return "\n\n".join([frames.markdown(frames.of_rows(rows, _HEADER)), *others]), out
 
 

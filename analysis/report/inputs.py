@@ -4,7 +4,6 @@ Tables are never read. benchmark.json, coverage.json, comparison.json and evalua
 threshold, a benchmark, another study, a reference); the numbers are computed again from the answers.
 """
 
-import hashlib
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
 from runtime.command import refuse_imports
-from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
+from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json, sha256
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")
@@ -56,7 +55,14 @@ SHAPES = {  # file -> shape of its content
     "evaluation.json": {"eval": Maybe({"reference": Maybe(str), "reference_mismatch": Maybe(str)})},
     "ranges.json": {"corruptions": {str: Either(CALIBRATED, {"range": _PAIR})}},
     "timing.json": {"training_seconds": {str: float}},
-    "section.json": {"title": str, "facts": [str], "header": [str], "rows": [[str]], "figures": [str]},
+    "section.json": {
+        "title": str,
+        "facts": [str],
+        "header": [str],
+        "rows": [[str]],
+        "figures": [str],
+        "made_from": Maybe({str: str}),
+    },
 }
 _FILES = (*REQUIRED, *SHAPES, "answers/*.npz", "msd/schemes/*.npz", "*/section.json")
 
@@ -170,7 +176,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         stored["ranges.json"],
         stored["timing.json"],
         _distances(workdir, found, omitted),
-        tuple(map(_section, sorted(workdir.glob("*/section.json")))),
+        _sections(workdir, omitted),
         omitted,
         tuple(_file(workdir, path) for pattern in _FILES for path in sorted(workdir.glob(pattern))),
         _models(workdir),
@@ -305,15 +311,22 @@ def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str,
     return read_distances(workdir / "msd")
 
 
-def _section(path: pathlib.Path) -> tuple[dict, dict[str, bytes]]:
-    content = read_json(path, shape=SHAPES["section.json"])
-    pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
-    return content, {name: picture.read_bytes() for name, picture in pictures.items() if picture.is_file()}
+def _sections(workdir: pathlib.Path, omitted: dict[str, str]) -> tuple[tuple[dict, dict[str, bytes]], ...]:
+    """Reads every FOLDER/section.json whose files, those of `made_from` {path in the workdir: SHA-256}, are as they were."""
+    found = []
+    for path in sorted(workdir.glob("*/section.json")):
+        content = read_json(path, shape=SHAPES["section.json"])
+        files = {workdir / name: digest for name, digest in content.get("made_from", {}).items()}
+        if all(file.is_file() and sha256(file) == digest for file, digest in files.items()):
+            pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
+            found.append((content, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()}))
+        else:
+            omitted[content["title"]] = f"{path} is of earlier answers: give the command that wrote it again."
+    return tuple(found)
 
 
 def _file(workdir: pathlib.Path, path: pathlib.Path) -> tuple[str, int, str]:
-    content = path.read_bytes()
-    return str(path.relative_to(workdir)), len(content), hashlib.sha256(content).hexdigest()
+    return str(path.relative_to(workdir)), path.stat().st_size, sha256(path)
 
 
 def _models(workdir: pathlib.Path) -> tuple[tuple[str, str, str], ...]:

@@ -13,6 +13,7 @@ from analysis import answers
 from analysis.report import inputs
 from analysis.report.document import document
 from corruptions.scoring.folder import read_confidence
+from runtime import files
 from runtime.files import mismatch
 from tests.analysis.confidence.cells_test import NUMBER, answered
 from tests.corruptions.scoring.confidence_test import probabilities
@@ -86,7 +87,14 @@ def test_a_report_shows_the_section(made, tmp_path):
     report_studies.write(study, ("noc/hue", "noc/rain", "noc/border"), number=60)
     assert f"python -m tools.confidence --workdir={study}" in Page(document(inputs.read(study))).text("main")
     shutil.copytree(made[1], study / "confidence")
-    section = json.loads((study / "confidence" / "section.json").read_text())
+    path = study / "confidence" / "section.json"
+    section = json.loads(path.read_text())
+    page = Page(document(inputs.read(study)))  # the section is of answers of another workdir
+    assert f"{path} is of earlier answers: give the command" in page.text("section", id="warnings")
+    assert not page.rows(**{"aria-label": "Confidence"})
+    present = {f"answers/{file.name}": files.sha256(file) for file in (study / "answers").glob("*.npz")}
+    assert len(section["made_from"]) == 21 and present
+    path.write_text(json.dumps(section | {"made_from": present}))
     page = document(inputs.read(study))
     assert re.findall(r'alt="Confidence: (\w+)"', page) == section["figures"] and len(section["figures"]) == 3
     (table,) = Page(page).rows(**{"aria-label": "Confidence"})
