@@ -154,6 +154,9 @@ def read(workdir: str | pathlib.Path) -> Study:
     whole = study.Study.of(names, bits, seeds, found.conditions["classes"] or None)
     choice = stored["benchmark.json"] or {}
     threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))
+    if not 0 <= threshold <= 1:
+        source = "benchmark.json" if "threshold" in choice else "config.json"
+        raise ValueError(f"{workdir / source}: expected a threshold in [0, 1], found {threshold:g}")
     selection, stability = _select(whole, threshold, bool(choice.get("strict")))
     covering, covered = _coverage(workdir, whole, selection, stored["coverage.json"])
     return Study(

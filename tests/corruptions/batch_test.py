@@ -236,3 +236,14 @@ def test_a_table_has_a_row_for_each_level(own_registry):
 
 def test_empty_batches_stay_empty():
     assert corruptions.corrupt(KEY, IMAGES[:0], "noc/border").shape == (0, 32, 32, 3)
+
+
+def test_values_are_not_read_where_they_need_no_check():
+    outside = np.full((1, 16, 16, 3), 2, np.float32)
+    for call in (
+        lambda **given: corruptions.corrupt(KEY, outside, "noc/brightness", 0.5, **given),
+        lambda **given: corruptions.augment.augment(KEY, outside, "op=rotate", **given),
+    ):
+        assert call(validate=False).shape == outside.shape
+        with pytest.raises(ValueError, match="found values from 2 to 2"):
+            call()

@@ -118,6 +118,17 @@ def test_a_mask_corrupts_inside_alone(images):
     np.testing.assert_array_equal(np.asarray(signed)[~MASK], SIGNED[~MASK])
 
 
+@pytest.mark.parametrize("axis", ["time", "camera"])
+def test_a_mask_of_clips_and_cameras(axis):
+    mask = np.zeros(CLIPS.shape[:-1], bool)
+    mask[0, 1, 5:20] = True
+    for name, severity in (("imagenet_c/gaussian_noise", 3), ("noc/translation", 0.5)):
+        whole = np.asarray(corruptions.corrupt(KEY, CLIPS, name, severity, axis=axis))
+        found = np.asarray(corruptions.corrupt(KEY, CLIPS, name, severity, axis=axis, where=mask))
+        np.testing.assert_array_equal(found, np.where(mask[..., None], whole, CLIPS))
+        assert (found != CLIPS).any()
+
+
 def test_cameras_share_a_severity_and_draw_alone():
     name = "imagenet_c/gaussian_noise"
     found = np.asarray(corruptions.corrupt(KEY, RIG, name, axis="camera", index=[7, 3]))

@@ -82,6 +82,19 @@ def test_a_mean_over_corruptions_of_no_benchmark_says_which(tmp_path):
     assert "completely: noc/hue." in text and "| standard | others (random) |" in text
 
 
+def test_seeds_are_compared_and_differences_are_to_the_model_asked_for(tmp_path):
+    for place, cell in enumerate([("clean", 0), ("noc/hue", "random")]):
+        keys = [("standard", 0), ("standard", 1), ("augmix", 0)]
+        of = {key: answered(10 * place + k)[0] for k, key in enumerate(keys)}
+        answers.write(tmp_path / answers.FOLDER, of, answers.Record(*cell, None, NUMBER, {}))
+    _, out = confidence.run(tmp_path, against="augmix", resamples=20)
+    rows = pd.read_csv(out / "disagreement.csv")
+    first, second = (answered(k)[1].argmax(1) for k in (0, 1))
+    assert list(rows.model) == ["standard"] * 2
+    assert rows.disagreement[0] == pytest.approx((first != second).mean())
+    assert set(pd.read_csv(out / "differences.csv").against) == {"augmix"}
+
+
 def test_a_report_shows_the_section(made, tmp_path):
     study = tmp_path / "study"
     report_studies.write(study, ("noc/hue", "noc/rain", "noc/border"), number=60)

@@ -72,8 +72,9 @@ def test_weak_numbers_are_called_weak_everywhere(weak, page):
     ((_, *rows),) = found.rows(**{"aria-label": "Members"})
     assert {row[0] for row in rows} == set(study.selection.members)
     assert all((row[3] == "weak") == bool(study.weak([row[0]])) for row in rows)
-    covered = found.rows(**{"aria-label": "Coverage of the other candidates"})
-    assert all((row[1] == "weak") == bool(study.weak([row[0]])) for table in covered for row in table[1:])
+    ((_, *others),) = found.rows(**{"aria-label": "Coverage of the other candidates"})
+    assert {row[0] for row in others} == set(study.names) - set(study.selection.members)
+    assert all((row[1] == "weak") == bool(study.weak([row[0]])) for row in others)
     texts = [text for tag, _, text in found.found if tag in ("td", "text", "title", "p", "li")]
     numbers = [number for text in texts for number in re.findall(rf"{NUMBER} ± {NUMBER}", text)]
     assert len(numbers) > 50 and max(abs(float(number)) for pair in numbers for number in pair) < 2

@@ -95,12 +95,17 @@ def test_damage_anywhere_is_refused_by_name_or_shown(small, page, name):
     assert len(others) - len(accepted) >= 3
     (small / "project").mkdir()
     path = small / "project" / name if name == "section.json" else small / name
+    refused = [other for other in others if mismatch(other, shape)]
+    for other in (refused[0], refused[-1]):
+        path.write_text(json.dumps(other))
+        with pytest.raises(ValueError, match=re.escape(name)):
+            inputs.read(small)
     for other in accepted[:1] + accepted[-1:]:
         path.write_text(json.dumps(other))
         try:
             page(small)
-        except ValueError as error:  # the message gives the reason
-            assert str(error)
+        except ValueError as error:
+            assert name in str(error), error
 
 
 @pytest.mark.parametrize(
