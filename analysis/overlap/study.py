@@ -109,11 +109,9 @@ def _trained_with(found):
 
 
 def counts_of(found: answers.Answers, names: Sequence[str], seeds: Sequence[int]) -> list[Count]:
-    """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`, at severities drawn
-    from all levels.
-    """
+    """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`."""
     place = {(CLEAN, 0): 0} | {(name, RANDOM): number for number, name in enumerate(names, 1)}
-    kept = (c for c in found.at_all_levels().counts if (c.corruption, c.severity) in place and c.seed in seeds)
+    kept = (c for c in found.counts if (c.corruption, c.severity) in place and c.seed in seeds)
     return sorted(kept, key=lambda count: place[count.corruption, count.severity])
 
 
@@ -135,7 +133,7 @@ def write_results(
     come from, for provenance.json and above the picture. Returns (the overlap, the rows of counts.csv); raises
     ValueError where a model or corruption is missing.
     """
-    found = answers.read(path)
+    found = answers.read(path).at_all_levels()
     counts = counts_of(found, names, seeds)
     frames.write(path / "counts.csv", frames.of_counts(counts), origin)
     frames.write(path / "scores.csv", frames.scores(counts), origin)
