@@ -21,7 +21,7 @@ imagenet                 the four schemes as made for ImageNet; ResNet-50 for 10
 stylized=DIR             none, with the stylised images prepared in DIR mixed in; 50 epochs, 5 seeds (see
                          configs/scheme.py)
 cpu                      AugMix with each of the 16 subsets of four operations, two seeds, for two CPU
-                         cores: a small network that sees 51,200 images of CIFAR-10 in training
+                         cores: the network and recipe of configs/coverage.py:cpu, with the crop of the paper
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 
@@ -32,7 +32,7 @@ for one on ImageNet.
 
 import itertools
 
-from configs import scheme
+from configs import coverage, scheme
 
 STORED = "closest_random_farthest"
 STYLIZED = "stylized"
@@ -70,9 +70,11 @@ def get_config(argument="cifar10"):
 
 
 def _fit_two_cores(config):
-    config.dataset.train_limit, config.dataset.test_limit = 12_800, 500
-    config.model.name = "small_resnet"
-    config.train.epochs, config.train.warmup_epochs = 4, 1
+    config.dataset.test_limit = 2_000
+    of_coverage = coverage.get_config("cpu")
+    config.model.name = of_coverage.model.name
+    config.train = of_coverage.train
+    config.train.crop = 4
     operations = ("posterize", "solarize", "shear_x", "rotate")
     subsets = itertools.chain.from_iterable(itertools.combinations(operations, n) for n in range(1, 5))
     config.study.schemes = ("standard", *(f"augmix={'+'.join(subset)}" for subset in subsets))
