@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import corruptions
-from corruptions import augment, cbar, imagenet_c, laion_c, noc, write
+from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics, scoring, write
 
 
 def public_functions(module):
@@ -21,7 +21,9 @@ def public_functions(module):
 
 
 @pytest.mark.parametrize(
-    "module", [corruptions, augment, cbar, imagenet_c, laion_c, noc, write], ids=lambda m: m.__name__
+    "module",
+    [corruptions, augment, camera, cbar, imagenet_c, laion_c, noc, optics, scoring, write],
+    ids=lambda m: m.__name__,
 )
 def test_public_functions_say_what_they_take_and_give(module):
     functions = dict(public_functions(module))

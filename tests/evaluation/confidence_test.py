@@ -15,7 +15,7 @@ from analysis import answers
 from analysis.answers import PLAIN, SCALED
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import decode
-from evaluation import correctness, temperature
+from evaluation import correctness, temperature, trained_models
 from evaluation.evaluate import ensembles
 from evaluation.shown import Shown, ShownNatural
 from runtime import artifacts, meshes
@@ -128,8 +128,13 @@ def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_p
     assert {cell[:2] for cell in counts} == {("standard", 0), ("standard", 1), key}
     fits = artifacts.read_record(folder / temperature.FILE)["models"]
     assert fits.keys() == {"standard|0", "standard|1", "standard+ensemble=0.1|0"}
-    for fit in fits.values():
-        assert fit["after"] <= fit["before"]
+    models = trained_models.read_models(folder, 10, 32, shown.mesh)
+    models |= ensembles(models)
+    told = correctness.ask(models, shown, temperatures={name: fits[answers.name_of(name)]["value"] for name in models})
+    for name, answered in told.items():
+        before, after = (decode(answered.confidence[of], answered.correct).loss.mean() for of in (PLAIN, SCALED))
+        fit = fits[answers.name_of(name)]
+        assert (fit["before"], fit["after"]) == pytest.approx((before, after), abs=1e-3) and after < before
     by_model, record = answers.read_answered(folder / "answers" / "noc.hue-0.5.npz")
     assert record.temperatures == {("standard", seed): fits[f"standard|{seed}"]["value"] for seed in (0, 1)} | {
         key: fits["standard+ensemble=0.1|0"]["value"]

@@ -12,6 +12,7 @@ from flax import nnx
 import corruptions
 import data
 import models
+from analysis.answers import PLAIN
 from analysis.answers import read as read_answers
 from analysis.errors import joint
 from corruptions import enhance as enhancements
@@ -217,6 +218,9 @@ def test_an_enhanced_evaluation_is_one_of_a_model_with_a_name_of_its_own(tmp_pat
     both = commands.run(settings(enhance="clahe"), folder)
     assert {count.model for count in both} == {"standard", "standard+enhance=clahe"}
     assert [count for count in both if count.model == "standard"] == plain
+    of_clean = read_answers(folder).confidence("clean", 0)
+    losses = [of_clean[name, 0, PLAIN].loss for name in ("standard", "standard+enhance=clahe")]
+    assert np.mean(np.abs(losses[0] - losses[1]) > 1e-3) > 0.9  # the network saw other images
     assert commands.run(settings(enhance="clahe"), folder) == both  # read back
     assert commands.run(settings(), folder) == both
 

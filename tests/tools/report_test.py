@@ -105,6 +105,11 @@ def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(tmp_path)
     page = document(study, samples=report.gallery.png(drawn), caption=caption)
     assert caption in page and Page(page).all("img", class_="samples")[0][1]["src"].startswith("data:image/png;base64,")
     assert report._pdf(drawn).startswith(b"%PDF-")
+    photograph = np.zeros((40, 60, 3), np.uint8)
+    photograph[..., 1] = 200
+    Image.fromarray(photograph).save(tmp_path / "green.png")
+    drawn, caption = report._sample_images(study, str(tmp_path / "green.png"))
+    assert "green.png" in caption and drawn.size[0] > 600
     elsewhere = study._replace(config=study.config | {"dataset": {"name": "cifar10", "data_dir": "no"}})
     found, caption = report._sample_images(elsewhere, "")
     assert found is None and caption.startswith("No sample images: ") and "--image=PHOTOGRAPH" in caption
@@ -224,16 +229,16 @@ def test_nothing_sticks_out_on_a_phone(browser, study, tmp_path):
     assert Page(browser(outer, "--dump-dom")).title() == "width 360"
 
 
-def test_numbers_on_the_page_are_those_of_the_answers(rendered, workdir):
+def test_numbers_on_the_page_are_those_of_the_answers(study, workdir):
     """Against the definitions of R, G, T and O."""
-    made = inputs.read(workdir)
+    page, made = Page(study.read_text(encoding="utf-8")), inputs.read(workdir)
     answered = made.whole.overlap
     bits, _ = answers.read(workdir).study(NAMES)
     accuracy = bits[0].mean(-1)
     r = accuracy[:, 1:] / accuracy[:, :1]
     gain = np.diag(r[1:]) - r[0]
     transfer = (r[1:] - r[0]) / gain
-    titles = {title.split(":")[0]: title for *_, title in rendered.titles("overlap")}
+    titles = {title.split(":")[0]: title for *_, title in page.titles("overlap")}
     for i, j in itertools.permutations(range(len(NAMES)), 2):
         title, free = titles[f"{NAMES[i]} and {NAMES[j]}"], (transfer[i, j] + transfer[j, i]) / 2
         shown = re.search(rf": O = {NUMBER} ± {NUMBER}, unclipped {NUMBER} ", title).groups()
@@ -241,7 +246,7 @@ def test_numbers_on_the_page_are_those_of_the_answers(rendered, workdir):
         for a, b in ((i, j), (j, i)):
             number = re.search(rf"T {re.escape(NAMES[a])} \S {re.escape(NAMES[b])} = {NUMBER}", title)[1]
             assert shows(number, transfer[a, b])
-    ((_, standard, *lines),) = rendered.rows(class_="models")
+    ((_, standard, *lines),) = page.rows(class_="models")
     for k, (model, *cells) in enumerate((standard, *lines)):
         numbers = [re.fullmatch(rf"{NUMBER} ± {NUMBER}", cell).groups() for cell in cells if "±" in cell]
         assert shows(numbers[0][0], answered.clean_accuracy[k]) and shows(numbers[0][1], made.errors.clean[k])

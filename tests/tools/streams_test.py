@@ -86,6 +86,17 @@ def test_fewer_images_are_balanced_over_classes():
     assert sorted(labels[images[0, :, 0, 0, 0]]) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
+def test_a_published_order_moves_the_corruptions_and_the_stored_order_keeps_the_images():
+    labels = np.arange(30) % 3
+    stream = streams.make("continual", labels, given(corruptions=["imagenet_c"], order=1, stored_order=True))
+    found = [segment.parts[0][0].removeprefix("imagenet_c/") for segment in stream.segments]
+    assert found[:3] == ["jpeg_compression", "shot_noise", "zoom_blur"] and len(set(found)) == 15  # numbers 14, 1, 6
+    np.testing.assert_array_equal(stream.image.reshape(15, 30), np.tile(np.arange(30), (15, 1)))
+    shuffled = streams.make("continual", labels, given(corruptions=["imagenet_c"], order=1))
+    assert shuffled.segments == stream.segments
+    assert all(np.any(of_one != np.arange(30)) for of_one in shuffled.image.reshape(15, 30))
+
+
 def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
     workdir = tiny.untrained_workdir(tmp_path / "w", tiny.config())
     monkeypatch.setattr(streams, "of_model", lambda *given: pytest.fail("measured first"))
