@@ -75,7 +75,7 @@ def _tensorstore():
     try:
         import tensorstore
     except ImportError:
-        raise BucketError('addresses of buckets need tensorstore: pip install "jax-corruptions[cloud]"') from None
+        raise BucketError("addresses of buckets need tensorstore: pip install tensorstore") from None
     return tensorstore, tensorstore.Context({f"{name}_request_retries": _RETRIES for name in ("gcs", "s3")})
 
 

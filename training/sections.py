@@ -38,9 +38,7 @@ from training import augmentation
 def _check_tensorboard(wanted: Any) -> None:
     SWITCH.check(wanted)
     if wanted and importlib.util.find_spec("tensorboardX") is None:
-        raise ValueError(
-            'expected False, or the package tensorboardX, found none; pip install "jax-corruptions[tensorboard]"'
-        )
+        raise ValueError("expected False, or the package tensorboardX, found none; pip install tensorboardX")
 
 
 def _check_folder(name: str) -> None:

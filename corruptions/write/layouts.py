@@ -227,7 +227,7 @@ class Folders(Layout):
     counted = "images"  # name of the number of files in the manifest
 
     def start(self) -> None:
-        require("PIL", "writing image files needs Pillow")
+        require("PIL", "writing image files needs Pillow", "pillow")
         self.pool = ThreadPoolExecutor(os.cpu_count())
         self.digests: dict[str, str] = {}  # path in the block -> sha256
 

@@ -129,7 +129,7 @@ class _Rows:
 
 
 def _pyarrow():
-    require("pyarrow.parquet", "writing Parquet needs pyarrow", extra="parquet")
+    require("pyarrow.parquet", "writing Parquet needs pyarrow", "pyarrow")
     return importlib.import_module("pyarrow")
 
 

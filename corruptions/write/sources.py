@@ -174,7 +174,7 @@ def from_folder(
     root = pathlib.Path(root).expanduser()
     if not root.is_dir():
         raise FileNotFoundError(f"expected a folder of images, found no folder {root}")
-    require("PIL", "reading images needs Pillow")
+    require("PIL", "reading images needs Pillow", "pillow")
     classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
     items = [
         (path, label)
@@ -226,8 +226,9 @@ def from_tfds(
       ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; the message says
         what to do.
     """
-    tfds = require("tensorflow_datasets", "reading TensorFlow Datasets needs tensorflow-datasets and array-record")
-    require("PIL", "reading images needs Pillow")
+    why = "reading TensorFlow Datasets needs tensorflow-datasets and array-record"
+    tfds = require("tensorflow_datasets", why, "tensorflow-datasets array-record")
+    require("PIL", "reading images needs Pillow", "pillow")
     try:
         decoders = {"image": tfds.decode.SkipDecoding()}  # decoded here, in threads
         builder = tfds.builder(name, data_dir=data_dir, file_format="array_record")
@@ -262,13 +263,12 @@ def from_tfds(
     )
 
 
-def require(module: str, why: str, extra: str = "study") -> ModuleType:
-    """Imports an optional dependency, or raises an error that names the command to install it."""
-    package = "pillow" if module == "PIL" else f'"jax-corruptions[{extra}]"'
+def require(module: str, why: str, packages: str) -> ModuleType:
+    """Imports an optional dependency, or raises an error that names the command to install its packages."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{why}, which cannot be imported ({error}); pip install {package}") from error
+        raise ModuleNotFoundError(f"{why}, which cannot be imported ({error}); pip install {packages}") from error
 
 
 def _encoded(fetch, labels, names, class_names, description):

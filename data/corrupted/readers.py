@@ -191,7 +191,7 @@ class CorruptedShards(CorruptedDataset):
         super().__init__(path, _written(path, manifest))
         self._suffix, self._records = _SHARDS[manifest["layout"]]
         if self._records is read_parquet:
-            require("pyarrow.parquet", "reading Parquet needs pyarrow", extra="parquet")
+            require("pyarrow.parquet", "reading Parquet needs pyarrow", "pyarrow")
         self._threads = threads or os.cpu_count()
         self._mending = mending(manifest)
         self.number = manifest["images"]
