@@ -118,7 +118,6 @@ def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(own_regist
 )
 def test_numbers_of_64_bits_change_nothing(name):
     images = np.random.default_rng(0).integers(0, 256, (2, 20, 20, 3), np.uint8)
-    corruptions.laion_c.use_bank(images)
     expected = np.asarray(corruptions.corrupt(KEY, images, name))
     with jax.enable_x64(True):
         found = corruptions.corrupt(KEY, images, name, index=jnp.arange(2))

@@ -18,6 +18,7 @@ from flax import nnx
 import models
 from corruptions.scoring.conditions import list_conditions
 from data import Split
+from evaluation import correctness
 from evaluation.evaluate import evaluate_models
 from evaluation.shown import Shown
 from models import condensenet
@@ -39,8 +40,9 @@ def lines(folder):
 
 
 def test_two_compiled_programs_serve_every_corruption_and_seed(dataset, mesh, tmp_path):
-    config = tiny.config(epochs=1, batch_size=40)  # a shape that no other test compiles
-    config.eval.batch_size = 36
+    config = tiny.config()
+    for program in (steps.train_models_block, correctness.network_logits):
+        program.clear_cache()  # of what other tests compiled
     names, seeds = ("noc/border", "noc/hue"), (0, 1)
     with meshes.counting_compiles() as compiled:
         split, test = dataset.train.to_device(), dataset.test.to_device()

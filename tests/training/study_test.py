@@ -327,7 +327,6 @@ def test_a_study_of_corruptions_of_four_benchmarks(tmp_path):
 
 def test_a_run_continues_only_from_the_model_that_it_started_from(tmp_path, monkeypatch):
     config = tiny.config()
-    config.model.update({"stem": 4, "widths": (4,)})
     begun, work, save = tiny.untrained_workdir(tmp_path / "begun", config), tmp_path / "work", states.Checkpoints.save
     config.train.init_from = str(begun)
 

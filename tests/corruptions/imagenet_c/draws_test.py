@@ -1,5 +1,7 @@
 """Draws of ImageNet-C: published distributions, shares of the image, and severities between two levels."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -98,6 +100,19 @@ def test_coverage_of_spatter(side, images, expected):
         assert abs(share.mean() - per_cent) < 3 * share.std() / np.sqrt(images) + 0.1 * per_cent
 
 
+@functools.cache
+def maps_of_fog(side):
+    """Makes (numbers, decay) -> the maps of images with these numbers as seeds."""
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(0, None))
+    def drawn(number, decay):
+        uniforms = fog.sample(jax.random.key(number), (side, side, 3), 1, table="cifar")["displacements"]
+        return diamond_square(uniforms, decay)
+
+    return drawn
+
+
 # Published maps: mean, standard deviation inside a map, and mean step between neighbours along x (60 maps each).
 @pytest.mark.parametrize(
     ("side", "decay", "mean", "std", "step"),
@@ -114,14 +129,7 @@ def test_coverage_of_spatter(side, images, expected):
 )
 def test_maps_of_fog_look_as_measured_on_the_original(side, decay, mean, std, step):
     number = 60
-
-    @jax.jit
-    @jax.vmap
-    def drawn(i):
-        uniforms = fog.sample(jax.random.key(i), (side, side, 3), 1, table="cifar")["displacements"]
-        return diamond_square(uniforms, jnp.float32(decay))
-
-    maps = np.asarray(drawn(jnp.arange(number)))
+    maps = np.asarray(maps_of_fog(side)(jnp.arange(number), jnp.float32(decay)))
     low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
     maps = (maps - low) / (high - low)
     assert abs(maps.mean() - mean) < 4 * 0.096 * np.sqrt(2 / number)

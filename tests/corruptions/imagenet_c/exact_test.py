@@ -111,7 +111,9 @@ def assert_equals_the_reference(name, table, shape, apply):
     assert sample._cache_size() == 1, "one compile must serve all severities"
 
 
-@pytest.mark.parametrize("table", pillow.QUALITIES)
+@pytest.mark.parametrize(
+    "table", ["cifar", *(pytest.param(t, marks=pytest.mark.slow) for t in pillow.QUALITIES if t != "cifar")]
+)
 @pytest.mark.parametrize("name", ["jpeg_compression", "pixelate"])
 def test_batches_of_bytes_are_bit_exact_with_pillow(name, table):
     images = np.stack([photograph(33, 47, seed) for seed in range(2)])

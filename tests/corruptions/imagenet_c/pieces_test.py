@@ -92,7 +92,10 @@ def test_on_a_tpu_nothing_is_looked_up_at_a_place_of_each_images_own():
     assert own["cpu"] and not own["tpu"]
 
 
-@pytest.mark.parametrize("shape", [(32, 32), (64, 64), (224, 224), (299, 299), (40, 57)])
+@pytest.mark.parametrize(
+    "shape",
+    [(32, 32), (299, 299), (40, 57), *(pytest.param((side, side), marks=pytest.mark.slow) for side in (64, 224))],
+)
 def test_flakes_and_streaks_are_the_originals(shape):
     sample = jax.jit(snow.sample, static_argnums=1)
     flakes_of = jax.jit(lambda p: flake_levels(p["zoom_rows"] @ p["noise"] @ p["zoom_columns"].T, p["threshold"]))
