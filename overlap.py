@@ -12,7 +12,7 @@ from runtime import command  # isort: skip
 
 from analysis.overlap import study as overlap_study
 from corruptions.scoring.conditions import RANDOM, expand, list_conditions
-from evaluation import temperature
+from evaluation import temperature, trained_models
 from evaluation.evaluate import check_answers, evaluate_models, warn_of_tables
 from evaluation.results import Basis, asked_for, write_errors
 from evaluation.shown import Shown
@@ -24,6 +24,8 @@ from training import augmentation, cli, ranges, steps, study
 def run(config, workdir):
     """Runs the study of `config` in `workdir`; returns its `analysis.overlap.Overlap` in process 0, None in others."""
     study.refuse_unnamed(config)
+    trained_models.refuse_eval_only(config, "ensemble", "temperature")
+    temperature.check(config)
     names, mixtures = expand(config.study.corruptions), tuple(config.study.mixtures)
     if len(names) < 2:
         raise ValueError(f"expected at least two corruptions in config.study.corruptions, found {names}")

@@ -107,10 +107,10 @@ def training_images(
     Raises:
       ValueError: the split has fewer images.
     """
-    plan = Plan(recipe, split.images.shape)
     steps = number // recipe.batch_size
-    if steps > plan.steps_per_epoch:
+    if steps * recipe.batch_size > len(split):
         raise ValueError(f"expected config.adapt.images up to {len(split)}, the training images, found {number}")
+    plan = Plan(recipe, split.images.shape)
     plan.block_steps = 1
     order_key, *keys = jax.random.split(seed_key(seed), 5)
     order = batches.epoch_order(order_key, plan.images_per_epoch)

@@ -189,19 +189,14 @@ def _flat(array):
 
 
 def place_batches(array: jax.Array, batch_size: int, fill: int, mesh: jax.sharding.Mesh) -> jax.Array:
-    """Cuts [N, ...] into batches (`pad_to_batches`), of a size rounded up to a multiple of the devices, over which each
-    batch is split.
+    """Cuts [N, ...] into batches [ceil(N / B), B, ...], the last one filled up with `fill`.
+
+    B is `batch_size` rounded up to a multiple of the devices, over which each batch is split.
     """
     batch_size += -batch_size % mesh.shape["data"]
-    return meshes.place_tree(pad_to_batches(array, batch_size, fill), meshes.batch_sharding(mesh, axis=1))
-
-
-def pad_to_batches(array: jax.Array, batch_size: int, fill: int) -> jax.Array:
-    """Cuts [N, ...] into batches [ceil(N / B), B, ...], the last one filled up with `fill`."""
-    number = array.shape[0]
-    padding = -number % batch_size
-    array = jnp.pad(array, [(0, padding)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)
-    return array.reshape(-1, batch_size, *array.shape[1:])
+    array = jnp.pad(array, [(0, -len(array) % batch_size)] + [(0, 0)] * (array.ndim - 1), constant_values=fill)
+    batches = array.reshape(-1, batch_size, *array.shape[1:])
+    return meshes.place_tree(batches, meshes.batch_sharding(mesh, axis=1))
 
 
 def refuse_not_finite(outputs: np.ndarray, name: str) -> None:

@@ -55,22 +55,28 @@ def asked_for(
     return every, _fitted(every, held_out(config, mesh), workdir, config.eval.enhance, prepare)
 
 
-def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
-    """Shows the clean training images after the images that the models of `config` were trained on.
-
-    Raises:
-      SettingsError: there are too few, or it is not known which images the models saw.
-    """
-    limit, number, problem = config.dataset.train_limit, config.eval.temperature, ""
-    if "imported" in config:
+def check(config: ConfigDict) -> None:
+    """Refuses (SettingsError) config.eval.temperature for models whose training left no known images over."""
+    number, problem = config.eval.temperature, ""
+    if number and "imported" in config:
         problem = "models that were trained here, found imported weights, whose training images are not known"
-    elif not limit:
+    elif number and not config.dataset.train_limit:
         problem = (
             f"models trained with config.dataset.train_limit, which leaves {number} training images over, found models "
             "that were trained on all of them"
         )
     if problem:
         raise SettingsError(f"config.eval.temperature: expected {problem}")
+
+
+def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
+    """Shows the clean training images after the images that the models of `config` were trained on.
+
+    Raises:
+      SettingsError: there are too few, or it is not known which images the models saw.
+    """
+    check(config)
+    limit, number = config.dataset.train_limit, config.eval.temperature
     larger = ConfigDict(config.to_dict())
     larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
     dataset = study.load_dataset(larger)

@@ -20,7 +20,7 @@ from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
 from training import augmentation, loop, states, study
-from training.sections import TrainSettings
+from training.sections import SETTINGS, TrainSettings
 from training.states import Checkpoints, digest
 
 _EVAL_ONLY = ("adapt", "enhance", "ensemble", "images", "natural", "stored", "superclasses", "temperature")
@@ -67,7 +67,9 @@ def refuse_eval_only(config: ConfigDict, *but: str) -> None:
     given = {key: config.eval[key] for key in _EVAL_ONLY if config.eval[key] and key not in but}
     if given:
         raise SettingsError(
-            "; ".join(f"expected config.eval.{key} '', found {value!r}" for key, value in given.items())
+            "; ".join(
+                f"expected config.eval.{k} {SETTINGS[f'eval.{k}'].default!r}, found {v!r}" for k, v in given.items()
+            )
             + "; this command does not apply it, eval.py does"
         )
 
@@ -157,11 +159,7 @@ def _settings(folder):
 
 
 def model_name(config: ConfigDict) -> str:
-    """Names a model by the training in its config.
-
-    `standard`, a corruption, a mixture, or an augmentation scheme (with `+jsd` for its consistency loss); `+bn=SCHEME`
-    when its BatchNorm statistics were adapted by tools.adapt.
-    """
+    """Names a model by its training (`study.name_of`), with `+bn=SCHEME` where tools.adapt adapted its statistics."""
     name = study.name_of(TrainSettings.of(config.train))
     return f"{name}+bn={config.adapt.scheme or augmentation.STANDARD}" if "adapt" in config else name
 

@@ -275,7 +275,7 @@ class Maybe(NamedTuple):
 
 
 def mismatch(value: Any, shape: Any, where: str = "") -> str | None:
-    """Says where a value differs from a shape, `expected a number as sizes.3, found null`; None if it fits."""
+    """Says where a value differs from a shape, `expected a number as sizes.3, found None`; None if it fits."""
     if isinstance(shape, Either):
         problems = [mismatch(value, alternative, where) for alternative in shape.shapes]
         return None if None in problems else problems[0]

@@ -30,6 +30,7 @@ from analysis import schemes as results
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import score
 from corruptions.scoring.conditions import list_conditions
+from evaluation import trained_models
 from evaluation.evaluate import evaluate_models, warn_of_coincidence, warn_of_tables
 from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
@@ -41,20 +42,24 @@ from training import augmentation, cli, steps, study
 def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
     """Runs the study of `config` in `workdir`; returns the names of its schemes."""
     study.refuse_unnamed(config)
+    trained_models.refuse_eval_only(config)
     for key, plain in (("corruption", augmentation.STANDARD), ("jsd_weight", 0.0), ("init_from", "")):
         if (found := config.train[key]) != plain:
             raise ValueError(f"expected config.train.{key} {plain!r} in a study of schemes, found {found!r}")
     asked = augmentation.expand_schemes(config.study.schemes)
     if not asked:
         raise ValueError("expected schemes in config.study.schemes, found none; configs/scheme_study.py names some")
+    recipes = {name: study.with_scheme(config, scheme).train for name, scheme in asked.items()}
+    for name, recipe in recipes.items():
+        for problem in steps.problems_of_loss(recipe):
+            raise ValueError(f"{problem}, in the recipe of {name}")
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     opened = workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE)
     with opened as path, meshes.counting_compiles() as compiled:
         dataset, train_split, test_split = study.load_for_training(config, mesh, path)
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
-        for scheme in asked.values():
-            recipe = study.with_scheme(config, scheme).train
+        for recipe in recipes.values():
             warn_of_coincidence(recipe, [condition.corruption for condition in conditions[1:]])
         shown = Shown.of(config, test_split, mesh, dataset)
         basis = path.on_main(Basis.before, config, shown, conditions, path)  # refuses a reference that does not fit

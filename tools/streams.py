@@ -103,8 +103,6 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
         known = (*orders.KINDS, CCC)
         hint = corruptions.contract.suggest(kind, known)
         raise ValueError(f"expected --streams of {', '.join(known)}, found {kind!r}{hint}")
-    if given.images > len(labels):
-        raise ValueError(f"expected --images up to the {len(labels)} test images, found {given.images}")
     names = listed(given.corruptions)
     if given.order >= 0:
         if len(names) != len(orders.STANDARD):
@@ -122,7 +120,13 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
 
 
 def chosen(labels: np.ndarray, number: int) -> np.ndarray:
-    """Chooses so many images, 0 for all, with the classes as equal as possible: positions in stored order."""
+    """Chooses so many images, 0 for all, with the classes as equal as possible: positions in stored order.
+
+    Raises:
+      ValueError: there are fewer.
+    """
+    if number > len(labels):
+        raise ValueError(f"expected --images up to the {len(labels)} test images, found {number}")
     return np.sort(balanced_prefix(labels, number or None))
 
 
@@ -212,6 +216,7 @@ def _continuous(asked, models):
         raise ValueError(f"expected one model for {CCC}, by whose accuracies walks are found, found {len(models)}")
     ((key, model),), given, source = models.items(), asked.given, asked.shown
     split = source.split
+    in_stream = chosen(np.asarray(split.labels), given.images)
     rows = balanced_prefix(np.asarray(split.labels), min(_CALIBRATION, len(split)))
     labels, index = np.asarray(split.labels)[rows], np.asarray(split.index)[rows]
 
@@ -236,8 +241,7 @@ def _continuous(asked, models):
         mean, spread = np.mean(walk.accuracy), np.std(walk.accuracy)
         text = "%s to %s: %d nodes, accuracy of the unadapted network %.1f %% on average, standard deviation %.1f."
         log.info(text, walk.first, walk.second, len(walk.path), mean, spread)
-    rows = chosen(np.asarray(split.labels), given.images)
-    return walks.stream(found, len(rows), given.speed, given.seed).of(rows)
+    return walks.stream(found, len(in_stream), given.speed, given.seed).of(in_stream)
 
 
 def _clean(split, batch, side):

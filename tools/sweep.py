@@ -351,6 +351,11 @@ def main(argv):
     asked, given = flags.FLAGS, cli.given_settings()
     if not asked.sweep:
         raise app.UsageError("expected --sweep KEY=VALUE,VALUE")
+    chosen = [f"--{name}" for name in ("print", "launch", "member") if asked[name].value is not None]
+    if len(chosen) > 1:
+        raise app.UsageError(f"expected one of --print, --launch and --member, found {' and '.join(chosen)}")
+    if asked.job and not asked.launch:
+        raise app.UsageError(f"expected --job with --launch=local or --launch=slurm, found --job={asked.job[0]} alone")
     if asked.workdir is None:
         workdir = workdir.with_name(f"{workdir.name}_sweep")
     buckets.fetch(workdir)

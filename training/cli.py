@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import pathlib
 import re
 import sys
@@ -246,8 +245,8 @@ def _join_others():
 def _workdir():
     if flags.FLAGS.workdir is not None:
         return pathlib.Path(files.local(flags.FLAGS.workdir, "--workdir", use="hold"))
-    given = config_flags.get_config_filename(flags.FLAGS["config"])
-    name = os.path.basename(given).replace(".py", "").replace(":", "-").replace("/", ".")
+    file, _, variant = config_flags.get_config_filename(flags.FLAGS["config"]).partition(":")
+    name = "-".join(filter(None, (pathlib.Path(file).stem, variant.replace("/", "."))))
     return pathlib.Path("runs") / name
 
 
@@ -329,7 +328,8 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
     if train.random_resized_crop and train.random_crop:
         yield f"expected config.train.random_crop 0 with train.random_resized_crop, found {train.random_crop}"
 
-    # A warm-up is shorter than its training, also of models that start from another.
+    # A warm-up is shorter than its training, and a batch divides into the parts of BatchNorm, also of models that start
+    # from another.
     recipes = {"train": train.to_dict()}
     if train.init_from:
         recipes["study.finetune"] = recipes["train"] | config.study.finetune.to_dict()
@@ -339,12 +339,10 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
             yield f"expected config.{section}.warmup_epochs below {epochs} epochs, found {warmup}"
         if recipe["schedule"] == "step" and warmup:
             yield f"expected config.{section}.warmup_epochs 0 with schedule 'step', which has none, found {warmup}"
-
-    # The parts of the loss fit together, and a batch divides into the parts of BatchNorm.
+        parts = augmentation.norm_groups(augmentation.batch_norm(recipe["batch_norm"]))
+        if parts and recipe["batch_size"] % parts:
+            yield f"expected config.{section}.batch_size to be a multiple of {parts}, found {recipe['batch_size']}"
     yield from steps.problems_of_loss(train)
-    parts = augmentation.norm_groups(augmentation.batch_norm(train.batch_norm))
-    if parts and train.batch_size % parts:
-        yield f"expected config.train.batch_size to be a multiple of {parts}, found {train.batch_size}"
 
     # Measurements on trained models.
     if config.adapt.images < config.adapt.batch_size:

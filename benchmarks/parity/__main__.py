@@ -8,18 +8,19 @@ FOLDER/golden holds figures and pictures made by the original code. `--workdir` 
 sections that are not measured now from there, and says which were never measured. Needs the extra `dev`.
 """
 
+from runtime import command  # isort: skip
+
 import json
 import pathlib
 import platform
 import re
-import subprocess
 import sys
 
 import jax
 from absl import app, flags
 
-import corruptions
 from benchmarks.parity import measures, report
+from corruptions.scoring.conditions import expand
 from runtime import artifacts, meshes
 from runtime.files import write_atomically
 from tests.reference.imagenet_c import expected
@@ -73,16 +74,13 @@ def main(argv):
     if unknown:
         raise app.UsageError(f"expected --sections among {', '.join(_SECTIONS)}, found {', '.join(sorted(unknown))}")
     meshes.enable_compilation_cache()
-    names = [n for g in _NAMES.value for n in (corruptions.names(g) if g in corruptions.benchmarks() else [g])]
+    names = expand(_NAMES.value)
     file = pathlib.Path(_DATA.value)
     data = json.loads(file.read_text()) if file.exists() else {}
     for section in _SECTIONS:
         if section not in _SECTION.value:
             continue
-        try:
-            rows = measure(section, names, data.get(section, {}).get("rows", {}))
-        except (FileNotFoundError, RuntimeError, subprocess.SubprocessError) as error:
-            raise SystemExit(f"{section}: {error}") from error
+        rows = measure(section, names, data.get(section, {}).get("rows", {}))
         if rows is not None:
             data[section] = {"record": record(), "rows": rows}
             write_atomically(file, json.dumps(data, indent=1) + "\n")
@@ -92,4 +90,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    command.run(main)

@@ -119,12 +119,14 @@ def peer_images(python, images, names, folder):
     """
     folder = pathlib.Path(folder) / hashlib.sha256(images).hexdigest()[:12]
     files.write_array(folder / "clean.npy", images)
-    made = {name: folder / f"{name.split('/')[1]}.npy" for name in names}
     with timing.Peer(python, "images.py", str(folder / "clean.npy")) as peer:
+        version = peer.hello["version"]
+        made = {name: folder / version.replace(" ", "-") / f"{name.split('/')[1]}.npy" for name in names}
         for name, file in made.items():
             if not file.exists():
+                file.parent.mkdir(exist_ok=True)
                 peer.spend(name=name, file=str(file))
-    return peer.hello["version"], {name: np.load(file, "r") for name, file in made.items()}
+    return version, {name: np.load(file, "r") for name, file in made.items()}
 
 
 def error_rates(workdir, names, python, number, folder, data_dir=""):

@@ -24,7 +24,7 @@ def definition(name: str) -> Callable:
     Raises:
       ValueError: a corruption without such a definition, or one of LAION-C before a bank was read.
     """
-    benchmark, name = name.split("/")
+    benchmark, _, name = name.rpartition("/")
     if benchmark == "laion_c":
         return laion_c.definition(name, banks.find(banks.default()).images)
     if benchmark.startswith("optics"):

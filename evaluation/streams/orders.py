@@ -86,9 +86,9 @@ def continual(
 
 def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
     """Raises and lowers the severity of each corruption in turn: 131 segments of ImageNet-C's 15."""
-    segments = []
-    for number, name in enumerate(names):
-        segments += [Segment(((name, level),)) for level in (_UP_AND_DOWN if number else (5, 4, 3, 2, 1))]
+    segments = [Segment(((name, level),)) for name in names for level in _UP_AND_DOWN][
+        4:
+    ]  # the first only down, from 5
     return _of_segments("gradual", labels, segments, _order(seed))
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+import corruptions
 from corruptions.keys import image_index, named_key
 from data import Split
 from evaluation.streams.orders import Segment, Stream
@@ -59,8 +60,8 @@ def corrupted(
     """Corrupts images uint8 [N, H, W, 3] by the parts of a segment, one after the other, rounded to uint8 between."""
     for place, (name, severity) in enumerate(segment.parts):
         given = dict(options.get(name, {}))
-        if severity != int(severity):
-            given["interpolate"] = True
+        if severity != int(severity) and "interpolate" in corruptions.get(name).options:
+            given["interpolate"] = True  # between two levels
         key = named_key(seed, name)
         key = jax.random.fold_in(key, place) if place else key
         level = severity if severity != int(severity) else int(severity)

@@ -3,6 +3,7 @@ processes, it ends in the tables of a run that nothing disturbed (slow).
 """
 
 import os
+import re
 import sys
 
 import pandas as pd
@@ -164,6 +165,33 @@ def test_two_processes_end_in_the_tables_of_one_with_two_devices(undisturbed, tm
         assert pair.wait() == [0, 0], pair.output()
     assert results(tmp_path / "host0" / "work") == undisturbed[2]
     assert os.listdir(tmp_path / "host1") == ["output"]  # only process 0 writes
+
+
+@pytest.mark.parametrize(
+    ("run", "given", "message"),
+    [
+        (overlap.run, {"eval": {"enhance": "clahe"}}, "expected config.eval.enhance '', found 'clahe'"),
+        (
+            overlap.run,
+            {"eval": {"temperature": 9}, "dataset": {"train_limit": 0}},
+            "trained with config.dataset.train_limit",
+        ),
+        (scheme_study.run, {"eval": {"temperature": 9}}, "expected config.eval.temperature 0, found 9; this command"),
+        (
+            scheme_study.run,
+            {"train": {"label_smoothing": 0.1}},
+            "train.jsd_weight, found 0.1, in the recipe of augmix+jsd",
+        ),
+    ],
+)
+def test_what_a_study_would_not_apply_is_refused_before_anything_is_written(run, given, message, tmp_path):
+    config = tiny.config()
+    config.study.update({"corruptions": ("noc/border", "noc/hue"), "schemes": ("standard", "augmix+jsd")})
+    for section, values in given.items():
+        config[section].update(values)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        run(config, tmp_path / "work")
+    assert not (tmp_path / "work").exists()
 
 
 # Every study refuses settings that the names of its models would not tell.

@@ -2,12 +2,16 @@
 
 import types
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 
+import corruptions
+from corruptions.keys import named_key
 from data import Split
-from evaluation.streams import run
+from evaluation.streams import orders, run, shown
+from runtime import meshes
 from tests.training import tiny
 from tools import streams
 from tools.check import verify_workdir
@@ -102,6 +106,18 @@ def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_meas
     monkeypatch.setattr(streams, "of_model", lambda *given: pytest.fail("measured first"))
     with pytest.raises(ValueError, match="expected --speed up to the 70 test images of a walk, found 71"):
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], speed=71))
+    with pytest.raises(ValueError, match="expected --images up to the 70 test images, found 71"):
+        streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71))
+
+
+def test_corruptions_of_fractions_and_of_levels_take_a_severity_between():
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    for name in ("noc/border", "imagenet_c/contrast"):
+        segment = orders.Segment(((name, 0.5),))
+        found = shown.corrupted(jnp.asarray(images), np.arange(2), segment, 3, meshes.data_mesh(), {})
+        given = {} if name == "noc/border" else {"interpolate": True}
+        expected = corruptions.corrupt(named_key(3, name), images, name, 0.5, index=np.arange(2), **given)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow

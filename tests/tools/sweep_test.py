@@ -349,3 +349,23 @@ def test_the_recipe(tmp_path):
     if importlib.util.find_spec("submitit"):
         launch = [word.replace("=slurm", "=local") for word in launch]
         assert "rate=0.1:noc/border" in call(launch).stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["--print=commands", "--member=0"],
+            "expected one of --print, --launch and --member, found --print and --member",
+        ),
+        (
+            ["--job=timeout_min=5"],
+            "expected --job with --launch=local or --launch=slurm, found --job=timeout_min=5 alone",
+        ),
+    ],
+)
+def test_flags_that_exclude_each_other_are_refused_before_anything_runs(given, message, tmp_path):
+    small = [f"--config={ROOT}/tests/fixtures/small.py", "--sweep=seed=0,1", f"--workdir={tmp_path}/work"]
+    done = processes.run([sys.executable, "-m", "tools.sweep", *small, *given])
+    assert done.returncode == 1 and message in done.stderr
+    assert not (tmp_path / "work").exists()

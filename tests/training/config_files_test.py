@@ -104,6 +104,12 @@ def test_the_triangle_rises_and_falls_in_straight_lines():
     np.testing.assert_allclose([rate(jnp.asarray(s)) for s in (0, 35, 70)], [0.5, 0.25, 0], atol=1e-7)
 
 
+def test_a_recipe_with_a_warm_up_makes_an_optimiser_for_imported_weights_which_train_no_epoch():
+    recipe = tiny.config(schedule="cosine", learning_rate=0.5, epochs=0, warmup_epochs=1).train
+    rate = states.learning_rate_schedule(recipe, 7)
+    assert [float(rate(step)) for step in (0, 1)] == [0.5, 0]
+
+
 def test_the_code_reading_starts_from_xavier_and_does_not_normalise():
     released = study.model_config(tiny.config(reading="code"), "standard", 0)
     graphdef, *state = states.build_model(released, 10, 32)

@@ -174,6 +174,10 @@ STABLE = {"train__stability_weight": 0.1, "train__stability_noise": 0.1}
         ({"train__schedule": "cosine", "train__warmup_epochs": 40}, "config.train.warmup_epochs below 40 epochs"),
         ({"train__warmup_epochs": 1}, "expected config.train.warmup_epochs 0 with schedule 'step'"),
         ({"train__init_from": "standard", "study__finetune__warmup_epochs": 1}, "config.study.finetune.warmup_epochs"),
+        (
+            {"train__init_from": "standard", "train__batch_norm": "groups=8", "study__finetune__batch_size": 100},
+            "expected config.study.finetune.batch_size to be a multiple of 8, found 100",
+        ),
         ({"train__batch_norm": "groups=3"}, "expected config.train.batch_size to be a multiple of 3, found 256"),
         ({"train__jsd_weight": 12.0}, "expected config.train.jsd_weight with a config.train.scheme"),
         (JSD | {"train__corruption": "noc/hue"}, "found scheme 'augmix' and corruption 'noc/hue'"),
@@ -244,3 +248,20 @@ def test_help_lists_every_setting_with_its_default(monkeypatch):
     listed = cli.help_text(every=True).partition("Settings:\n")[2].replace("  --", "").splitlines()
     assert [line.split("=")[0].split(":")[0] for line in listed] == [f"config.{key}" for key in sections.SETTINGS]
     assert "config.train.epochs=6: epochs of training (a whole number from 0 to 1000000)" in listed
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("configs/aug_fog.py", "runs/aug_fog"),
+        ("configs/aug.py:mixture=imagenet_noc", "runs/aug-mixture=imagenet_noc"),
+        ("configs/aug.py:noc/contrast", "runs/aug-noc.contrast"),
+    ],
+)
+def test_the_default_workdir_has_the_name_of_the_config_and_of_its_argument(given, expected, monkeypatch):
+    class Flags(dict):
+        workdir = None
+
+    monkeypatch.setattr(cli.flags, "FLAGS", Flags(config=None))
+    monkeypatch.setattr(cli.config_flags, "get_config_filename", lambda flag: given)
+    assert str(cli._workdir()) == expected

@@ -145,6 +145,11 @@ def test_relative_ce_of_other_ranges_is_refused(robust, tmp_path):
     robust_workdir(robust / "augmix", dict.fromkeys((*IMAGENET_C, *ICIP, "clean"), 0.5), border=(9, 46))
     with pytest.raises(ValueError, match=r"noc/border, severity range: 10 to 45, here 9 to 46"):
         over_sets(robust)
+    asked = {"measure": "mean_error", "beside": [], "reference": ""}
+    with pytest.raises(ValueError, match="expected workdirs measured under the same conditions"):
+        over_sets(robust, **asked)
+    (note,) = over_sets(robust, mismatch="label", **asked)["notes"]
+    assert note.startswith("augmix was measured under other conditions than alexnet: noc/border, severity range: ")
 
 
 def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):

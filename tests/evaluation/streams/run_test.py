@@ -145,7 +145,7 @@ def test_a_window_answers_the_newest_image_and_adapts_once_to_every_window():
 
 
 def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_path):
-    path, made_from = tmp_path / "a" / "b.npz", {"model": "x", "batch": 8}
+    path, made_from = tmp_path / "a" / "b.npz", {"model": "x", "batch": 8, "options": {"noc/hue": {"range": (1, 2.5)}}}
     answers = np.arange(5, dtype=np.int32)
 
     def kept(made_from, show):
