@@ -110,14 +110,16 @@ def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_meas
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71))
 
 
-def test_corruptions_of_fractions_and_of_levels_take_a_severity_between():
+@pytest.mark.parametrize(
+    ("name", "severity", "options"),
+    [("noc/border", 0.5, {}), ("imagenet_c/contrast", 2.5, {"interpolate": True})],
+)
+def test_fractions_of_a_range_and_severities_between_two_levels_are_shown(name, severity, options):
     images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
-    for name in ("noc/border", "imagenet_c/contrast"):
-        segment = orders.Segment(((name, 0.5),))
-        found = shown.corrupted(jnp.asarray(images), np.arange(2), segment, 3, meshes.data_mesh(), {})
-        given = {} if name == "noc/border" else {"interpolate": True}
-        expected = corruptions.corrupt(named_key(3, name), images, name, 0.5, index=np.arange(2), **given)
-        np.testing.assert_array_equal(found, expected)
+    segment = orders.Segment(((name, severity),))
+    found = shown.corrupted(jnp.asarray(images), np.arange(2), segment, 3, meshes.data_mesh(), {})
+    expected = corruptions.corrupt(named_key(3, name), images, name, severity, index=np.arange(2), **options)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow
