@@ -40,6 +40,8 @@ def run(config, workdir):
         shown = Shown.of(config, test_split, mesh, dataset)
         basis = workdir.on_main(Basis.before, config, shown, conditions)
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
+        if config.eval.temperature:
+            temperature.held_out(config, mesh)
         if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
             workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         trainings = (augmentation.STANDARD, *names, *mixtures)

@@ -1,6 +1,6 @@
 """Prepares a dataset for fast reading: CIFAR-10 or CIFAR-100 by download, ImageNet or ImageNet-100 from your copy.
 
-    pip install tensorflow tensorflow-datasets
+    pip install -e '.[prepare]'
     python -m data.prepare --dataset=cifar10 --data_dir=~/tensorflow_datasets
 
 Downloads 170 MB once and writes them as array_record, in a minute or two. Only this needs TensorFlow.
@@ -40,7 +40,7 @@ def prepare(dataset: str, data_dir: str) -> Path:
     if missing:
         raise ModuleNotFoundError(
             f"preparing {dataset} needs {' and '.join(missing)}, which is not installed (reading it later does not "
-            "need TensorFlow). Install it with:\n  pip install tensorflow tensorflow-datasets"
+            "need TensorFlow). Install it with:\n  pip install -e '.[prepare]'"
         )
     import tensorflow_datasets as tfds
 

@@ -85,7 +85,7 @@ def kept(
     """Reads the arrays of an .npz file with this origin; without one it measures and writes them. Raises as `read`."""
     if path.exists():
         arrays, before = read(path, remedy)
-        if before == json.loads(_canonical(made_from)):  # JSON has lists for tuples
+        if before == json.loads(_canonical(made_from)):  # as it was stored: JSON turns tuples into lists
             return arrays
     arrays = measure()
     write(path, arrays, made_from)

@@ -355,7 +355,9 @@ def main(argv):
     if len(chosen) > 1:
         raise app.UsageError(f"expected one of --print, --launch and --member, found {' and '.join(chosen)}")
     if asked.job and not asked.launch:
-        raise app.UsageError(f"expected --job with --launch=local or --launch=slurm, found --job={asked.job[0]} alone")
+        raise app.UsageError(
+            f"expected --job with --launch=local or --launch=slurm, found --job={asked.job[0]} without --launch"
+        )
     if asked.workdir is None:
         workdir = workdir.with_name(f"{workdir.name}_sweep")
     buckets.fetch(workdir)

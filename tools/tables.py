@@ -145,8 +145,8 @@ def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
     of_sets = dict(zip(("Set1", "Set2"), split_by_overlap(measured.overlap, measured.names, given.size), strict=True))
     evaluated = joint.read_all(folders)
     if measure == MEAN_ERROR:
-        scored, notes, unit = sets.by_corruption(evaluated, mismatch=given.mismatch)[0], [], "error"
-        notes = joint.check_same(evaluated, given.mismatch)
+        scored, unit = sets.by_corruption(evaluated, mismatch=given.mismatch)[0], "error"
+        notes = joint.check_same(evaluated, given.mismatch)  # no sentences about a reference, which errors do not have
         values = alone = sets.wide(scored, measure)
     else:
         scored, notes = sets.by_corruption(evaluated, given.reference, given.mismatch)

@@ -342,6 +342,8 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
         parts = augmentation.norm_groups(augmentation.batch_norm(recipe["batch_norm"]))
         if parts and recipe["batch_size"] % parts:
             yield f"expected config.{section}.batch_size to be a multiple of {parts}, found {recipe['batch_size']}"
+
+    # The parts of the loss fit together.
     yield from steps.problems_of_loss(train)
 
     # Measurements on trained models.

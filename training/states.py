@@ -73,7 +73,7 @@ def learning_rate_schedule(train: TrainSettings, steps_per_epoch: int) -> optax.
     if train.schedule == "step":
         decays = {step: train.decay_factor for step in _milestone_steps(train, steps_per_epoch)}
         schedule = optax.piecewise_constant_schedule(train.learning_rate, decays)
-    elif train.schedule == "cosine":
+    elif train.schedule == "cosine":  # optax refuses a warm-up over all steps, here of weights that train no epoch
         schedule = optax.warmup_cosine_decay_schedule(start, train.learning_rate, min(int(warmup), end - 1), end)
     else:  # Without a warm-up the first corner coincides with the second, whose value counts.
         corners = jnp.array([0.0, warmup, end], jnp.float32)

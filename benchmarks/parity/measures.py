@@ -121,7 +121,8 @@ def peer_images(python, images, names, folder):
     files.write_array(folder / "clean.npy", images)
     with timing.Peer(python, "images.py", str(folder / "clean.npy")) as peer:
         version = peer.hello["version"]
-        made = {name: folder / version.replace(" ", "-") / f"{name.split('/')[1]}.npy" for name in names}
+        packages = version.rpartition(", ")[0].replace(", ", "_").replace(" ", "-")  # without the number of processes
+        made = {name: folder / packages / f"{name.split('/')[1]}.npy" for name in names}
         for name, file in made.items():
             if not file.exists():
                 file.parent.mkdir(exist_ok=True)

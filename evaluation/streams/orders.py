@@ -85,11 +85,11 @@ def continual(
 
 
 def gradual(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:
-    """Raises and lowers the severity of each corruption in turn: 131 segments of ImageNet-C's 15."""
-    segments = [Segment(((name, level),)) for name in names for level in _UP_AND_DOWN][
-        4:
-    ]  # the first only down, from 5
-    return _of_segments("gradual", labels, segments, _order(seed))
+    """Raises and lowers the severity of each corruption in turn, but the first one only falls, from 5: 131 segments of
+    ImageNet-C's 15.
+    """
+    segments = [Segment(((name, level),)) for name in names for level in _UP_AND_DOWN]
+    return _of_segments("gradual", labels, segments[4:], _order(seed))
 
 
 def gradual_from_1(labels: np.ndarray, names: Sequence[str] = STANDARD, seed: int | None = None) -> Stream:

@@ -61,7 +61,7 @@ def corrupted(
     for place, (name, severity) in enumerate(segment.parts):
         given = dict(options.get(name, {}))
         if severity != int(severity) and "interpolate" in corruptions.get(name).options:
-            given["interpolate"] = True  # between two levels
+            given["interpolate"] = True  # between two levels; a corruption with a range takes fractions as they are
         key = named_key(seed, name)
         key = jax.random.fold_in(key, place) if place else key
         level = severity if severity != int(severity) else int(severity)

@@ -1,5 +1,6 @@
 """The parity report: references for every corruption, measures that see a wrong pixel, Markdown that says it all."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -72,3 +73,30 @@ def test_report_of_error_rates_names_departures():
 def test_the_page_follows_from_the_committed_numbers_and_keeps_its_other_sections():
     page, data = (ROOT / "docs/parity.md").read_text(), (ROOT / "benchmarks/results/parity.json").read_text()
     assert report.report(json.loads(data), page) == page and "## Other benchmarks" in page
+
+
+def test_images_of_another_version_of_the_peer_are_made_again_and_of_other_processes_not(tmp_path, monkeypatch):
+    made = []
+
+    class Peer(contextlib.AbstractContextManager):
+        def __init__(self, python, script, images):
+            self.hello = {"version": version}
+
+        def __exit__(self, *error):
+            pass
+
+        def spend(self, name, file):
+            made.append(name)
+            np.save(file, np.full(3, len(made)))
+
+    monkeypatch.setattr(measures.timing, "Peer", Peer)
+    numbers = []
+    for version in (
+        "peer 1.1, numpy 2.0, 2 processes",
+        "peer 1.1, numpy 2.0, 8 processes",
+        "peer 1.2, numpy 2.0, 8 processes",
+    ):
+        told, found = measures.peer_images("python", np.zeros((1, 4, 4, 3), np.uint8), ["imagenet_c/fog"], tmp_path)
+        assert told == version
+        numbers.append(found["imagenet_c/fog"][0])
+    assert numbers == [1, 1, 2]

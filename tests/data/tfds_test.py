@@ -100,7 +100,7 @@ def test_prepare_without_tensorflow_says_what_to_install(tmp_path, monkeypatch, 
     without(monkeypatch, "tensorflow")
     assert prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}"]) == 1
     message = capsys.readouterr().err
-    assert "needs tensorflow, which is not" in message and "pip install tensorflow tensorflow-datasets\n" in message
+    assert "needs tensorflow, which is not" in message and "pip install -e '.[prepare]'" in message
 
 
 def test_prepare_writes_array_record(tmp_path, monkeypatch, capsys):

@@ -194,6 +194,15 @@ def test_what_a_study_would_not_apply_is_refused_before_anything_is_written(run,
     assert not (tmp_path / "work").exists()
 
 
+def test_a_temperature_for_which_too_few_images_are_left_is_refused_before_training(tmp_path):
+    config = tiny.config()
+    config.study.corruptions = ("noc/border", "noc/hue")
+    config.eval.temperature = 100_000
+    with pytest.raises(ValueError, match="expected 100000 training images beyond the 160"):
+        overlap.run(config, tmp_path / "work")
+    assert not (tmp_path / "work" / "models").exists()
+
+
 # Every study refuses settings that the names of its models would not tell.
 @pytest.mark.parametrize("run", [overlap.run, enhancement_study.run, scheme_study.run, cbar.search])
 @pytest.mark.parametrize(

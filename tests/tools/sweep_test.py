@@ -360,7 +360,7 @@ def test_the_recipe(tmp_path):
         ),
         (
             ["--job=timeout_min=5"],
-            "expected --job with --launch=local or --launch=slurm, found --job=timeout_min=5 alone",
+            "expected --job with --launch=local or --launch=slurm, found --job=timeout_min=5 without --launch",
         ),
     ],
 )

@@ -80,7 +80,13 @@ def test_levels_and_colours_of_the_photographs(look):
     np.testing.assert_allclose(np.corrcoef(pixels.T)[[0, 0, 1], [1, 2, 2]], measured["correlations"], atol=0.06)
 
 
-@pytest.mark.parametrize("look", [1, 2, *(pytest.param(look, marks=pytest.mark.slow) for look in (0, 3))])
+@pytest.mark.parametrize(  # the sheets of looks 0 and 3 are the largest
+    "look",
+    [
+        pytest.param(look, id=name, marks=[pytest.mark.slow] * (look in (0, 3)))
+        for look, name in enumerate(frost_texture.LOOKS)
+    ],
+)
 def test_structure_of_the_photographs(look):
     measured = MEASURED[look]
     luminance = sheets(look, maker(*measured["size"])) @ LUMA

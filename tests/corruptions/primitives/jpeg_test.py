@@ -24,7 +24,7 @@ def images(height, width):
     }
 
 
-EVERY, SOME = range(1, 101), range(5, 100, 10)
+EVERY, SOME = range(1, 101), (1, *range(5, 100, 10), 100)
 
 
 @pytest.mark.parametrize("shape, qualities", [((17, 31), EVERY), ((16, 16), SOME), ((40, 23), SOME), ((50, 34), SOME)])

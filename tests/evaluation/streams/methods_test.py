@@ -303,7 +303,8 @@ def scan(name, method, images, weights):
 def test_the_state_goes_round(net, name):
     images = jax.ShapeDtypeStruct(SHAPE, np.uint8)
     method = methods.make(name, 4, 16, 5)
-    _, answers, finite = jax.eval_shape(functools.partial(scan, net, method), images, network(net)[1])
+    state, answers, finite = jax.eval_shape(functools.partial(scan, net, method), images, network(net)[1])
+    assert "theta" in state
     assert answers.shape == SHAPE[:2] and answers.dtype == np.int32 and finite.shape == (2,)
 
 
