@@ -145,7 +145,7 @@ def any_number_of_devices_trains_alike():
     train_block = jax.jit(steps.train_block, static_argnums=(0, 1))
     reference, metrics = train_block(graphdef, OPTIMIZER, state, images, labels, jax.random.key(0))
     losses = np.asarray(metrics["loss"])
-    for devices in (1, 4, 8):
+    for devices in (1, 2, 4, 8):
         found, found_losses = trained(grid(1, devices))
         np.testing.assert_allclose(found_losses, losses, rtol=1e-5, err_msg=f"{devices} devices")
         close(found, reference)

@@ -25,9 +25,17 @@ def images(height, width):
 
 
 EVERY, SOME = range(1, 101), (1, *range(5, 100, 10), 100)
+SHAPES = (16, 16), (40, 23), (50, 34)
 
 
-@pytest.mark.parametrize("shape, qualities", [((17, 31), EVERY), ((16, 16), SOME), ((40, 23), SOME), ((50, 34), SOME)])
+@pytest.mark.parametrize(
+    "shape, qualities",
+    [
+        ((17, 31), EVERY),
+        *((shape, SOME) for shape in SHAPES),
+        *(pytest.param(shape, EVERY, marks=pytest.mark.slow) for shape in SHAPES),
+    ],
+)
 def test_round_trip_is_bit_exact_at_every_quality(shape, qualities):
     for name, image in images(*shape).items():
         for quality in qualities:
