@@ -60,7 +60,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
             prepare = functools.partial(adaptation.adapt_to_test, config.eval.pseudo_count)
         if enhance:
             models = marked(models, enhancements.label(enhance))
-        models, temperatures = temperature.asked_for(models, trained, Workdir(workdir), mesh, prepare)
+        held_out = temperature.held_out(trained, mesh)
+        models, temperatures = temperature.asked_for(models, trained, Workdir(workdir), held_out, prepare)
         ask, results = networks(prepare, enhance, temperatures), Workdir(workdir)
         shown = Shown.of(trained, test_split, mesh, dataset)
         if stored:

@@ -32,7 +32,11 @@ _REMEDY = "remove it to fit the temperatures again"
 
 
 def asked_for(
-    models: Mapping[Key, Model], config: ConfigDict, workdir: Workdir, mesh: Mesh, prepare: Prepare | None = None
+    models: Mapping[Key, Model],
+    config: ConfigDict,
+    workdir: Workdir,
+    shown: Shown | None,
+    prepare: Prepare | None = None,
 ) -> tuple[dict[Key, Model | Ensemble], dict[Key, float]]:
     """Adds the ensembles of config.eval.ensemble and the temperatures of config.eval.temperature.
 
@@ -40,43 +44,47 @@ def asked_for(
       models: {(name, seed): network}.
       config: config of the models and of the evaluation.
       workdir: keeps the temperatures.
-      mesh, prepare: devices that classify; see `evaluation.evaluate.networks`.
+      shown: the images of `held_out`, on which temperatures are fitted.
+      prepare: devices that classify; see `evaluation.evaluate.networks`.
 
     Returns:
       (models and ensembles over seeds, temperature of each); without the setting no ensembles, no temperatures.
 
     Raises:
-      SettingsError: the training left no images over.
       DamagedFileError: the file of temperatures is damaged or was edited.
     """
     every = dict(models) | (ensembles(models) if config.eval.ensemble else {})
-    if not config.eval.temperature:
+    if shown is None:
         return every, {}
-    return every, _fitted(every, held_out(config, mesh), workdir, config.eval.enhance, prepare)
+    return every, _fitted(every, shown, workdir, config.eval.enhance, prepare)
 
 
 def check(config: ConfigDict) -> None:
     """Refuses (SettingsError) config.eval.temperature for models whose training left no known images over."""
-    number, problem = config.eval.temperature, ""
+    number = config.eval.temperature
     if number and "imported" in config:
-        problem = "models that were trained here, found imported weights, whose training images are not known"
-    elif number and not config.dataset.train_limit:
-        problem = (
-            f"models trained with config.dataset.train_limit, which leaves {number} training images over, found models "
-            "that were trained on all of them"
+        raise SettingsError(
+            "config.eval.temperature: expected models that were trained here, found imported weights, whose training images "
+            "are not known"
         )
-    if problem:
-        raise SettingsError(f"config.eval.temperature: expected {problem}")
+    if number and not config.dataset.train_limit:
+        raise SettingsError(
+            "config.eval.temperature: expected models trained with config.dataset.train_limit, which leaves "
+            f"{number} training images over, found models that were trained on all of them"
+        )
 
 
-def held_out(config: ConfigDict, mesh: Mesh) -> Shown:
-    """Shows the clean training images after the images that the models of `config` were trained on.
+def held_out(config: ConfigDict, mesh: Mesh) -> Shown | None:
+    """Shows the clean training images after the images that the models of `config` were trained on; None without
+    config.eval.temperature.
 
     Raises:
       SettingsError: there are too few, or it is not known which images the models saw.
     """
     check(config)
     limit, number = config.dataset.train_limit, config.eval.temperature
+    if not number:
+        return None
     larger = ConfigDict(config.to_dict())
     larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
     dataset = study.load_dataset(larger)
