@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.ndimage import map_coordinates
 
+from corruptions.primitives import color
+
 _GREY = (0.2989, 0.587, 0.114)
 _REACH = 2  # pixels of the blur to each side
 
@@ -76,15 +78,7 @@ def _grey(x):
 
 
 def _hue(x, turn):
-    """Turns the hue by a share of a circle, in HSV."""
-    high, low = x.max(-1), x.min(-1)
-    span = high - low
-    safe = jnp.where(span > 0, span, 1)
-    r, g, b = jnp.moveaxis(x, -1, 0)
-    hue = jnp.where(high == r, (g - b) / safe, jnp.where(high == g, 2 + (b - r) / safe, 4 + (r - g) / safe)) / 6
-    hue = (hue + turn) % 1
-    places = (jnp.asarray([5.0, 3.0, 1.0], x.dtype).reshape(1, 1, 1, 3) + 6 * hue[..., None]) % 6
-    return high[..., None] - span[..., None] * jnp.clip(jnp.minimum(places, 4 - places), 0, 1)
+    return jax.vmap(color.turn_hue, (0, None))(x, turn)
 
 
 def _moved(key, x, borders, margin):
