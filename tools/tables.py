@@ -153,6 +153,8 @@ def over_sets(folders: Sequence[pathlib.Path], given) -> dict:
         values, alone, unit = sets.wide(scored, measure), sets.wide(scored, RELATIVE), "relative CE"
         sets.require(values, measured.names, given.reference)
         sets.require(alone, given.beside, given.reference)
+    unlike = sets.check_levels(evaluated, (*measured.names, *given.beside), given.mismatch)
+    notes = list(dict.fromkeys([*notes, *unlike]))
     means = sets.set_means(values, of_sets, given.standard)
     single = sets.set_means(alone, {name: [name] for name in given.beside}, given.standard)
     beside = {f"{name}, {unit}": single[name] for name in given.beside}

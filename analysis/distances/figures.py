@@ -117,8 +117,7 @@ def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "")
     figure = Figure(figsize=(2.4 * len(names) + 1.6, 0.17 * len(order) + 1.4), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
         cells = drawn[drawn.column == name].set_index("scheme").reindex(order)
-        bars = (cells.error_std / np.sqrt(cells.seeds)).fillna(cells.error_se)
-        axes.errorbar(cells.error, range(len(order)), xerr=bars, fmt="o", color=BLUE, markersize=3, capsize=2)
+        axes.errorbar(cells.error, range(len(order)), xerr=_bars(cells), fmt="o", color=BLUE, markersize=3, capsize=2)
         axes.set_yticks(range(len(order)), order)
         axes.set_xlabel(f"error, {name} (%)", fontsize=7)
         axes.tick_params(labelsize=6)
@@ -128,12 +127,16 @@ def scheme_panels(found: pd.DataFrame, *, title: str = "", provenance: str = "")
     return figure
 
 
+def _bars(found):
+    return (found.error_std / np.sqrt(found.seeds)).fillna(found.error_se)
+
+
 def transform_panels(stored: pd.DataFrame, found: pd.DataFrame, *, title: str = "", provenance: str = "") -> Figure:
     """Draws error against the number of transforms, a panel for each benchmark, a line for each kind.
 
-    The errors of whole schemes are levels. `stored` is of `analysis.schemes.transforms`, not empty; `found`, of
-    `analysis.schemes.errors`, has the schemes that are not stored; `title` and `provenance` are lines above the
-    panels.
+    Bars are as in `scheme_panels`; the errors of whole schemes are levels. `stored` is of `analysis.schemes.transforms`,
+    not empty; `found`, of `analysis.schemes.errors`, has the schemes that are not stored; `title` and `provenance` are
+    lines above the panels.
     """
     names = [name for name in found.column.unique() if name in set(stored.column) and name != CLEAN] or [CLEAN]
     figure = Figure(figsize=(3.6 * len(names), 3.4), layout="constrained")
@@ -141,8 +144,8 @@ def transform_panels(stored: pd.DataFrame, found: pd.DataFrame, *, title: str = 
         for kind, colour in zip(KINDS, (BLUE, ORANGE, GREY), strict=True):
             line = stored[(stored.kind == kind) & (stored.column == name)]
             if len(line):
-                spread, look = line.error_std.fillna(line.error_se), {"markersize": 3, "linewidth": 1, "label": kind}
-                axes.errorbar(line.transforms, line.error, spread, fmt="o-", color=colour, **look)
+                look = {"markersize": 3, "linewidth": 1, "label": kind}
+                axes.errorbar(line.transforms, line.error, _bars(line), fmt="o-", color=colour, **look)
         whole = found[(found.column == name) & ~found.scheme.str.contains("=")]
         for number, row in enumerate(whole.itertuples()):
             style = ("--", ":", "-.")[number % 3]

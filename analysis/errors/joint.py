@@ -161,13 +161,7 @@ def check_same(evaluated: Sequence[Evaluated], mismatch: str) -> list[str]:
     """
     notes, first = [], evaluated[0].conditions
     for workdir in evaluated[1:]:
-        shared = first.corruptions.keys() & workdir.conditions.corruptions.keys()
-        different = {
-            key: text
-            for key, text in named.differences(first, workdir.conditions, sorted(shared)).items()
-            if not (key in ("dataset", "preprocessing") and getattr(first, key) == getattr(workdir.conditions, key))
-        }
-        if different:
+        if different := named.unlike(first, workdir.conditions):
             listed = "; ".join(different.values())
             notes.append(f"{workdir.name} was measured under other conditions than {evaluated[0].name}: {listed}")
     lists = {LISTED in workdir.conditions.dataset and workdir.conditions.dataset for workdir in evaluated}

@@ -147,6 +147,15 @@ def differences(reference: Conditions, found: Conditions, names: Iterable[str]) 
     return different
 
 
+def unlike(first: Conditions, found: Conditions) -> dict[str, str]:
+    """Compares the conditions of two evaluations that share a table, as `differences`: of the images, and of the corruptions
+    that both have. What is unknown of both is alike.
+    """
+    shared = sorted(first.corruptions.keys() & found.corruptions.keys())
+    same = [key for key in FIELDS if getattr(first, key) == getattr(found, key)]
+    return {key: text for key, text in differences(first, found, shared).items() if key not in same}
+
+
 def _value(value):
     if value in ("", 0, ()):
         return "not known"

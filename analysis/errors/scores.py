@@ -84,6 +84,10 @@ class ImageErrors:
             levels |= part.levels
         return cls(counts, packed, shown, levels)
 
+    def at_levels(self, model: str, seed: int, corruption: str) -> tuple[Severity, ...]:
+        """Lists the levels that a model was shown a corruption at."""
+        return _numbers(cell[3] for cell in self.counts if cell[:3] == (model, seed, corruption))
+
     def sum(self, cells: Iterable[Cell]) -> np.ndarray:
         """Counts the wrong answers to each image under some conditions: float64 [N]."""
         rows = [np.unpackbits(self._packed[cell], count=self.counts[cell].total) for cell in cells]

@@ -20,8 +20,8 @@ import corruptions
 from analysis import frames
 from analysis.errors.joint import Evaluated, check_same
 from analysis.errors.printed import PRINTED
-from analysis.errors.reference import NONE, REFUSE, choose
-from analysis.errors.scores import CE, FIELDS, LEAST, LEVELS, MEAN, MEAN_ERROR, RELATIVE
+from analysis.errors.reference import LABEL, NONE, REFUSE, choose
+from analysis.errors.scores import CE, FIELDS, LEAST, LEVELS, MEAN, MEAN_ERROR, OTHERS, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
 from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
 from analysis.overlap.score import Balance, balance
@@ -78,15 +78,20 @@ def by_corruption(
       sentences on differences from the reference's conditions). The corruption `mean` is the mean of the benchmark;
       the benchmark `clean` has one row for each model. Percent, NaN where the reference has no errors. `se` is the
       standard error over test images; of one corruption and several seeds it is the mean of theirs, an upper bound.
-    Raises ValueError for workdirs under other conditions than the first, or than the reference's.
+    Raises ValueError for workdirs under other conditions than the first, or than the reference's, and for a corruption
+    of no complete benchmark that models were shown at different levels; with the mismatch `label` notes say so.
     """
     notes, lines, exact, labels = check_same(evaluated, mismatch), [], {}, labelled(evaluated)
+    levels: dict[str, dict[tuple, str]] = {}  # {corruption of no complete benchmark: {levels: first model shown these}}
     for workdir in evaluated:
         choice = choose(reference, mismatch, workdir.conditions)
         notes += choice.sentences()
         rows, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
         of = labels[workdir.name]
         for row in rows:
+            if (row.benchmark, row.severities) == (OTHERS, LEVELS) and row.corruption != MEAN:
+                shown = workdir.errors.at_levels(row.model, row.seed, row.corruption)
+                levels.setdefault(row.corruption, {}).setdefault(shown, of[row.model])
             for measure, field in FIELDS.items():
                 by = (NONE, NONE) if measure == MEAN_ERROR else (row.reference, row.mismatch)
                 key = (of[row.model], row.benchmark, row.severities, row.corruption, measure)
@@ -98,6 +103,7 @@ def by_corruption(
                 exact[*key, summary.seeds] = summary.se
                 if name == CLEAN:
                     lines += [(*key, *value[:2], NONE, NONE, NONE) for value in summary.by_seed]
+    notes += _unlike_levels(levels, mismatch)
     frame = pd.DataFrame(lines, columns=[*_KEY, "value", "se", *COLUMNS[-3:]])
     cells = frame.groupby(_KEY, sort=False)
     mean = lambda values: float(np.mean(values.to_numpy()))  # noqa: E731 (NaN stays NaN)
@@ -108,15 +114,46 @@ def by_corruption(
     return table[list(COLUMNS)], list(dict.fromkeys(notes))
 
 
+def check_levels(evaluated: Sequence[Evaluated], names: Iterable[str], mismatch: str) -> list[str]:
+    """Checks that `wide` compares models at the same levels, of the corruptions `names`; returns sentences on those that it
+    does not, or raises them as a ValueError unless `mismatch` is `label`.
+    """
+    levels: dict[str, dict[tuple, str]] = {name: {} for name in names}
+    labels = labelled(evaluated)
+    for workdir in evaluated:
+        for model, seed, name in dict.fromkeys(cell[:3] for cell in workdir.errors.counts):
+            if name in levels:
+                levels[name].setdefault(workdir.errors.at_levels(model, seed, name), labels[workdir.name][model])
+    # A model without levels is compared by random severities.
+    return _unlike_levels({name: shown for name, shown in levels.items() if () not in shown}, mismatch)
+
+
+def _unlike_levels(levels, mismatch):
+    """Sentences on corruptions that models were shown at different levels, {corruption: {levels: model}}; refuses them by a
+    ValueError if they are not to be labelled.
+    """
+    sentences = []
+    for name, of_name in levels.items():
+        if len(of_name) > 1:
+            found = " and ".join(f"{', '.join(map(str, shown))} of {model}" for shown, model in of_name.items())
+            sentences.append(f"expected {name} at the same levels of all models, found levels {found}")
+    if sentences and mismatch != LABEL:
+        remedy = "evaluate the models at the same levels, or mark the numbers with --mismatch=label"
+        raise ValueError("\n  ".join([*sentences, remedy]))
+    return sentences
+
+
 def wide(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Arranges one measure: a row for each model, a column for each corruption.
 
-    A corruption that was evaluated at its levels and at random severities counts by its levels.
+    A corruption counts by its levels where every model that was shown it has errors at levels, else by random severities.
     """
     rows = table[(table.measure == measure) & ~table.corruption.isin([MEAN, CLEAN])]
     at_levels = rows.severities == LEVELS
-    best = at_levels == at_levels.groupby([rows.model, rows.corruption]).transform("max")
-    cells = rows[best].groupby(["model", "corruption"], sort=False)["mean"]
+    everywhere = (
+        at_levels.groupby([rows.model, rows.corruption]).transform("max").groupby(rows.corruption).transform("min")
+    )
+    cells = rows[at_levels == everywhere].groupby(["model", "corruption"], sort=False)["mean"]
     return cells.agg(lambda values: float(np.mean(values.to_numpy()))).unstack(sort=False)
 
 

@@ -23,6 +23,7 @@ from analysis.overlap.score import mean_overlap
 from analysis.selection import algorithm, select
 from runtime.files import without_nan
 
+ONE_OF_NOISE = "about 1 if only noise differs, with other test images and errors that hold the noise of training"
 WINNER, TIE, MAXIMUM, OTHER = "winner", "tie", "maximum set", "not a maximum set"
 
 
@@ -34,7 +35,8 @@ class Agreement(NamedTuple):
       pearson_interval, spearman_interval: (lower, upper) of the percentile interval over resampled corruptions.
       mean_difference: mean absolute difference.
       standardised: root mean square of difference / sqrt(se^2 + se'^2): about 1 if the matrices differ by independent
-        noise alone, such as that of other test images; the same images make it smaller. NaN without standard errors.
+        noise alone, such as that of other test images; the same images make it smaller, noise of training that the errors
+        do not hold makes it larger. NaN without standard errors.
       pairs: number of pairs.
       dropped: corruptions undefined in either matrix, left out.
     """
@@ -141,7 +143,7 @@ def text_of_two(matrices: Agreement, benchmarks: Sequence[BenchmarkAgreement], t
             f"{matrices.pairs} pairs of corruptions; undefined in one of the two: {', '.join(matrices.dropped) or 'none'}",
             f"Spearman {matrices.spearman:.3f} (95 % interval {low:.3f} to {high:.3f}), Pearson {matrices.pearson:.3f}",
             f"mean absolute difference {matrices.mean_difference:.3f}; root mean square difference "
-            f"{matrices.standardised:.1f} of its standard errors (about 1: no difference but noise, if the studies have other test images)",
+            f"{matrices.standardised:.1f} of its standard errors ({ONE_OF_NOISE})",
             "",
             f"benchmarks at threshold {threshold}: {len(at_threshold.shared)} shared, Jaccard {at_threshold.jaccard:.2f}",
             f"  first:  {', '.join(at_threshold.first)}   ({at_threshold.first_in_second} in the second matrix)",

@@ -11,6 +11,7 @@ from analysis.calibration import ranges_frame
 from analysis.distances.results import mean_distances
 from analysis.errors.summary import NONE, TITLES, notes
 from analysis.frames import fixed, with_error
+from analysis.overlap.agreement import ONE_OF_NOISE
 from analysis.report.inputs import Study
 
 
@@ -139,7 +140,7 @@ def _comparison(study):
         f"{matrices.pairs} pairs of corruptions: Spearman {fixed(matrices.spearman, 2)} (95 % interval {fixed(low, 2)} to "
         f"{fixed(high, 2)}), Pearson {fixed(matrices.pearson, 2)}, mean absolute difference "
         f"{fixed(matrices.mean_difference, 3)}; the root mean square difference is {fixed(matrices.standardised, 1)} standard "
-        f"errors, 1 being noise alone. Benchmarks at threshold {benchmark.threshold:g}: {', '.join(benchmark.first)}; and "
+        f"errors ({ONE_OF_NOISE}). Benchmarks at threshold {benchmark.threshold:g}: {', '.join(benchmark.first)}; and "
         f"{', '.join(benchmark.second)}. {len(benchmark.shared)} members are shared (Jaccard {benchmark.jaccard:.2f})."
     )
     text += f" Training took {seconds[0]:.0f} s and {seconds[1]:.0f} s." if seconds else ""

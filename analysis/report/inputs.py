@@ -315,7 +315,7 @@ def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str,
 
 
 def _sections(workdir: pathlib.Path, omitted: dict[str, str]) -> tuple[tuple[dict, dict[str, bytes]], ...]:
-    """Reads every FOLDER/section.json whose files, those of `made_from` {path in the workdir: SHA-256}, are as they were."""
+    """Reads every FOLDER/section.json whose files, those of `made_from` {path from the workdir: SHA-256}, are as they were."""
     found = []
     for path in sorted(workdir.glob("*/section.json")):
         content = read_json(path, shape=SHAPES["section.json"])

@@ -31,6 +31,7 @@ from analysis.overlap.uncertainty import held_noise
 from projects.coverage import page, tables
 from projects.coverage.tables import Study
 from runtime import files
+from runtime.log import log
 
 THRESHOLD = 0.1
 
@@ -57,7 +58,10 @@ def write(study: Study, out: pathlib.Path) -> dict[str, str]:
 def _write_overlaps(study, out, origin):
     bits, seeds = study.found.study(study.trained)
     kept = [number for number, seed in enumerate(seeds) if seed in study.seeds]
-    measured = overlap_study.Study.of(study.trained, bits[kept], study.seeds, repeats=tables.repeats(study))
+    classes = study.found.conditions["classes"] or None
+    measured = overlap_study.Study.of(study.trained, bits[kept], study.seeds, classes, tables.repeats(study))
+    for sentence in measured.overlap.warnings:
+        log.warning("%s.", sentence)
     origin = f"{origin}; errors hold {measured.errors.held}"
     overlap_study.write_matrix(out, measured, f"Overlap of {len(study.trained)} corruptions", origin, ("svg",))
     found = overlap_study.write_selection(out, measured, THRESHOLD)
@@ -83,10 +87,7 @@ def define_flags() -> None:
 
 
 def main(argv: Sequence[str]) -> None:
-    command.refuse_positional(argv)
-    given = flags.FLAGS
-    if not given.workdir:
-        raise ValueError("expected --workdir=DIR, the workdir of python -m projects.coverage, found none")
+    given = command.given(argv, {"workdir": "DIR"})
     written = write(tables.read(given.workdir), pathlib.Path(given.out or pathlib.Path(given.workdir) / "results"))
     for name, text in written.items():
         print(f"\n{name}\n\n{text}")

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from analysis import answers, frames
-from analysis.answers import Answers, Key
+from analysis.answers import PLAIN, Answers, Key
 from analysis.confidence import cells
 from analysis.errors.printed import PRINTED
 from analysis.frames import CLEAN, RANDOM, STANDARD
@@ -99,10 +99,10 @@ def read(workdir: str | pathlib.Path) -> Study:
 
     Raises:
       FileNotFoundError, DamagedFileError: no answers, or damaged ones.
-      ValueError: the standard model has not answered under every condition yet, or two corruptions are the same one,
+      ValueError: the standard model of the first seed has not answered under every condition yet, or two corruptions are the same one,
         because training with them made the same network.
     """
-    found = answers.read(workdir)
+    found = answers.read(workdir).at_all_levels()
     candidates = overlap_study.corruptions_of(pathlib.Path(workdir), found)
     asked = {STANDARD, *candidates}
     keys = dict.fromkeys(
@@ -111,8 +111,11 @@ def read(workdir: str | pathlib.Path) -> Study:
     models = tuple(key for key in keys if all((*key, name, RANDOM) in found for name in candidates))
     _refuse_twins(found, models)
     standard = [seed for name, seed in models if name == STANDARD]
-    if not standard:
-        raise ValueError(f"expected answers of the standard model to all corruptions, found none in {workdir}")
+    if CONFIDENT not in models:
+        of = f"seeds {standard}" if standard else "none"
+        raise ValueError(
+            f"expected answers of the standard model of seed {CONFIDENT[1]} to all corruptions, found {of} in {workdir}"
+        )
     of_seed = {seed: [name for name in candidates if (name, seed) in models] for seed in standard}
     first = of_seed[min(standard)]
     seeds = tuple(seed for seed in sorted(standard) if first and set(first) <= set(of_seed[seed]))
@@ -163,8 +166,7 @@ def candidates_frame(study: Study, variances: Mapping[str, float]) -> pd.DataFra
     """
     clean, rows = study.correct(STANDARD, CLEAN).mean(), []
     for name in study.candidates:
-        (confidence,) = study.found.confidence(name, RANDOM, [CONFIDENT]).values()
-        measured = cells.measure(confidence)
+        measured = cells.measure(study.found.confidence(name, RANDOM, [CONFIDENT])[*CONFIDENT, PLAIN])
         gains = {trained: gain(study, trained, name, variances[name]) for trained in study.trained}
         own, _ = gains.pop(name, (None, None))
         best = max(gains, key=gains.get, default=None)
@@ -249,8 +251,10 @@ def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
     columns = ("likeness", "pairs", "spearman", "low", "high")
     if np.sum(~algorithm.undefined(measured.overlap)) < 3:
         return frames.of_rows([], columns)
-    (clean,) = study.found.confidence(CLEAN, 0, [CONFIDENT]).values()
-    shown = [one for name in measured.names for one in study.found.confidence(name, RANDOM, [CONFIDENT]).values()]
+    clean, *shown = (
+        study.found.confidence(name, at, [CONFIDENT])[*CONFIDENT, PLAIN]
+        for name, at in ((CLEAN, 0), *((name, RANDOM) for name in measured.names))
+    )
     ece = np.array([cells.measure(one)["ece"] for one in shown])
     alike = {
         "loss": np.corrcoef([one.loss - clean.loss for one in shown]),

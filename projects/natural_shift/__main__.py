@@ -65,6 +65,8 @@ def read_table(given):
         folder = pathlib.Path(given.timm)
         return read_timm(folder, of_type), [*timm_files(folder), *types]
     folders = [folder for folder in map(pathlib.Path, sorted(glob.glob(given.workdirs))) if (folder / FOLDER).is_dir()]
+    if not folders:
+        raise ValueError(f"expected --workdirs=PATTERN of evaluated workdirs, found none like {given.workdirs}")
     return read_workdirs(folders, of_type), [
         *(file for f in folders for file in sorted((f / FOLDER).glob("*.npz"))),
         *types,

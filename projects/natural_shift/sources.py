@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers, frames
+from analysis.errors.reference import Conditions, unlike
 from analysis.frames import CLEAN, NATURAL, OF_CLASSES, STANDARD
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
 from runtime.log import log
@@ -232,19 +233,19 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     Raises:
       SettingsError: a module that the evaluation imported is not found.
       FileNotFoundError, ValueError: no answers or damaged ones, folders of the same name, no model with answers to clean
-        images, or datasets or severities that differ.
+        images, or conditions or severities that differ.
     """
     names = [folder.resolve().name for folder in folders]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"expected workdirs in folders of different names, found {', '.join(names) or 'none'}")
-    parts, datasets = [], {}
+    parts, first = [], Conditions.read(answers.read(folders[0]).conditions)
     for folder, name in zip(folders, names, strict=True):
         found = answers.read(folder)
-        about = found.conditions
-        datasets.setdefault(f"{about['dataset']} of {about['classes']} classes", folder)
-        if len(datasets) > 1:
-            (one, first), (other, second) = datasets.items()
-            raise ValueError(f"expected workdirs of one dataset, found {one} in {first} and {other} in {second}")
+        if different := unlike(first, Conditions.read(found.conditions)):
+            listed = "; ".join(different.values())
+            raise ValueError(
+                f"expected workdirs measured under the same conditions, found {folder} unlike {folders[0]}: {listed}"
+            )
         part = frames.of_counts(found.counts)  # of models that were shown clean images
         if part.empty:
             raise ValueError(f"{folder}: expected models evaluated on clean images, found none; run eval.py there")

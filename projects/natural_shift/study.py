@@ -6,6 +6,7 @@ section.json                                          the section of a report on
 provenance.json                                       where the files come from
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -255,7 +256,9 @@ def section(study: Study, figures: Sequence[str] = ()) -> dict[str, Any]:
 def write(
     folder: Path, study: Study, record: Mapping[str, Any], published_units: bool = False, figures: Sequence[str] = ()
 ) -> None:
-    """Writes the files; `record` is the command with its inputs, `figures` are names of figures for the report."""
+    """Writes the files; `record` is the command with its inputs, `figures` are names of figures for the report, which shows
+    the section as long as the inputs are the same.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "provenance.json", record)
     predictions = study.predictions
@@ -269,7 +272,8 @@ def write(
             frames.write(folder / f"{name}.csv", frame, f"{study.source}, {study.resamples} resamples of the models")
     printed = text(study, published_units)
     write_atomically(folder / "natural_shift.md", f"# Natural shifts\n\n{printed}\n\nCommand: `{record['command']}`\n")
-    write_json(folder / "section.json", section(study, figures))
+    made_from = {os.path.relpath(path, folder.parent): digest for path, digest in record["inputs"].items()}
+    write_json(folder / "section.json", section(study, figures) | {"made_from": made_from})
 
 
 def interval(row: Any, places: int = 2) -> str:

@@ -91,6 +91,10 @@ def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
     assert [row[:4] for row in found] == [("standard", FOG, 2, 2), ("augmix", FOG, 2, 2)]
     # Seeds: (20 + 22) / 2 and (24 + 26) / 2.
     assert found[1].error == pytest.approx(23) and found[1].error_std == pytest.approx(np.sqrt(8))
+    shown = [(FOG, "random"), ("natural/imagenet_r", 0), ("clean/imagenet_r", 0), ("noc/hue", "random")]
+    more = [Count("augmix", seed, *cell, 10, 100) for seed in (0, 1) for cell in shown]
+    hue, fog = schemes.by_corruption([*more, *counts()], ("augmix",)).itertuples(index=False)
+    assert fog == found[1] and hue[:5] == ("augmix", "noc/hue", 1, 2, 90)
 
 
 def test_stored_transforms_are_told_by_kind_and_number():
@@ -107,6 +111,8 @@ def test_stored_transforms_are_told_by_kind_and_number():
     assert axes.get_xscale() == "log" and set(lines["augmix"].get_ydata()) == {40.0}
     drawn = {c.get_label(): c.lines[0].get_xydata().tolist() for c in axes.containers}
     assert drawn == {"closest": [[10, 36], [100, 37]], "random": [[10, 38], [100, 39]]}
+    (lower, upper), *_ = axes.containers[0].lines[2][0].get_segments()
+    assert (upper - lower)[1] / 2 == pytest.approx(0.2 / math.sqrt(2))
 
 
 def test_error_is_correlated_with_the_distances_that_are_there(tmp_path):

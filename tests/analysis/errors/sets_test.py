@@ -68,8 +68,8 @@ OF_MODELS = {
         ("noc/rain", 1): 50,
         ("noc/hue", 1): 80,
     },
-    ("other", 0): {("noc/blur", 1): 70, ("noc/rain", 1): 70, ("noc/hue", 1): 75},
-    ("other", 1): {("noc/blur", 1): 90},
+    ("other", 0): {("noc/blur", 1): 75, ("noc/blur", 2): 65, ("noc/rain", 1): 70, ("noc/hue", 1): 75},
+    ("other", 1): {("noc/blur", 1): 95, ("noc/blur", 2): 85},
 }
 COUNTS = [Count(*model, *cell, correct, 100) for model, of in OF_MODELS.items() for cell, correct in of.items()]
 ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
@@ -171,6 +171,35 @@ def test_the_command_prints_and_writes_the_table(tmp_path):
     assert content["means"]["other"]["Set1"] == {"mean": 25.0, "gain": 25.0} and len(content["inputs"]) == 1
     done = processes.run([sys.executable, "-m", "tools.tables", *flags[:3], "--size=3"])
     assert done.returncode == 1 and "size in 1..2" in done.stderr and "Traceback" not in done.stderr
+
+
+def evaluated(folder, **models):
+    """A workdir of models {name: {severity of noc/blur: correct answers to 100 images}}."""
+    counts = [
+        Count(model, 0, *cell, correct, 100)
+        for model, of in models.items()
+        for cell, correct in {("clean", 0): 90, **{("noc/blur", at): n for at, n in of.items()}}.items()
+    ]
+    write_answers(folder, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}))
+    return joint.read(folder, folder.name)
+
+
+def test_a_corruption_at_other_levels_is_refused_or_said(tmp_path):
+    works = [evaluated(tmp_path / "a", standard={1: 80}), evaluated(tmp_path / "b", robust={2: 40, 3: 30})]
+    found = "expected noc/blur at the same levels of all models, found levels 1 of standard and 2, 3 of robust"
+    with pytest.raises(ValueError, match=rf"{found}\n  evaluate the models at the same levels, or .*--mismatch=label"):
+        sets.by_corruption(works)
+    assert found in sets.by_corruption(works, mismatch="label")[1]
+    assert sets.check_levels(works, ["noc/blur"], "label") == [found]
+    alike = [works[0], evaluated(tmp_path / "c", robust={1: 70})]
+    assert not sets.by_corruption(alike)[1] and not sets.check_levels(alike, ["noc/blur"], "refuse")
+
+
+def test_levels_of_one_model_are_not_compared_with_random_severities_of_another(tmp_path):
+    both = {"standard": {0.5: 95, "random": 60}, "robust": {"random": 60}}
+    scored, _ = sets.by_corruption([evaluated(tmp_path / "work", **both)])
+    means = set_means(sets.wide(scored, "mean_error"), {"blur": ["noc/blur"]})
+    assert means.loc["robust", "blur gain"] == 0 and means.loc["standard", "blur"] == 40
 
 
 def test_names_are_shown_as_they_are_in_the_text_of_set_means():

@@ -276,13 +276,27 @@ def test_a_page_gets_its_tables():
         page.fill(text, {"x": ""})
 
 
-def test_a_study_without_standard_answers_is_refused(workdir):
-    (workdir / "answers" / "noc.hue-random.npz").unlink()
-    by_model, record = answers.read_answered(workdir / "answers" / "noc.border-random.npz")
-    del by_model["standard", 0]
-    answers.write(workdir / "answers", by_model, record)
-    with pytest.raises(ValueError, match="expected answers of the standard model to all corruptions, found none in"):
+def test_a_study_without_answers_of_the_first_standard_model_is_refused(workdir):
+    for path in (workdir / "answers").glob("*.npz"):
+        by_model, record = answers.read_answered(path)
+        by_model["standard", 1] = by_model.pop(("standard", 0))
+        answers.write(path.parent, by_model, record)
+    asked = "expected answers of the standard model of seed 0 to all corruptions"
+    with pytest.raises(ValueError, match=rf"{asked}, found seeds \[1\] in"):
         tables.read(workdir)
+    (workdir / "answers" / "noc.hue-random.npz").unlink()
+    with pytest.raises(ValueError, match=f"{asked}, found none in"):
+        tables.read(workdir)
+
+
+def test_a_standard_model_near_chance_is_warned_of(workdir, caplog):
+    path = workdir / "answers" / "clean-0.npz"
+    by_model, record = answers.read_answered(path)
+    correct = np.arange(4000) % 10 == 0
+    by_model["standard", 0] = by_model["standard", 0]._replace(correct=correct)
+    answers.write(path.parent, by_model, record)
+    results.write(tables.read(workdir), workdir / "results")
+    assert "standard: clean accuracy 0.1000 is near chance (expected at least" in caplog.text
 
 
 def test_the_page_follows_from_the_committed_answers(tmp_path):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from analysis.errors.reference import Conditions
 from analysis.frames import CLEAN, Count
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from runtime import command
@@ -172,9 +173,19 @@ def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
         evaluated(tmp_path / "of100", [clean], **of | {"classes": 100}),
     )
     with pytest.raises(
-        ValueError, match=r"one dataset, found cifar10 of 10 classes in .*of10 and cifar10 of 100 classes in"
+        ValueError, match=r"under the same conditions, found .*of100 unlike .*of10: classes: 10, here 100$"
     ):
         read_workdirs([first, other])
+    described = {"range": [0, 1]}, {"range": [0, 9]}
+    of_ranges = [
+        write_answers(tmp_path / f"range{n}", [Count(*clean, 200), Count(*fog, 1, 9, 200)],
+                      Conditions("cifar10", 10, (32, 32, 3), "none", {"imagenet_c/fog": one}))
+        for n, one in enumerate(described)
+    ]  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"range1 unlike .*range0: imagenet_c/fog, severity range: 0 to 1, here 0 to 9$"
+    ):
+        read_workdirs(of_ranges)
     first = evaluated(tmp_path / "first", [clean, (*fog, 1, 160)])
     second = evaluated(tmp_path / "second", [clean, (*fog, 2, 160)])
     for folders, message in (

@@ -142,6 +142,8 @@ def test_a_report_shows_the_section(ran, tmp_path):
     report_studies.write(workdir, ("noc/border", "noc/hue", "noc/rain"), number=60)
     assert f"python -m projects.natural_shift --workdirs={workdir} --out={workdir}/natural_shift" in further(workdir)
     shutil.copytree(ran[-1], workdir / "natural_shift")
+    for name in ("top1.csv", "types.csv"):
+        shutil.copy(ran[-1].parent / name, workdir)
     text = further(workdir)
     rows = found.predictions[found.predictions.benchmark == "mean"]
     for row in rows[rows.measure.isin(["drop", "effective"])].itertuples():
@@ -151,6 +153,9 @@ def test_a_report_shows_the_section(ran, tmp_path):
     page = document(inputs.read(workdir))
     assert re.findall(r'alt="Natural shifts: (\w+)"', page) == ["accuracies", "drops", "benchmarks"]
     assert "natural_shift/section.json" in {name for name, _, _ in inputs.read(workdir).files}
+    (workdir / "types.csv").write_text("model,type\n")  # other inputs than those of the section
+    warnings = Page(document(inputs.read(workdir))).text("section", id="warnings")
+    assert "natural_shift/section.json is of earlier answers: give the command that wrote it again" in warnings
     (workdir / "natural_shift" / "section.json").write_text(json.dumps({"title": "x"}))
     with pytest.raises(ValueError, match=r"section.json: expected facts, found nothing of that name"):
         inputs.read(workdir)
