@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import contract, devices, keys, registry, views
+from corruptions.primitives import random
 from corruptions.record import Array, Corruption
 
 # Values processed at a time inside a program: bounds the temporaries of very large batches.
@@ -42,7 +43,8 @@ def corrupt(
     that lies on the border between two levels and differs by one.
 
     Args:
-      key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there.
+      key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there. Of a key of another
+        generator than threefry the first two words count, as a threefry key.
       images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in [0, 1], computed in
         float32. C is 3; or 1, grey, which gives the green channel of three equal ones; or 2 or 4, whose last channel is
         alpha and comes back unchanged; or more if the corruption treats each channel separately (`get(name).mixes` is
@@ -55,8 +57,8 @@ def corrupt(
         device counts its own images, so that without an index all devices make the same draws: this is refused where
         JAX tells it (`shard_map` with its default `check_vma=True`), and not elsewhere.
       validate: whether the values of concrete float batches, and of an index on the device, are checked (this waits for
-        the device once). Inside a jit nothing has a value: floats outside [0, 1] and severities beyond the scale are
-        clipped without a word. There "checkify" makes errors of them, for a function in
+        the device once). Inside a jit nothing has a value: severities beyond the scale are clipped, and floats outside
+        [0, 1] give values that may lie outside, too. There "checkify" makes errors of them, for a function in
         `jax.experimental.checkify.checkify`.
       gradient: the derivative by float images that `jax.grad` takes: None, the derivative of the computation, zero where
         it rounds; or `"straight_through"`, the derivative of the same formula without rounding, by the image alone, not
@@ -162,6 +164,7 @@ def image_key(key: jax.Array, number: jax.Array) -> jax.Array:
 
     It is an integer of at most 32 bits, or uint32 [2], see `keys.image_index`.
     """
+    key = random.threefry(key)
     if number.ndim == 0:
         return jax.random.fold_in(key, number)
     low, high = number

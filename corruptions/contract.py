@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from corruptions import padded
 from corruptions.devices import is_traced
+from corruptions.primitives import random
 
 MIN_SIDE = 16
 FLOATS = tuple(jnp.dtype(t) for t in (np.float16, jnp.bfloat16, np.float32, np.float64))
@@ -29,7 +30,7 @@ def key(given: Any) -> None:
     kind = type(given).__name__
     if isinstance(given, jax.Array | np.ndarray):
         typed, kind = jnp.issubdtype(given.dtype, jax.dtypes.prng_key), f"an array of shape {given.shape}"
-        if given.ndim == (0 if typed else 1) and (typed or given.dtype == np.uint32):
+        if given.ndim == 0 if typed else given.dtype == np.uint32 and given.shape in ((2,), (4,)):
             return
     if isinstance(given, int | np.integer):
         raise TypeError(f"expected a key as the first argument, found the number {given}: jax.random.key({given})")
@@ -61,7 +62,7 @@ def _sides(shape: Sequence[int]) -> None:
 
 def one_image(image: Any, any_kind: bool = False) -> None:
     """Requires float32[H, W, 3], or floats [H, W, C] of `any_kind`. The range of values is checked by `image_batch`."""
-    _refuse_torch(image)
+    refuse_torch(image)
     if not hasattr(image, "shape") or not hasattr(image, "dtype"):
         raise TypeError(f"expected an array, found {type(image).__name__}")
     if len(image.shape) == 4:
@@ -80,7 +81,7 @@ def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> No
     """Requires uint8 or float32 [N, H, W, 3], or [N, H, W, C] of uint8 or floats of `any_kind`; if `validate`, finite
     floats in [0, 1].
     """
-    _refuse_torch(images)
+    refuse_torch(images)
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         hint = "; numpy.stack(images) where all have one size, else corrupt_each(key, images, name)"
         raise TypeError(
@@ -121,7 +122,7 @@ def checked_in_program(images: Any, levels: Any, scale: Any = None, low: float =
         checkify.check((least >= bounds[0]) & (most <= bounds[1]), message, least=least, most=most)
 
 
-def _refuse_torch(images: Any) -> None:
+def refuse_torch(images: Any) -> None:
     """Refuses PyTorch's tensors, recognised by the name of their package, which is not imported here."""
     if any(kind.__module__.partition(".")[0] == "torch" for kind in type(images).__mro__):
         raise TypeError(
@@ -345,9 +346,11 @@ def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], opt
     before = _drawing.set(corruption if levels else None)
     try:
         with jax.enable_x64(False):
-            severity_key, key = jax.random.split(key)
+            severity_key, key = jax.random.split(random.threefry(key))
             if severity is None:
                 severity = corruption.scale.draw(severity_key, used)
+            elif not levels:  # a traced one may leave the range; a derivative at its ends stays
+                severity = jnp.where(severity < 0, 0, jnp.where(severity > 1, 1, severity))
             if levels:
                 used = {name: value for name, value in used.items() if name not in ("interpolate", "range", "levels")}
             return corruption.sampler(key, shape, severity, **used)

@@ -15,7 +15,7 @@ import os
 import pathlib
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 import jax
@@ -99,7 +99,7 @@ def dispatched(
             corrupted = jax.block_until_ready(call(key, *part))
         return corrupted[start - begin :] if start > begin else corrupted
 
-    return jnp.concatenate(list(threads().map(run, range(0, number, piece))))
+    return jnp.concatenate(list(in_threads(run, range(0, number, piece))))
 
 
 @contextlib.contextmanager
@@ -129,9 +129,20 @@ def _rows(array: Array, begin: int, number: int) -> Array:
     return jax.device_put(part, array.sharding) if _is_put(array) else part
 
 
+def in_threads(function: Callable[[Any], Any], values: Iterable[Any]) -> Iterator[Any]:
+    """Maps a function in threads, where compiled programs run at the same time on a CPU, under this thread's settings."""
+    config: Any = jax.config  # whose attributes are made at import, unknown to type checkers
+    words, wide, device = config.jax_threefry_partitionable, config.jax_enable_x64, config.jax_default_device
+
+    def call(value: Any) -> Any:
+        with jax.threefry_partitionable(words), jax.enable_x64(wide), jax.default_device(device):
+            return function(value)
+
+    return _threads().map(call, values)
+
+
 @functools.cache
-def threads() -> concurrent.futures.ThreadPoolExecutor:
-    """Returns the pool of threads in which compiled programs run at the same time on a CPU."""
+def _threads() -> concurrent.futures.ThreadPoolExecutor:
     # A thread for each core: a call of a compiled program keeps one core busy, seldom more.
     return concurrent.futures.ThreadPoolExecutor(cpu_count(), thread_name_prefix="corrupt")
 

@@ -84,13 +84,16 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
       fill: the label of pixels whose position is outside of the image.
 
     Returns:
-      The moved masks, same shape and dtype.
+      The moved masks, same shape and dtype (32 bits for NumPy's 64, as in JAX).
 
     Raises:
       ValueError: shapes that do not go together.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
+    _check_coordinates(coordinates)
+    if masks.dtype.kind in "iu" and masks.dtype.itemsize > 4 and masks.size and abs(masks).max() >= 2**31:
+        raise ValueError(f"expected labels of at most 31 bits, found {abs(masks).max()}")
     masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
     if masks.shape[:3] != coordinates.shape[:3]:
         raise ValueError(
@@ -103,6 +106,11 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
     found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
     inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
     return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
+
+
+def _check_coordinates(coordinates):
+    if len(coordinates.shape) != 4 or coordinates.shape[3] != 2:
+        raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
 
 
 def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
@@ -124,6 +132,7 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
+    _check_coordinates(coordinates)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
 

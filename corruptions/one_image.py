@@ -245,7 +245,7 @@ def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
         if not window:
             break
         devices.bound_programs()
-        yield from devices.threads().map(lambda task: task.call(), window)
+        yield from devices.in_threads(lambda task: task.call(), window)
     if failed is not None:
         raise failed
 
@@ -266,7 +266,11 @@ def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
 def _tasks(
     images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
 ) -> Iterator[_Task]:
-    positions = itertools.count() if index is None else iter(index)
+    positions = (
+        itertools.count()
+        if index is None
+        else iter(index.tolist() if isinstance(index, jax.Array | np.ndarray) else index)
+    )
     read = iter(images)
     for place in itertools.count():
         with _placed(place):

@@ -95,6 +95,8 @@ class Corruption:
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Levels | Fraction):
             raise TypeError(f"expected scale=Levels(number) or Fraction(), found {self.scale!r}")
+        if any(c.isspace() for c in self.qualified_name):
+            raise ValueError(f"expected a name without spaces, found {self.qualified_name!r}")
         if self.rounding not in ("truncate", "nearest"):
             raise ValueError(f"expected rounding='truncate' or 'nearest', found {self.rounding!r}")
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))

@@ -47,6 +47,9 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     own = corruption.qualified_name
     if own in NAMED and not replace:
         raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
+    if before := NAMED.get(own):
+        for spelling in [name for name, known in NAMED.items() if known is before]:
+            del NAMED[spelling]
     NAMED[own] = corruption
     for spelling in () if own in _COPIES else _spellings(corruption):
         other = NAMED.get(spelling, corruption)

@@ -22,11 +22,13 @@ def in_unit_range(
     a corruption that cuts to 8 bits would take for the level below. Raises ValueError for no range, or images that
     leave it; TypeError for other than floats.
     """
+    contract.refuse_torch(images)
     low, high = bounds(images, value_range, validate)
     if validate == "checkify":
         contract.checked_in_program(images, None, low=low, high=high)
     images = jnp.asarray(images)
-    unit = jnp.clip((images.astype(jnp.float32) - low) / (high - low), 0.0, 1.0)
+    unit = (images.astype(jnp.float32) - low) / (high - low)
+    unit = jnp.where(unit < 0, 0.0, jnp.where(unit > 1, 1.0, unit))  # jnp.clip halves derivatives at 0 and 1
     levels = jnp.round(255 * unit)
     snapped = jnp.where(jnp.abs(255 * unit - levels) < _NEAR, levels / 255, unit)
     corrupted = corrupt(unit + jax.lax.stop_gradient(snapped - unit))

@@ -54,7 +54,8 @@ def sample(
     u = random.uniform(key, (2 * width + 1 + 3 * places,))
     for_weights, mix, for_length = u[:width], u[width], u[width + 1 : 2 * width + 1]
     for_code, for_level, for_sign = u[2 * width + 1 :].reshape(3, width, depth)
-    gaps = -jnp.log1p(-for_weights)  # Dirichlet(1, ..., 1): exponential variables divided by their sum
+    # Dirichlet(1, ..., 1): exponential variables divided by their sum, which must not be 0.
+    gaps = jnp.maximum(-jnp.log1p(-for_weights), np.finfo(np.float32).tiny)
     length = 1 + jnp.floor(for_length * depth).astype(jnp.int32)
     code = _choose(for_code, choices)
     code = jnp.where(jnp.arange(depth)[None, :] < length[:, None], code, IDENTITY)

@@ -4,6 +4,8 @@ R. G. Lopes et al., "Improving Robustness Without Sacrificing Accuracy with Patc
 the settings of Mintun et al. (2021).
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -37,14 +39,15 @@ def sample(
     if width is None:
         width = _WIDTHS[table] * min(shape[:2]) / _SIDES[table]
     for name, value in (("width", width), ("sigma", sigma)):
-        if not value > 0:
-            raise ValueError(f"expected a positive {name}, found {value!r}")
+        if not 0 < value < math.inf:
+            raise ValueError(f"expected a finite, positive {name}, found {value!r}")
     draw_key, noise_key = jax.random.split(key)
     u = random.uniform(draw_key, (4,))
     return {
         "row": jnp.floor(u[0] * shape[0]).astype(jnp.int32),
         "column": jnp.floor(u[1] * shape[1]).astype(jnp.int32),
-        "width": jnp.float32(width) * (u[2] if table == "imagenet" else 1),
+        # Twice the longer side covers the image from any pixel; much more would not fit into int32.
+        "width": jnp.minimum(jnp.float32(width) * (u[2] if table == "imagenet" else 1), 2 * max(shape[:2])),
         "sigma": sigma * u[3],
         "seed": jax.random.bits(noise_key, (2,), jnp.uint32),
     }

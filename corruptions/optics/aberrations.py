@@ -1,6 +1,7 @@
 """Blurs by lens aberrations, after OpticsBench: one lens for all channels, and one with colour fringes."""
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -204,6 +205,11 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
 MEMBERS, RELEASED = zip(*map(_register, _PAIRS))
 
 
+def _samples(q, size):
+    """96 samples of the pupil, as the published kernels have, or more where their field would repeat within a kernel."""
+    return 96 if not q > 0 or 96 * q >= size else min(1024, math.ceil(2 * size / q))
+
+
 def lens(
     name: str,
     coefficients: Sequence[Mapping[int, float]],
@@ -215,7 +221,8 @@ def lens(
     """Makes the corruption of a lens with any Zernike coefficients.
 
     Example:
-      corruptions.corrupt(key, images, lens("dusk", [{3: 0.3 * k, 11: 0.2} for k in range(1, 6)]), severity=4)
+      dusk = lens("dusk", [{3: 0.3 * k, 11: 0.2} for k in range(1, 6)])  # once: each lens compiles its own program
+      corruptions.corrupt(key, images, dusk, severity=4)
 
     Args:
       name: name of the corruption, `lens/NAME`; `corruptions.register` adds it to the names.
@@ -234,7 +241,8 @@ def lens(
             f"{2 * _REACH + 1}; found {len(coefficients)} severities, q and shift of shape {lenses[0].shape}, size {size}"
         )
     channels = list(zip(*map(np.ravel, lenses)))
-    table = np.array([[[psf(c, q, shift=shift, size=size) for q, shift in channels]] for c in coefficients])
+    kernels = [[psf(c, q, shift=s, size=size, samples=_samples(q, size)) for q, s in channels] for c in coefficients]
+    table = np.array(kernels)[:, None]
     table = table if lenses[0].shape else table[:, :, 0]
 
     def sample(key: Key, shape: Shape, severity: Severity, *, border: str = "reflect") -> Params:

@@ -68,12 +68,17 @@ def psf(
 
     Raises:
       ValueError: a Zernike number that does not exist, a coefficient that is not finite, a `q` that is not positive, an
-        even `size`.
+        even `size`, or a field that repeats within it.
     """
     if not (np.isfinite(q) and q > 0):
         raise ValueError(f"expected a positive q in pixels, found {q!r}")
     if size < 1 or size % 2 == 0:
         raise ValueError(f"expected an odd size in pixels, found {size!r}")
+    if samples * q < size:
+        raise ValueError(
+            f"expected samples of the pupil whose field does not repeat within {size} pixels, {math.ceil(size / q)} or more with "
+            f"q={q:g}, found {samples}"
+        )
     wrong = {k: c for k, c in coefficients.items() if not np.isfinite(c)}
     if wrong:
         raise ValueError(f"expected finite Zernike coefficients in wavelengths, found {wrong}")

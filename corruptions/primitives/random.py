@@ -17,6 +17,17 @@ from corruptions import padded
 from corruptions.primitives import special
 
 
+def threefry(key: jax.Array) -> jax.Array:
+    """Makes the threefry key of the first two words of any key: under `jax.vmap` the draws of JAX's other generators depend on
+    the batch.
+    """
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        if jax.random.key_impl(key) == "threefry2x32":
+            return key
+        key = jax.random.key_data(key)
+    return jax.random.wrap_key_data(key[:2], impl="threefry2x32")
+
+
 def bits(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draws random words, uint32 of `shape`, of independent bits."""
     seed = jax.random.bits(key, (2,), jnp.uint32)

@@ -14,6 +14,7 @@ from typing import Any
 
 from corruptions import registry
 from corruptions.contract import Levels
+from corruptions.record import Corruption
 
 CLEAN = "clean"
 RANDOM = "random"
@@ -86,11 +87,16 @@ def list_conditions(
 
 def expand(names: Iterable[str]) -> tuple[str, ...]:
     """Replaces benchmarks by their members; qualified names, each once, in order. Raises ValueError for an unknown
-    name.
+    name, or a record that is not registered.
     """
     members: list[str] = []
     for name in names:
         members += registry.names(name) if name in registry.benchmarks() else (name,)
+    for record in members:
+        if isinstance(record, Corruption) and registry.NAMED.get(record.qualified_name) is not record:
+            raise ValueError(
+                f"expected registered corruptions, found {record!r}, which is not: corruptions.register(it) first"
+            )
     return tuple(dict.fromkeys(registry.get(name).qualified_name for name in members))
 
 

@@ -1,5 +1,6 @@
 """`corrupt`: names of corruptions and benchmarks, conversions of pixels, severities and their tables."""
 
+import dataclasses
 import pathlib
 import sys
 import traceback
@@ -13,6 +14,7 @@ from jax.experimental import checkify
 import corruptions
 from corruptions import batch, cbar, contract, devices, imagenet_c
 from corruptions.contract import Levels
+from corruptions.primitives import random
 
 KEY = jax.random.key(0)
 IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
@@ -43,6 +45,40 @@ def test_pieces_give_what_one_batch_gives(monkeypatch, bound, convert):
     parts = corruptions.corrupt(KEY, convert(images), "noc/border", levels)
     batch._corrupt.clear_cache()
     np.testing.assert_array_equal(parts, whole)
+
+
+@pytest.mark.parametrize("implementation", ["rbg", "unsafe_rbg"])
+def test_keys_of_other_generators_do_not_make_draws_depend_on_the_batch(implementation):
+    key, images = jax.random.key(3, impl=implementation), np.full((256, 16, 16, 3), 0.5, np.float32)
+    whole = np.asarray(corruptions.corrupt(key, images, "noc/border"))
+    alone = corruptions.corrupt(key, images[:1], "noc/border", index=[200])[0]
+    np.testing.assert_array_equal(whole[200], alone)
+    assert len(np.unique(whole, axis=0)) > 1
+    record, words = corruptions.get("noc/border"), random.threefry(key)
+    np.testing.assert_array_equal(alone, record(jax.random.fold_in(words, 200), images[0]))
+    np.testing.assert_array_equal(record(key, images[0]), record(jax.random.key_data(key), images[0]))
+
+
+def test_threads_draw_under_the_settings_of_the_call():
+    """A batch of several pieces, images of several sizes, and one image, which no other thread computes."""
+    images = np.full((5, 32, 32, 3), 99, np.uint8)
+    usual = np.asarray(corruptions.corrupt(KEY, images[:1], "imagenet_c/gaussian_noise", 3))
+    with jax.threefry_partitionable(not jax.config.jax_threefry_partitionable):
+        alone = np.asarray(corruptions.corrupt(KEY, images[:1], "imagenet_c/gaussian_noise", 3))[0]
+        whole = corruptions.corrupt(KEY, images, "imagenet_c/gaussian_noise", 3)
+        each = list(corruptions.corrupt_each(KEY, images, "imagenet_c/gaussian_noise", 3, sizes="exact"))
+    assert (alone != usual[0]).any()
+    np.testing.assert_array_equal(whole[0], alone)
+    np.testing.assert_array_equal(each[0], alone)
+
+
+def test_severities_beyond_the_scale_are_clipped_in_a_program():
+    images = np.linspace(0, 1, 3 * 16 * 16, dtype=np.float32).reshape(1, 16, 16, 3)
+    corrupted = jax.jit(lambda severity: corruptions.corrupt(KEY, images, "noc/contrast", severity))
+    np.testing.assert_array_equal(corrupted(3.0), corrupted(1.0))
+    np.testing.assert_array_equal(corrupted(-2.0), corrupted(0.0))
+    slope = jax.jacfwd(corrupted)
+    assert np.abs(slope(2.0)).max() == 0 < np.abs(slope(1.0) - slope(0.999)).max() + np.abs(slope(1.0)).max()
 
 
 def test_severity_per_image():
@@ -231,6 +267,16 @@ def test_a_table_has_a_row_for_each_level(own_registry):
         with pytest.raises(ValueError, match=f"5 rows, one for each level of mine/darker, found {len(table)}"):
             looked_up(table).sample(KEY, (32, 32, 3), 5)
     assert looked_up((0.1, 0.2, 0.3, 0.4, 0.5)).sample(KEY, (32, 32, 3), 5)["s"] == np.float32(0.5)
+
+
+def test_a_replaced_corruption_leaves_no_alias(own_registry):
+    first = dataclasses.replace(corruptions.get("noc/border"), name="frame", benchmark="mine", aliases=("old_frame",))
+    corruptions.register(first)
+    assert corruptions.get("old_frame") is first is corruptions.get("frame")
+    second = corruptions.register(dataclasses.replace(first, aliases=()), replace=True)
+    assert corruptions.get("mine/frame") is second is corruptions.get("frame")
+    with pytest.raises(ValueError, match="unknown corruption 'old_frame'"):
+        corruptions.get("old_frame")
 
 
 def test_empty_batches_stay_empty():

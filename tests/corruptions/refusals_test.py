@@ -13,6 +13,7 @@ from corruptions import augment as schemes
 from corruptions import camera, enhance, noc, optics
 from corruptions.contract import Levels
 from corruptions.laion_c import superclass_scores
+from corruptions.scoring.conditions import expand
 from tests.reference.photographs import photographs
 
 KEY = jax.random.key(0)
@@ -218,10 +219,19 @@ OF_LABELS = [
      ValueError, r"masks of shape \(1, 10, 12\) or with one axis more, found \(10, 12\)"),
     (lambda: corruptions.move_boxes(np.zeros((2, 4)), WHERE),
      ValueError, r"boxes of shape \(1, number, 4\), found \(2, 4\)"),
+    (lambda: corruptions.move_masks(MASK, IMAGES),
+     ValueError, r"coordinates of shape \(number, height, width, 2\), found \(2, 32, 32, 3\)"),
+    (lambda: corruptions.move_boxes(np.zeros((2, 1, 4)), IMAGES), ValueError, r"height, width, 2\), found \(2, 32, 32, 3\)"),
+    (lambda: corruptions.move_masks(np.full((1, 10, 12), 2**40 + 5), WHERE),
+     ValueError, "labels of at most 31 bits, found 1099511627781"),
 ]  # fmt: skip
 OF_REGISTRY = [
     (lambda: corruptions.register(print), TypeError, r"expected a Corruption, found print; registrar\('mine'"),
     (lambda: corruptions.register(noc.border), ValueError, "already; replace=True replaces it"),
+    (lambda: optics.lens("two words", [{3: 1.0}]),
+     ValueError, "expected a name without spaces, found 'lens/two words'"),
+    (lambda: expand([dataclasses.replace(noc.border)]),
+     ValueError, r"expected registered corruptions, found <Corruption noc/border: \w+>, .*corruptions.register\(it\) first"),
     (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
     (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
     (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
@@ -265,6 +275,8 @@ OF_SCHEMES = [
      ValueError, "table among cifar, imagenet, found 'svhn'"),
     (lambda: augment(IMAGES, "patch_gaussian", table="svhn"), ValueError, "table among cifar, imagenet, found 'svhn'"),
     (lambda: augment(IMAGES, "patch_gaussian", sigma=-1.0), ValueError, r"positive sigma, found -1\.0"),
+    (lambda: augment(IMAGES, "patch_gaussian", width=NAN), ValueError, "expected a finite, positive width, found nan"),
+    (lambda: augment(IMAGES, "patch_gaussian", width=float("inf")), ValueError, "finite, positive width, found inf"),
     (lambda: schemes.get("augmx"), ValueError, "unknown augmentation scheme 'augmx'; did you mean 'augmix'"),
     (lambda: schemes.get("fog"), ValueError, "unknown augmentation scheme 'fog'"),
     (lambda: schemes.get("op"), ValueError, "unknown augmentation scheme 'op'"),
@@ -334,6 +346,8 @@ OF_MEMBERS = [
     (lambda: lens([{3.5: 1.0}]), ValueError, "found 3.5"),
     (lambda: lens([{3: NAN}]), ValueError, "expected finite Zernike coefficients"),
     (lambda: lens([{3: 1.0}], q=0.0), ValueError, "expected a positive q in pixels, found"),
+    (lambda: optics.psf({}, 0.128), ValueError, "does not repeat within 25 pixels, 196 or more with q=0.128, found 96"),
+    (lambda: lens([{3: 1.0}], q=1e-3), ValueError, "25000 or more with q=0.001, found 1024"),
     (lambda: lens([{3: 1.0}], size=24), ValueError, "expected an odd size in pixels, found 24"),
     (lambda: lens([{3: 1.0}], size=33), ValueError, "size up to 31"),
     (lambda: lens([]), ValueError, "at least one severity"),

@@ -1,5 +1,7 @@
 """Images that are no plain batch in [0, 1]: other channels, types, ranges of values, masks, clips, several cameras."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -105,6 +107,15 @@ def test_a_range_keeps_levels_dtype_gradient_and_trace():
 
     slope = jax.jit(jax.grad(loss))(0.9 * jnp.asarray(SIGNED))
     np.testing.assert_allclose(slope, 1, atol=1e-4)  # contrast keeps the mean
+    ends = jnp.asarray(np.where(SIGNED > 0, 1, -1), jnp.float32)  # white and black
+
+    def brighter(images, **given):
+        return corruptions.corrupt(KEY, images, "noc/brightness", 0.5, **given).sum()
+
+    of_unit = jax.jit(jax.grad(brighter))((ends + 1) / 2)
+    assert (of_unit == 1).any()
+    of_range = jax.jit(jax.grad(functools.partial(brighter, value_range=(-1, 1))))(ends)
+    np.testing.assert_allclose(of_range, of_unit, atol=1e-6)
 
 
 @pytest.mark.parametrize("images", [IMAGES, FLOATS], ids=["uint8", "float32"])

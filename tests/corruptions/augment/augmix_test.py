@@ -9,6 +9,7 @@ import scipy.stats
 from corruptions import augment
 from corruptions.augment import operations
 from corruptions.batch import to_float
+from corruptions.primitives import random
 from tests.corruptions.augment.drawing import NAMES, augmix, draws, operation
 from tests.corruptions.comparing import assert_frequencies, assert_uniform
 from tests.reference.photographs import photographs
@@ -113,6 +114,14 @@ def test_options():
     assert params["weights"].shape == (500, 4)
     assert 28 < np.abs(of("rotate", params)).max() <= 30
     assert of("posterize", params).min() == 1
+
+
+def test_a_single_chain_has_all_the_weight_where_its_draw_is_0(monkeypatch):
+    scheme = augment.get("augmix")
+    monkeypatch.setattr(random, "uniform", lambda key, shape: jnp.zeros(shape))
+    options = {**dict(scheme.defaults), "width": 1, "depth": 1}
+    params = scheme.sampler(jax.random.key(0), (32, 32, 3), scheme.choices, **options)
+    assert params["weights"].tolist() == [1]
 
 
 def test_subset_draws_its_operations_alone():

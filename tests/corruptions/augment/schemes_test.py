@@ -131,6 +131,13 @@ def test_subsets_share_a_program_and_options_act():
     assert changed.any() and IMAGES[changed].min() >= 231
 
 
+@pytest.mark.parametrize("width", [64.0, 1e10])
+def test_a_patch_wider_than_the_image_covers_it(width):
+    images = np.full((2, 32, 32, 3), 0.5, np.float32)
+    found = np.asarray(augment.augment(jax.random.key(0), images, "patch_gaussian", width=width))
+    assert (found != images).mean() > 0.99
+
+
 def test_params_are_few_numbers():
     params = jax.eval_shape(lambda key: augment.get("augmix").sample(key, SHAPE), KEY)
     shapes = {"weights": (3,), "mix": (), "operation": (3, 3), "strength": (3, 3)}

@@ -162,6 +162,9 @@ def test_a_lens_takes_any_coefficients():
     kernels = np.stack([optics.psf({3: 0.4}, q, shift=s, size=15) for q, s in ((0.8, 0.4), (0.7, 0.0), (0.6, -0.2))])
     found = corruptions.corrupt(jax.random.key(0), jnp.asarray(image)[None], coloured, 1)[0]
     np.testing.assert_allclose(found, reference.filtered(image.astype(np.float64), kernels, "reflect"), atol=2e-6)
+    fine = optics.lens("fine", [{}], q=0.128)  # 96 samples of the pupil would repeat the pattern within the kernel
+    kernel = fine.sample(jax.random.key(0), (32, 32, 3), 1)["kernel"]
+    np.testing.assert_allclose(kernel[kernel.shape[0] // 2, kernel.shape[1] // 2], 0.956, atol=2e-3)
     assert coloured.qualified_name == "lens/fringes" and "lens/fringes" not in corruptions.names()
 
 
