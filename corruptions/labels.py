@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import batch, contract, devices, registry
@@ -92,8 +93,9 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
     """
     devices.refuse_forked()
     _check_coordinates(coordinates)
-    if masks.dtype.kind in "iu" and masks.dtype.itemsize > 4 and masks.size and abs(masks).max() >= 2**31:
-        raise ValueError(f"expected labels of at most 31 bits, found {abs(masks).max()}")
+    wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
+    if wide and (largest := int(np.abs(masks).max())) >= 2**31:
+        raise ValueError(f"expected labels of at most 31 bits, found {largest}")
     masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
     if masks.shape[:3] != coordinates.shape[:3]:
         raise ValueError(
@@ -108,7 +110,7 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
     return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
 
 
-def _check_coordinates(coordinates):
+def _check_coordinates(coordinates: Array) -> None:
     if len(coordinates.shape) != 4 or coordinates.shape[3] != 2:
         raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
 
