@@ -60,8 +60,7 @@ def load_image_folder(
     """
     if class_stride < 1:
         raise ValueError(f"expected class_stride >= 1, found {class_stride}")
-    if not 0 <= test_fraction <= 1:
-        raise ValueError(f"expected test_fraction in [0, 1], found {test_fraction}")
+    tree.check_fraction(test_fraction)
     sides = decode.sides(image_size, train_size, resize)
     root = tree.find_root(data_dir)
     classes, items = tree.scan(root, class_stride, test_fraction, seed)

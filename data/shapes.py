@@ -109,7 +109,7 @@ def split_key(split: str, seed: int = 0) -> jax.Array:
 def draw(key: jax.Array, index: np.ndarray, labels: np.ndarray, image_size: int = 32) -> np.ndarray:
     """Draws uint8[N, image_size, image_size, 3]: picture `index[i]` under this key, with an object of class `labels[i]`."""
     images = np.empty((len(index), image_size, image_size, 3), np.uint8)
-    with jax.default_device(_device()):
+    with jax.default_device(_device()), jax.enable_x64(False):  # draws of 64 bits are others
         key = jax.device_put(key, _device())
         for start in range(0, len(index), _BATCH):
             count = min(_BATCH, len(index) - start)

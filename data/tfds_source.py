@@ -5,7 +5,6 @@ The images are decoded once (about ten seconds for 60,000 on one core) and then 
 
 import functools
 import io
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,7 +92,7 @@ def _version(folder: Path) -> tuple[int, ...]:
 
 
 def info(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "dataset_info.json").read_text())
+    return files.read_json(folder / "dataset_info.json", remedy="copy the dataset again")
 
 
 def check_format(folder: Path, remedy: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corruptions.write.files import content_sha256
-from corruptions.write.sources import SUFFIXES
+from corruptions.write.sources import SUFFIXES, image_paths
 from data import decode
 
 TEST_FOLDERS = ("val", "test", "validation")
@@ -51,6 +51,12 @@ def state(paths: Sequence[Path], root: Path) -> list[Any]:
     return [content_sha256(paths), *((str(path.relative_to(root)), *size_and_time(path)) for path in paths)]
 
 
+def check_fraction(test_fraction: float) -> None:
+    """Raises ValueError for a fraction of test images outside of [0, 1]."""
+    if not 0 <= test_fraction <= 1:
+        raise ValueError(f"expected test_fraction in [0, 1], found {test_fraction}")
+
+
 def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str], dict[str, list[Item]]]:
     """Lists the class names, and the items of both splits."""
     test = next((root / folder for folder in TEST_FOLDERS if (root / folder).is_dir()), None)
@@ -75,7 +81,7 @@ def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
     """Lists every image below the class folders, by class and then by path; labels are positions in `classes`."""
     items = []
     for label, name in enumerate(classes):
-        paths = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in SUFFIXES)
+        paths = image_paths(folder / name)
         items += [(path, label, len(items) + i) for i, path in enumerate(paths)]
     if not items:
         raise FileNotFoundError(f"{folder}: expected class folders with images ({' '.join(SUFFIXES)}), found none")

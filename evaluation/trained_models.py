@@ -130,11 +130,18 @@ def read_model(folder: pathlib.Path, num_classes: int, image_size: int, mesh: ja
     return loop.read_back(_settings(folder), image_size, num_classes, folder, mesh=mesh)
 
 
-def check_classes(trained: ConfigDict, dataset: Dataset) -> None:
-    """Refuses (ValueError) class folders of ImageNet in another order than the logits of imported weights have.
+def check_classes(trained: ConfigDict, dataset: Dataset, workdir: Workdir) -> None:
+    """Refuses (ValueError) other classes than those of training, or class folders of ImageNet in another order than the
+    logits of imported weights have.
 
     ImageNet-100 is every tenth class here; other publications have other hundreds.
     """
+    known = workdir.read_json("data.json").get("class_names") if workdir.exists("data.json") else None
+    if known and (differ := [pair for pair in zip(known, dataset.class_names) if pair[0] != pair[1]]):
+        raise ValueError(
+            f"expected the classes that the models of {workdir} were trained on, found {differ[0][1]} in the place of "
+            f"{differ[0][0]}; --config.dataset.data_dir names the folder"
+        )
     if "imported" not in trained or dataset.name not in ("imagenet", "imagenet100"):
         return
     expected = tuple(sets.imagenet().groups)[:: trained.imported.class_stride]

@@ -78,7 +78,7 @@ def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
     if dataset.name != _DRAWN:
-        record = {"name": dataset.name, **dataset.provenance}
+        record = {"name": dataset.name, "class_names": list(dataset.class_names), **dataset.provenance}
         if workdir.exists("data.json"):
             before, now = map(_digests, (workdir.read_json("data.json"), record))
             settings.check_equal(before, now, f"{workdir} was trained on other images")

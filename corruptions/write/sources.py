@@ -63,6 +63,12 @@ class Source:
         return len(self.labels)
 
 
+def image_paths(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Lists the image files below a folder, sorted, without those whose name, or a folder's above them, begins with a dot."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
 def open_source(
     name: str,
     *,
@@ -176,11 +182,7 @@ def from_folder(
         raise FileNotFoundError(f"expected a folder of images, found no folder {root}")
     require("PIL", "reading images needs Pillow", "pillow")
     classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-    items = [
-        (path, label)
-        for label, name in enumerate(classes)
-        for path in sorted(p for p in (root / name).rglob("*") if p.suffix.lower() in SUFFIXES)
-    ][:limit]
+    items = [(path, label) for label, name in enumerate(classes) for path in image_paths(root / name)][:limit]
     if not items:
         raise FileNotFoundError(f"{root}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
     labels = [label for _, label in items]

@@ -164,6 +164,8 @@ def parse_severity(text: str) -> Severity | None:
         number = float(text)
     except ValueError:
         return None
+    if not math.isfinite(number):
+        return None
     return int(number) if number == int(number) else number
 
 

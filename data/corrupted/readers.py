@@ -45,6 +45,11 @@ class CorruptedArrays(CorruptedDataset):
         if manifest is None:
             names = published_order([file.stem for file in path.glob("*.npy") if file.name != LABELS])
             listed = {qualified(name): (f"{name}.npy", _PUBLISHED_SEVERITIES) for name in names}
+            if len(listed) < len(names):
+                twice = [name for name in names if listed[qualified(name)][0] != f"{name}.npy"]
+                raise ValueError(
+                    f"{path}: expected each corruption once, found {twice[0]}.npy and {listed[qualified(twice[0])][0]}"
+                )
         else:
             listed = {name: (e["path"], tuple(e["severities"])) for name, e in manifest["corruptions"].items()}
         super().__init__(path, {(c, s): (file, i) for c, (file, found) in listed.items() for i, s in enumerate(found)})
@@ -159,15 +164,21 @@ def _published(path):
     by_name = {}
     for folder in (path / name for name in tree.class_folders(path)):
         candidates = [folder] if _severities(folder) else [folder / name for name in tree.class_folders(folder)]
-        by_name |= {candidate.name: candidate for candidate in candidates if _severities(candidate)}
+        for candidate in (folder for folder in candidates if _severities(folder)):
+            if other := by_name.get(qualified(candidate.name)):
+                raise ValueError(
+                    f"{path}: expected each corruption once, found {other} and {candidate}; open one of the two"
+                )
+            by_name[qualified(candidate.name)] = candidate
     if not by_name:
         raise FileNotFoundError(
             f"{path}: expected files <corruption>.npy, or folders corruption/severity/class/image, found neither"
         )
+    order = published_order([folder.name for folder in by_name.values()])
     return {
-        (qualified(name), severity): folder
-        for name in published_order(list(by_name))
-        for severity, folder in _severities(by_name[name]).items()
+        (qualified(folder.name), severity): of_severity
+        for folder in sorted(by_name.values(), key=lambda folder: order.index(folder.name))
+        for severity, of_severity in _severities(folder).items()
     }
 
 

@@ -61,6 +61,7 @@ def prepare(
     shard_images: int = 1024,
     max_damaged: float = 0.01,
     test_fraction: float = 0.1,
+    again: Iterable[str] = (),
 ) -> Path:
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
 
@@ -75,6 +76,7 @@ def prepare(
       max_damaged: fraction of unreadable images of a split above which preparing stops; below it they are left out and
         listed in damaged.txt.
       test_fraction: for a flat tree, see `data.image_folder`.
+      again: names of shards that are made again; nothing is removed from a store of other settings.
 
     Raises:
       PrepareError: no space, or a folder that cannot be written or is in use.
@@ -102,6 +104,8 @@ def prepare(
             files.remove_parts(path / "shards")
             refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
             workdirs.claim(path / _PLAN, made_from, refusal)
+            for file in again:
+                store.discard_shard(path / "shards" / file)
             jobs = _jobs(opened, path / "shards", sides, shard_images)
             records = _make(jobs, opened, path, workers, max_damaged)
             store.finish(path, name, opened.class_names, made_from, records)
@@ -130,9 +134,7 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
     if verify and (wrong := store.verify(path)):
         if source is None:
             raise ValueError(store.complaint(path, wrong))
-        for file in wrong:
-            store.discard_shard(path / "shards" / file)
-        prepare(name, source, data_dir, **options)
+        prepare(name, source, data_dir, again=wrong, **options)
     return path
 
 
@@ -160,6 +162,7 @@ def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1
 
 
 def _of_tree(name, root, test_fraction):
+    tree.check_fraction(test_fraction)
     classes, splits = tree.scan(root, tree_stride(name, root), test_fraction, 0)
     digest = hashlib.sha256()
     for split, items in splits.items():

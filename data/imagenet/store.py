@@ -210,7 +210,9 @@ def complaint(path: Path, wrong: dict[str, str]) -> str:
 
 
 def _again(path: Path, meta: dict[str, Any]) -> str:
-    return f"{command(meta['name'], path.parents[1], *_sizes(meta), _resize(meta))} --verify"
+    shards = meta["made_from"].get("shard_images")
+    options = f"--verify --shard_images={shards}" if shards else "--verify"
+    return f"{command(meta['name'], path.parents[1], *_sizes(meta), _resize(meta))} {options}"
 
 
 def _sizes(meta: dict[str, Any]) -> list[int]:

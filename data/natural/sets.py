@@ -257,7 +257,7 @@ def _records(natural: NaturalSet, parent: Path) -> _Source | None:
         chunk = records.__getitems__(list(positions))
         return [io.BytesIO(record["image"]) for record in chunk], [group[int(record["label"])] for record in chunk]
 
-    state = tree.state(sorted(folder.glob("*.array_record*")), parent)
+    state = [tree.state(sorted(folder.glob("*.array_record*")), parent), sorted(group.items())]
     return _Source(str(folder), state, _decoder(str(folder), len(records), fetch, natural.border))
 
 

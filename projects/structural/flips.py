@@ -128,6 +128,11 @@ def _of_folder(path):
     for file in sorted(path.rglob("*")):
         if file.suffix.lower() in SUFFIXES:
             frames.setdefault(file.parent, []).append(file)
+    for folder, images in frames.items():
+        if len({len(file.stem) for file in images if file.stem.isdecimal()}) > 1:
+            raise ValueError(
+                f"{folder}: expected numbers of frames with equally many digits, 01, 02 ..., found {images[0].name}"
+            )
     lengths = {len(images) for images in frames.values()}
     if len(frames) < 2 or len(lengths) != 1 or min(lengths) < 2:
         raise ValueError(

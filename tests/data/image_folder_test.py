@@ -34,6 +34,8 @@ def tree(tmp_path_factory):
     whole = (root / "train" / "bee" / "005.png").read_bytes()
     (root / "train" / "bee" / "005.png").write_bytes(whole[: len(whole) // 2])
     (root / "train" / "bee" / "notes.txt").write_text("no image")
+    write(root / "train" / "bee" / ".thrown_away" / "1.png")
+    (root / "val" / "bee" / "._0.JPEG").write_bytes(b"as macOS writes beside each file of an archive")
     return root
 
 

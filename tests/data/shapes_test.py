@@ -45,6 +45,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_is_drawn_with_them():
 def test_another_process_with_two_devices_and_another_generator_draws_the_same(tmp_path):
     call, path = "data.load('shapes', train_limit=40, test_limit=10, seed=3).train.images", tmp_path / "images.npy"
     flags = {"JAX_NUM_CPU_DEVICES": "2", "JAX_DEFAULT_PRNG_IMPL": "rbg", "JAX_DEBUG_KEY_REUSE": "1"}
+    flags |= {"JAX_ENABLE_X64": "1"}
     command = [sys.executable, "-W", "error", "-c", f"import data, numpy, sys; numpy.save(sys.argv[1], {call})", path]
     subprocess.run(command, cwd=ROOT, check=True, env=os.environ | flags)
     np.testing.assert_array_equal(np.load(path), eval(call))

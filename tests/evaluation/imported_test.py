@@ -19,7 +19,7 @@ from eval import run as evaluate
 from evaluation import trained_models
 from runtime import meshes
 from runtime.settings import SettingsError
-from runtime.workdirs import WorkdirError
+from runtime.workdirs import Workdir, WorkdirError
 from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
 from tools import calibrate, weights
@@ -181,14 +181,24 @@ def test_a_workdir_takes_no_other_weights_and_random_ones_cannot_be_calibrated(r
             run(asked(root, **changes), workdir)
 
 
-def test_class_folders_in_another_order_than_the_weights_are_refused():
+def test_class_folders_in_another_order_than_the_weights_are_refused(tmp_path):
     order = tuple(sets.imagenet().groups)[::10]
     trained = ConfigDict({"imported": {"class_stride": 10}})
-    trained_models.check_classes(trained, types.SimpleNamespace(name="imagenet100", class_names=order, num_classes=100))
+    workdir = Workdir(tmp_path)
+    trained_models.check_classes(
+        trained, types.SimpleNamespace(name="imagenet100", class_names=order, num_classes=100), workdir
+    )
     other = types.SimpleNamespace(name="imagenet100", class_names=(order[0], *order[:0:-1]), num_classes=100)
     with pytest.raises(ValueError, match=rf"{order[0]}, {order[1]} .*found {order[-1]} in the place of {order[1]}"):
-        trained_models.check_classes(trained, other)
-    trained_models.check_classes(ConfigDict(), other)  # a network that was trained here has the order of its folders
+        trained_models.check_classes(trained, other, workdir)
+    trained_models.check_classes(ConfigDict(), other, workdir)  # trained here, before classes were recorded
+    workdir.write_json("data.json", {"class_names": order})
+    with pytest.raises(
+        ValueError, match=rf"models of {tmp_path} were trained on, found {order[-1]} in the place of {order[1]}"
+    ):
+        trained_models.check_classes(ConfigDict(), other, workdir)
+    workdir.write_json("data.json", {"class_names": other.class_names})
+    trained_models.check_classes(ConfigDict(), other, workdir)
 
 
 def test_the_config_of_imagenet_100_keeps_every_tenth_logit():

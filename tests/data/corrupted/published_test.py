@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from PIL import Image
 import corruptions
 from corruptions.cbar import SELECTED, severities
 from data.corrupted import open_corrupted
-from data.corrupted.dataset import published_order, published_severities, qualified
+from data.corrupted.dataset import parse_severity, published_order, published_severities, qualified
 from tests.data import records
 
 NUMBER = 7
@@ -199,6 +200,25 @@ def test_folders_without_images_are_refused(tmp_path):
     (tmp_path / "fog/1/n01440764").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match=r"fog/1: expected class folders with images .* found none"):
         open_corrupted(tmp_path)
+
+
+def test_two_copies_of_a_corruption_are_refused(arrays, tmp_path):
+    make_folders(tmp_path, [("a/fog", 1), ("b/fog", 1)])
+    with pytest.raises(
+        ValueError, match=r"expected each corruption once, found .*a/fog and .*b/fog; open one of the two"
+    ):
+        open_corrupted(tmp_path)
+    both = shutil.copytree(arrays, tmp_path / "arrays")
+    for name in ("glass_blur", "frosted_glass_blur"):
+        shutil.copy(both / "fog.npy", both / f"{name}.npy")
+    with pytest.raises(
+        ValueError, match=r"each corruption once, found (frosted_)?glass_blur.npy and (frosted_)?glass_blur.npy"
+    ):
+        open_corrupted(both)
+
+
+def test_a_folder_whose_name_is_no_finite_number_is_no_severity():
+    assert [parse_severity(text) for text in ("nan", "inf", "-inf", "1.00", "0.25")] == [None, None, None, 1, 0.25]
 
 
 # As the released archives call them.

@@ -140,7 +140,11 @@ def test_a_changed_byte_is_found_and_mended(tree, prepared, copy, capsys):
     assert data.prepare.main(arguments) == 1
     printed = capsys.readouterr().err
     assert path.name in printed and "expected sha256" in printed
-    assert f"--data_dir={copy} --image_size=16 --verify" in printed
+    assert f"--data_dir={copy} --image_size=16 --verify --shard_images=8" in printed
+    before = content(copy)
+    for other in (["--shard_images=16", f"--source={tree}"], [f"--source={tree}/nowhere"]):
+        assert data.prepare.main([*arguments, *other]) == 1
+        assert content(copy) == before  # the damaged shard is kept until it can be made again
     assert mended(tree, copy) == content(prepared)
 
 

@@ -129,6 +129,13 @@ def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
         open_sequences(folder, ["tilt", "rotate"])
     with pytest.raises(FileNotFoundError, match=r"expected PERTURBATION\.npy or"):
         open_sequences(folder / "gaussian_noise" / "n0" / "picture0")
+    first = folder / "gaussian_noise" / "n1" / "picture1" / "00.png"
+    first.rename(first.with_name("9.png"))
+    with pytest.raises(
+        ValueError, match=r"picture1: expected numbers of frames with equally many digits, 01, 02 \.\.\., found"
+    ):
+        open_sequences(folder)
+    first.with_name("9.png").rename(first)
     (folder / "gaussian_noise" / "n1" / "picture1" / "01.png").unlink()
     with pytest.raises(ValueError, match="equally many images, two at least, found 3 of 1, 2 images"):
         open_sequences(folder)
