@@ -173,7 +173,7 @@ def test_benchmarks_have_their_published_sizes():
     published = {
         **{"imagenet_c": 15, "imagenet_c_extra": 4, "noc_candidates": 23, "imagenet_noc": 8},
         **{"cbar_candidates": 30, "imagenet_c_bar": 10, "cifar10_c_bar": 10},
-        **{"optics": 4, "optics_release": 4},
+        **{"optics": 4, "optics_release": 4, "coverage_2026": 7},
     }
     assert {name: len(corruptions.names(name)) for name in published} == published
     assert set(published) <= set(corruptions.benchmarks())

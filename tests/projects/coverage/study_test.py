@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import corruptions
 from analysis import answers
 from analysis.answers import Answered, Record
 from analysis.overlap import study as overlap_study
@@ -303,6 +304,8 @@ def test_the_page_follows_from_the_committed_answers(tmp_path):
     texts = results.write(tables.read(ROOT / "projects/coverage/cpu"), tmp_path)
     text = (ROOT / "docs/coverage.md").read_text()
     assert page.fill(text, texts) == text
+    selected = json.loads((tmp_path / "benchmark.json").read_text())["members"]
+    assert corruptions.names("coverage_2026") == tuple(selected)
     made, kept = ({path.name: path for path in folder.glob("*.csv")} for folder in (tmp_path, RESULTS))
     assert made.keys() == kept.keys() and made
     for name, path in made.items():
