@@ -25,9 +25,9 @@ cpu                      AugMix with each of the 16 subsets of four operations, 
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 
-Expected: `cpu` as in docs/results/subsets_cifar10_cpu.md, from one of its two seeds; the others are
-not yet measured. The authors' time is 45 to 60 minutes on a V100 for one model on CIFAR-10, about
-20 hours on eight V100 for one on ImageNet.
+Expected: `cpu` as in docs/results/subsets_cifar10_cpu.md; the others are not yet measured. The authors'
+time is 45 to 60 minutes on a V100 for one model on CIFAR-10, about 20 hours on eight V100 for one on
+ImageNet.
 """
 
 import itertools
