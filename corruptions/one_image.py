@@ -266,11 +266,8 @@ def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
 def _tasks(
     images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
 ) -> Iterator[_Task]:
-    positions = (
-        itertools.count()
-        if index is None
-        else iter(index.tolist() if isinstance(index, jax.Array | np.ndarray) else index)
-    )
+    index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
+    positions = itertools.count() if index is None else iter(index)
     read = iter(images)
     for place in itertools.count():
         with _placed(place):

@@ -3,6 +3,7 @@
 import importlib.metadata
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import PIL.Image
 import pytest
@@ -60,7 +61,7 @@ def test_the_statistics_are_those_of_the_image_not_of_its_padding():
 def test_an_image_does_not_depend_on_its_neighbours(sizes):
     whole = each(IMAGES, "imagenet_c/gaussian_noise", 1, sizes)
     turned = each(IMAGES[::-1], "imagenet_c/gaussian_noise", 1, sizes, index=[3, 2, 1, 0])
-    alone = each(IMAGES[1:2], "imagenet_c/gaussian_noise", 1, sizes, index=[1])
+    alone = each(IMAGES[1:2], "imagenet_c/gaussian_noise", 1, sizes, index=jnp.array([1]))
     for k in range(4):
         np.testing.assert_array_equal(turned[3 - k], whole[k])
     np.testing.assert_array_equal(alone[0], whole[1])
