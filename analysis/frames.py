@@ -23,6 +23,13 @@ from runtime.workdirs import Workdir
 CLEAN = "clean"
 NATURAL = "natural/"  # before the name of a natural shift, which is a condition too
 OF_CLASSES = "clean/"  # before the same name: clean images of the same classes
+
+
+def is_corruption(condition: str) -> bool:
+    """Tells whether a condition is neither clean images nor a natural shift."""
+    return condition != CLEAN and not condition.startswith((NATURAL, OF_CLASSES))
+
+
 STANDARD = "standard"
 RANDOM = "random"
 _NAME = re.compile(r"[^\s,\"'#]+")

@@ -20,7 +20,7 @@ from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
-from analysis.frames import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count, with_error
+from analysis.frames import CLEAN, RANDOM, Count, is_corruption, with_error
 from runtime import files
 
 MEAN = "mean_error"
@@ -116,8 +116,7 @@ def by_corruption(counts: Iterable[Count], schemes: Collection[str]) -> pd.DataF
 
     A corruption counts by its levels, or by random severities if it was shown at no levels.
     """
-    others = (NATURAL, OF_CLASSES)
-    shown = [c for c in counts if c.model in schemes and c.corruption != CLEAN and not c.corruption.startswith(others)]
+    shown = [c for c in counts if c.model in schemes and is_corruption(c.corruption)]
     at_levels = {c.corruption for c in shown if c.severity != RANDOM}
     frame = frames.of_counts(c for c in shown if c.severity != RANDOM or c.corruption not in at_levels)
     frame = frame.rename(columns={"model": "scheme"}).assign(error=100 * (1 - frame.correct / frame.total))

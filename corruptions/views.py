@@ -22,7 +22,6 @@ def in_unit_range(
     a corruption that cuts to 8 bits would take for the level below. Raises ValueError for no range, or images that
     leave it; TypeError for other than floats.
     """
-    contract.refuse_torch(images)
     low, high = bounds(images, value_range, validate)
     if validate == "checkify":
         contract.checked_in_program(images, None, low=low, high=high)
@@ -37,6 +36,7 @@ def in_unit_range(
 
 def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, float]:
     """Reads (low, high), the range of the values of float images; raises as `in_unit_range`."""
+    contract.refuse_torch(images)
     try:
         low, high = (float(bound) for bound in value_range)
     except (TypeError, ValueError):

@@ -22,7 +22,7 @@ import pandas as pd
 
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
-from analysis.frames import CLEAN, NATURAL, OF_CLASSES, RANDOM, Count
+from analysis.frames import CLEAN, RANDOM, Count, is_corruption
 
 Severity = int | float | str
 Cell = tuple[str, int, str, Severity]
@@ -84,9 +84,12 @@ class ImageErrors:
             levels |= part.levels
         return cls(counts, packed, shown, levels)
 
-    def at_levels(self, model: str, seed: int, corruption: str) -> tuple[Severity, ...]:
-        """Lists the levels that a model was shown a corruption at."""
-        return _numbers(cell[3] for cell in self.counts if cell[:3] == (model, seed, corruption))
+    def at_levels(self) -> dict[tuple[str, int, str], tuple[Severity, ...]]:
+        """Lists the levels that each model was shown each corruption at: {(model, seed, corruption): levels}."""
+        found: dict[tuple[str, int, str], list[Severity]] = {}
+        for *key, severity in self.counts:
+            found.setdefault(tuple(key), []).append(severity)
+        return {key: _numbers(severities) for key, severities in found.items()}
 
     def sum(self, cells: Iterable[Cell]) -> np.ndarray:
         """Counts the wrong answers to each image under some conditions: float64 [N]."""
@@ -130,7 +133,7 @@ def complete_benchmarks(
 
     there: dict[str, set[Severity]] = {}
     for corruption, severity in conditions:
-        if corruption != CLEAN and not corruption.startswith((NATURAL, OF_CLASSES)):
+        if is_corruption(corruption):
             there.setdefault(corruption, set()).add(severity)
     by_name = {name: corruptions.names(name) for name in corruptions.benchmarks()}
     by_name |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in by_name.values()}

@@ -82,16 +82,15 @@ def by_corruption(
     of no complete benchmark that models were shown at different levels; with the mismatch `label` notes say so.
     """
     notes, lines, exact, labels = check_same(evaluated, mismatch), [], {}, labelled(evaluated)
-    levels: dict[str, dict[tuple, str]] = {}  # {corruption of no complete benchmark: {levels: first model shown these}}
+    others = []  # (corruption of no complete benchmark, its levels, model)
     for workdir in evaluated:
         choice = choose(reference, mismatch, workdir.conditions)
         notes += choice.sentences()
         rows, summaries = score(workdir.errors, choice, workdir.conditions, stored=workdir.stored)
-        of = labels[workdir.name]
+        of, at_levels = labels[workdir.name], workdir.errors.at_levels()
         for row in rows:
             if (row.benchmark, row.severities) == (OTHERS, LEVELS) and row.corruption != MEAN:
-                shown = workdir.errors.at_levels(row.model, row.seed, row.corruption)
-                levels.setdefault(row.corruption, {}).setdefault(shown, of[row.model])
+                others.append((row.corruption, at_levels[row.model, row.seed, row.corruption], of[row.model]))
             for measure, field in FIELDS.items():
                 by = (NONE, NONE) if measure == MEAN_ERROR else (row.reference, row.mismatch)
                 key = (of[row.model], row.benchmark, row.severities, row.corruption, measure)
@@ -103,7 +102,7 @@ def by_corruption(
                 exact[*key, summary.seeds] = summary.se
                 if name == CLEAN:
                     lines += [(*key, *value[:2], NONE, NONE, NONE) for value in summary.by_seed]
-    notes += _unlike_levels(levels, mismatch)
+    notes += _unlike_levels(others, mismatch)
     frame = pd.DataFrame(lines, columns=[*_KEY, "value", "se", *COLUMNS[-3:]])
     cells = frame.groupby(_KEY, sort=False)
     mean = lambda values: float(np.mean(values.to_numpy()))  # noqa: E731 (NaN stays NaN)
@@ -118,24 +117,28 @@ def check_levels(evaluated: Sequence[Evaluated], names: Iterable[str], mismatch:
     """Checks that `wide` compares models at the same levels, of the corruptions `names`; returns sentences on those that it
     does not, or raises them as a ValueError unless `mismatch` is `label`.
     """
-    levels: dict[str, dict[tuple, str]] = {name: {} for name in names}
-    labels = labelled(evaluated)
-    for workdir in evaluated:
-        for model, seed, name in dict.fromkeys(cell[:3] for cell in workdir.errors.counts):
-            if name in levels:
-                levels[name].setdefault(workdir.errors.at_levels(model, seed, name), labels[workdir.name][model])
-    # A model without levels is compared by random severities.
-    return _unlike_levels({name: shown for name, shown in levels.items() if () not in shown}, mismatch)
+    names, labels = set(names), labelled(evaluated)
+    shown = [
+        (name, levels, labels[workdir.name][model])
+        for workdir in evaluated
+        for (model, _, name), levels in workdir.errors.at_levels().items()
+        if name in names
+    ]
+    at_random = {name for name, levels, _ in shown if not levels}  # all models are compared by random severities
+    return _unlike_levels([one for one in shown if one[0] not in at_random], mismatch)
 
 
-def _unlike_levels(levels, mismatch):
-    """Sentences on corruptions that models were shown at different levels, {corruption: {levels: model}}; refuses them by a
-    ValueError if they are not to be labelled.
+def _unlike_levels(shown, mismatch):
+    """Sentences on corruptions that models were shown at different levels, of (corruption, levels, model) each; refuses them
+    by a ValueError if they are not to be labelled.
     """
+    first: dict[str, dict[tuple, str]] = {}  # {corruption: {levels: the first model that was shown these}}
+    for name, levels, model in shown:
+        first.setdefault(name, {}).setdefault(levels, model)
     sentences = []
-    for name, of_name in levels.items():
+    for name, of_name in first.items():
         if len(of_name) > 1:
-            found = " and ".join(f"{', '.join(map(str, shown))} of {model}" for shown, model in of_name.items())
+            found = " and ".join(f"{', '.join(map(str, levels))} of {model}" for levels, model in of_name.items())
             sentences.append(f"expected {name} at the same levels of all models, found levels {found}")
     if sentences and mismatch != LABEL:
         remedy = "evaluate the models at the same levels, or mark the numbers with --mismatch=label"

@@ -174,11 +174,10 @@ def _published(path):
         raise FileNotFoundError(
             f"{path}: expected files <corruption>.npy, or folders corruption/severity/class/image, found neither"
         )
-    order = published_order([folder.name for folder in by_name.values()])
     return {
-        (qualified(folder.name), severity): of_severity
-        for folder in sorted(by_name.values(), key=lambda folder: order.index(folder.name))
-        for severity, of_severity in _severities(folder).items()
+        (name, severity): folder
+        for name in published_order(by_name)
+        for severity, folder in _severities(by_name[name]).items()
     }
 
 

@@ -99,8 +99,8 @@ def read(workdir: str | pathlib.Path) -> Study:
 
     Raises:
       FileNotFoundError, DamagedFileError: no answers, or damaged ones.
-      ValueError: the standard model of the first seed has not answered under every condition yet, or two corruptions are the same one,
-        because training with them made the same network.
+      ValueError: the standard model of the first seed has not answered under every condition yet, or two corruptions are
+        the same one, because training with them made the same network.
     """
     found = answers.read(workdir).at_all_levels()
     candidates = overlap_study.corruptions_of(pathlib.Path(workdir), found)

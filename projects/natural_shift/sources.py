@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis import answers, frames
 from analysis.errors.reference import Conditions, unlike
-from analysis.frames import CLEAN, NATURAL, OF_CLASSES, STANDARD
+from analysis.frames import CLEAN, NATURAL, OF_CLASSES, STANDARD, is_corruption
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
 from runtime.log import log
 
@@ -82,7 +82,7 @@ class Table:
     @property
     def synthetic(self) -> list[str]:
         """Names of the corruptions."""
-        return [name for name in self.accuracy if name != CLEAN and not name.startswith((NATURAL, OF_CLASSES))]
+        return list(filter(is_corruption, self.accuracy))
 
     def chosen(self, models: Sequence[str]) -> "Table":
         """Keeps these models, in the order of the table; raises ValueError where the table lacks one."""
@@ -238,10 +238,11 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     names = [folder.resolve().name for folder in folders]
     if not names or len(set(names)) != len(names):
         raise ValueError(f"expected workdirs in folders of different names, found {', '.join(names) or 'none'}")
-    parts, first = [], Conditions.read(answers.read(folders[0]).conditions)
+    parts, first = [], None
     for folder, name in zip(folders, names, strict=True):
         found = answers.read(folder)
-        if different := unlike(first, Conditions.read(found.conditions)):
+        conditions = Conditions.read(found.conditions)
+        if different := unlike(first := first or conditions, conditions):
             listed = "; ".join(different.values())
             raise ValueError(
                 f"expected workdirs measured under the same conditions, found {folder} unlike {folders[0]}: {listed}"

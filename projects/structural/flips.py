@@ -40,7 +40,7 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.frames import as_name
-from corruptions.write.sources import SUFFIXES
+from corruptions.write.sources import image_paths
 from data import cache, tree
 from data.corrupted.readers import read_image
 from evaluation import correctness, trained_models
@@ -125,9 +125,8 @@ def _of_array(path):
 
 def _of_folder(path):
     frames = {}
-    for file in sorted(path.rglob("*")):
-        if file.suffix.lower() in SUFFIXES:
-            frames.setdefault(file.parent, []).append(file)
+    for file in image_paths(path):
+        frames.setdefault(file.parent, []).append(file)
     for folder, images in frames.items():
         if len({len(file.stem) for file in images if file.stem.isdecimal()}) > 1:
             raise ValueError(

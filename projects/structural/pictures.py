@@ -15,7 +15,7 @@ import numpy as np
 from corruptions.keys import seed_key
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
-from corruptions.write.sources import SUFFIXES
+from corruptions.write.sources import image_paths
 from data import cache, decode, tree
 
 _LEAST_CELL = 3.0  # pixels
@@ -40,7 +40,7 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
 def _read(folder, side) -> cache.Entry:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of pictures of styles, found no folder {folder}")
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    files = image_paths(folder)
     key = cache.fingerprint(str(folder.resolve()), side, tree.state(files, folder))
 
     def pieces(notes: dict[str, Any]) -> Iterator[cache.Chunk]:

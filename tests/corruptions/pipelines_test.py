@@ -32,6 +32,7 @@ class Tensor:
     "call",
     [
         lambda images: corruptions.corrupt(KEY, images, "noc/border", 0.5),
+        lambda images: corruptions.corrupt(KEY, images, "noc/border", 0.5, value_range=(-1, 1)),
         lambda images: corruptions.noc.border(KEY, images, 0.5),
         lambda images: corruptions.augment.augment(KEY, images, "augmix"),
     ],
