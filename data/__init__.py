@@ -136,7 +136,7 @@ def load(
         kwargs |= {"train_size": train_size, "resize": resize}
         if data_dir is None and name in ("imagenet", "imagenet100"):
             default = tfds_source.default_folder()  # where data.prepare writes
-            if os.environ.get("TFDS_DATA_DIR") or Path(default, name).expanduser().is_dir():
+            if Path(default, name).expanduser().is_dir():
                 data_dir = default
         if data_dir is None:
             raise ValueError(

@@ -48,12 +48,11 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.apply_eval(trained, config)
         dataset, _, test_split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
-        trained_models.check_classes(trained, dataset, Workdir(workdir))
         settings = asked_for(config, trained)
         about = name_stored(dataset, stored, settings["imports"]) if stored else {}
         warn_of_tables(config.eval.corruptions, dataset.image_shape)
         warn_of_coincidence(trained.train, [condition.corruption for condition in conditions[1:]])
-        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+        models = trained_models.read_models(workdir, dataset, mesh)
         prepare, enhance = None, config.eval.enhance
         if config.eval.adapt:
             models = marked(models, adaptation.label(config.eval))

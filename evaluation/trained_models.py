@@ -88,9 +88,15 @@ def take_options(trained: ConfigDict, config: ConfigDict) -> None:
         options[name] = {**options.get(name, {}), **values}
 
 
-def read_models(workdir: pathlib.Path, num_classes: int, image_size: int, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
-    """Reads every model of `list_models`: {(name, seed): (graphdef, state)}; raises as `list_models`, `read_model`."""
-    return {key: read_model(folder, num_classes, image_size, mesh) for key, folder in list_models(workdir).items()}
+def read_models(workdir: pathlib.Path, dataset: Dataset, mesh: jax.sharding.Mesh) -> dict[Key, Model]:
+    """Reads every model of `list_models`, to be shown images of `dataset`: {(name, seed): (graphdef, state)}.
+
+    Raises as `list_models`, `read_model` and `check_classes`.
+    """
+    workdir, size = pathlib.Path(workdir), dataset.image_shape[0]
+    found = list_models(workdir).items()
+    check_classes(_settings(workdir), dataset, Workdir(workdir))
+    return {key: read_model(folder, dataset.num_classes, size, mesh) for key, folder in found}
 
 
 def list_models(workdir: pathlib.Path) -> dict[Key, pathlib.Path]:

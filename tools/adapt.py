@@ -34,7 +34,7 @@ def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.P
     mesh = meshes.data_mesh(asked.batch_size)
     with trained_models.open_workdir(source, config) as trained:
         dataset, split, _ = study.load_data(trained, mesh, placed=("train",))
-        models = trained_models.read_models(source, dataset.num_classes, dataset.image_shape[0], mesh)
+        models = trained_models.read_models(source, dataset, mesh)
     if len(models) != 1:
         raise ValueError(f"expected one model in {source}, found {len(models)}; name the workdir of one of them")
     if "adapt" in trained:

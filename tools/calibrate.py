@@ -47,7 +47,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         trained.dataset.test_limit = asked.images
         trained.ranges = ""
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
-        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+        models = trained_models.read_models(workdir, dataset, mesh)
         seeds = [seed for name, seed in models if name == augmentation.STANDARD]
         if not seeds:
             found = ", ".join(sorted({name for name, _ in models}))

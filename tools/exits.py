@@ -49,7 +49,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         trained_models.apply_eval(trained, config)
         dataset, _, split = study.load_data(trained, mesh, placed=("test",))
         size, classes = dataset.image_shape[0], dataset.num_classes
-        networks = trained_models.read_models(workdir, classes, size, mesh)
+        networks = trained_models.read_models(workdir, dataset, mesh)
         shown = Shown.of(trained, split, mesh, dataset)
         shaping = set(models.options(trained.model.name)) - {"conv", "mean", "std", "init"}
         options = {key: value for key, value in trained.model.items() if key in shaping}

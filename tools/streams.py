@@ -174,7 +174,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         for stream in made.values():
             shown.check(stream, split)
             run.plan(len(stream), stream.shifts, batch, given.reset)
-        models = trained_models.read_models(workdir, dataset.num_classes, side, mesh)
+        models = trained_models.read_models(workdir, dataset, mesh)
         for graphdef, state in models.values():
             for method in ways.values():
                 method.check(graphdef, Weights.of(state))

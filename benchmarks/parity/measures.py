@@ -149,7 +149,7 @@ def error_rates(workdir, names, python, number, folder, data_dir=""):
     config.dataset.data_dir = data_dir or config.dataset.data_dir
     dataset = study.load_data(config, mesh)[0]
     images, labels = np.asarray(dataset.test.images[:number]), jnp.asarray(dataset.test.labels[:number])
-    models = trained_models.read_models(workdir, dataset.num_classes, images.shape[1], mesh)
+    models = trained_models.read_models(workdir, dataset, mesh)
     trained, seed = min(models, key=lambda key: (key[0] != "standard", key))
 
     def wrong(images):

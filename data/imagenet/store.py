@@ -31,6 +31,7 @@ SPLITS = ("train", "test")
 _FORMAT = 1
 _COLUMNS = ("labels", "index")
 _SHARD = {"file": str, "count": int, "bytes": int, "sha256": str, "blocks": {"images": int, "checksums": str}}
+_RECORD = _SHARD | {"labels": [int], "positions": [int], "seen": int, "damaged": [str]}
 _OF_SPLIT = {"size": int, "sha256": {str: str}, "shards": [_SHARD], "damaged": int, "image_size": int}
 _SHAPE = {"format": int, "name": str, "class_names": [str], "splits": dict.fromkeys(SPLITS, _OF_SPLIT)}
 _SHAPE["made_from"] = {"sides": {"test": [int]}}
@@ -91,9 +92,9 @@ def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: in
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """Reads the record of a complete shard; None when it is absent or its file has another size."""
+    """Reads the record of a complete shard; None when it is absent or incomplete, or its file has another size."""
     try:
-        record = files.read_json(path.with_suffix(".json"), shape=_SHARD)
+        record = files.read_json(path.with_suffix(".json"), shape=_RECORD)
         return record if path.stat().st_size == record["bytes"] else None
     except (OSError, ValueError):
         return None
@@ -317,6 +318,10 @@ def load_imagenet(
     decode.sides(image_size, train_size, resize)  # refuses sizes before anything is searched
     prepared = folder(root, name, image_size, train_size, resize)
     if (prepared / META).exists():
+        if unused := sorted(kwargs.keys() - {"max_damaged", "cache_dir"}):  # these two change no pixel
+            raise ValueError(
+                f"{prepared}: expected no {', '.join(unused)} with a prepared store, whose splits are fixed"
+            )
         return load(prepared, train_limit, test_limit, resize)
     if (root / name).is_dir():
         ready = sorted(path.parent.name for path in (root / name).glob(f"*/{META}"))

@@ -176,7 +176,7 @@ def run(
                     f"expected frames {list(dataset.image_shape)} as {dataset.name} has images, found "
                     f"{list(found.shape[2:])} in {found.name} of {sequences}"
                 )
-        models = trained_models.read_models(workdir, dataset.num_classes, dataset.image_shape[0], mesh)
+        models = trained_models.read_models(workdir, dataset, mesh)
         made_from = {f"{name}/{seed}": state for (name, seed), state in digests(models).items()}
         rows = []
         for found in opened:

@@ -202,7 +202,7 @@ def test_the_demos_recipe_learns_it_and_noise_hues_and_frames_hurt(tmp_path):
     config = overlap_shapes.get_config()
     assert train.train_and_evaluate(config, tmp_path / "run") > 0.9
     loaded, mesh = data.load("shapes"), meshes.data_mesh()
-    ((graph, state),) = trained_models.read_models(tmp_path / "run", 10, 32, mesh).values()
+    ((graph, state),) = trained_models.read_models(tmp_path / "run", loaded, mesh).values()
     model = nnx.merge(graph, state.params, state.statistics)
     predict = jax.jit(lambda images: model(images, False)[0].argmax(-1))
     rng = np.random.default_rng(0)

@@ -119,7 +119,8 @@ def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_p
     config = tiny.config()
     config.eval.temperature = 40
     shown = temperature.held_out(config, meshes.data_mesh())
-    whole = data.load("shapes", train_limit=200, test_limit=1).train
+    dataset = data.load("shapes", train_limit=200, test_limit=1)
+    whole = dataset.train
     np.testing.assert_array_equal(np.sort(shown.split.index), np.arange(160, 200))
     np.testing.assert_array_equal(shown.split.images, whole.images[shown.split.index])
 
@@ -128,7 +129,7 @@ def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_p
     assert {cell[:2] for cell in counts} == {("standard", 0), ("standard", 1), key}
     fits = artifacts.read_record(folder / temperature.FILE)["models"]
     assert fits.keys() == {"standard|0", "standard|1", "standard+ensemble=0.1|0"}
-    models = trained_models.read_models(folder, 10, 32, shown.mesh)
+    models = trained_models.read_models(folder, dataset, shown.mesh)
     models |= ensembles(models)
     told = correctness.ask(models, shown, temperatures={name: fits[answers.name_of(name)]["value"] for name in models})
     for name, answered in told.items():

@@ -11,6 +11,7 @@ from ml_collections import ConfigDict
 from PIL import Image
 from safetensors.numpy import save_file
 
+import data
 import train
 from configs import imagenet
 from data import decode
@@ -22,6 +23,7 @@ from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, WorkdirError
 from tests.analysis.made_up import read_counts
 from tests.models import torch_reference
+from tests.training import tiny
 from tools import calibrate, weights
 from training import states, study
 from training.states import CheckpointError
@@ -199,6 +201,17 @@ def test_class_folders_in_another_order_than_the_weights_are_refused(tmp_path):
         trained_models.check_classes(ConfigDict(), other, workdir)
     workdir.write_json("data.json", {"class_names": other.class_names})
     trained_models.check_classes(ConfigDict(), other, workdir)
+
+
+def test_images_of_other_classes_are_refused_by_whatever_reads_the_models(tmp_path):
+    workdir = tiny.untrained_workdir(tmp_path / "work", tiny.config())
+    dataset = data.load("shapes", train_limit=10, test_limit=10)
+    names = dataset.class_names
+    Workdir(workdir).write_json("data.json", {"class_names": [names[1], names[0], *names[2:]]})
+    with pytest.raises(
+        ValueError, match=rf"models of {workdir} were trained on, found {names[0]} in the place of {names[1]}"
+    ):
+        trained_models.read_models(workdir, dataset, meshes.data_mesh(1))
 
 
 def test_the_config_of_imagenet_100_keeps_every_tenth_logit():

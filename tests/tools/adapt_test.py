@@ -39,8 +39,8 @@ def adapted(source, tmp_path_factory):
 
 
 def only(folder):
-    ((key, model),) = trained_models.read_models(folder, 10, 32, meshes.data_mesh(1)).items()
-    return key, model
+    ((key, found),) = trained_models.list_models(folder).items()
+    return key, trained_models.read_model(found, 10, 32, meshes.data_mesh(1))
 
 
 def test_statistics_are_those_of_all_training_images(source, adapted, dataset):

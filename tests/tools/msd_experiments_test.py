@@ -155,7 +155,7 @@ def test_a_stored_subset_trains_and_is_known_by_its_content(trained, rows, tmp_p
     train.train_and_evaluate(tiny.config(scheme=f"stored={moved}", epochs=1, flip=False), tmp_path / "run")
     with pytest.raises(workdirs.WorkdirError, match=r"train\.scheme: stored 'stored=closest_5@"):
         train.train_and_evaluate(tiny.config(scheme=f"stored={other}", epochs=1, flip=False), tmp_path / "run")
-    ((model, _),) = trained_models.read_models(tmp_path / "run", 10, 32, meshes.data_mesh(1))
+    ((model, _),) = trained_models.list_models(tmp_path / "run")
     assert model == one.train.scheme
     moved.rename(file)
     split = data.load("shapes", train_limit=160, test_limit=70).train.to_device()

@@ -49,7 +49,8 @@ def untrained(folder, images):
 
 def feature_of(workdir):
     """Images in [0, 1] -> penultimate features [N, D] of the network of a workdir."""
-    ((graphdef, state),) = trained_models.read_models(workdir, 10, 32, meshes.data_mesh(1)).values()
+    ((_, folder),) = trained_models.list_models(workdir).items()
+    graphdef, state = trained_models.read_model(folder, 10, 32, meshes.data_mesh(1))
     model = known.merge(graphdef, state)
     return jax.jit(lambda images: model(images, train=False)[1]["penultimate"])
 

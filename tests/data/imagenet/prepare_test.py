@@ -1,5 +1,6 @@
 """Preparation of ImageNet, from a folder or from tfds: what is stored, what is left out, what is refused."""
 
+import functools
 import json
 import os
 import shutil
@@ -105,6 +106,20 @@ def test_the_default_folder_is_the_one_that_is_written(copy, tmp_path, monkeypat
     assert len(data.load("imagenet100", image_size=16).test) == len(
         data.load("imagenet100", data_dir=tmp_path / "tensorflow_datasets", image_size=16).test
     )
+
+
+def test_a_folder_of_other_tfds_datasets_is_no_imagenet(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path))
+    (tmp_path / "cifar10").mkdir()
+    with pytest.raises(ValueError, match="imagenet100 needs data_dir, the folder that holds train/ and val/"):
+        data.load("imagenet100")
+
+
+def test_a_prepared_store_refuses_what_it_cannot_apply(prepared):
+    load = functools.partial(data.load, "imagenet100", data_dir=prepared, image_size=16)
+    with pytest.raises(ValueError, match="16: expected no test_fraction with a prepared store, whose splits are fixed"):
+        load(test_fraction=0.5)
+    assert len(load(max_damaged=0.5).test) == 100
 
 
 def test_limits_and_devices_read_the_same_images(prepared):
