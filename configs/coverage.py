@@ -1,8 +1,8 @@
 """A study of the overlap of 48 corruptions (49 at 224 pixels) from five benchmarks: what does each leave uncovered?
 
 python -m projects.coverage --config=configs/coverage.py:cpu --workdir=runs/coverage
-python -m projects.coverage --config=configs/coverage.py --workdir=runs/coverage_resnet18
-python -m projects.coverage --config=configs/coverage.py:imagenet100 --workdir=runs/coverage_imagenet100
+python -m projects.coverage --config=configs/coverage.py --config.ranges=RANGES --workdir=runs/coverage_resnet18
+python -m projects.coverage --config=configs/coverage.py:imagenet100 --config.ranges=RANGES --workdir=runs/coverage_imagenet100
 
 with TFDS_DATA_DIR naming the folder that holds the tfds datasets; LAION-C's tiles are images of CIFAR-10.
 
@@ -10,7 +10,8 @@ with TFDS_DATA_DIR naming the folder that holds the tfds datasets; LAION-C's til
 with `:cifar10`, it is ResNet-18 on CIFAR-10, 20 epochs; `imagenet100` is ResNet-18 at 224
 pixels, 40 epochs. Both want an accelerator and are not yet measured; benchmarks/results has their
 memory and time by the compilers of a v5e-8 and an H100. Severities: `cpu` takes ranges that
-tools.calibrate measured (configs/ranges/coverage_cpu.json); the others want their own, --config.ranges.
+tools.calibrate measured (configs/ranges/coverage_cpu.json); for the others RANGES is a file
+of tools.calibrate (projects/coverage/README.md has the command).
 """
 
 from configs import default

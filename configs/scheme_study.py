@@ -20,8 +20,8 @@ closest_random_farthest  every file of stored transforms that tools.msd wrote to
 imagenet                 the four schemes as made for ImageNet; ResNet-50 for 100 epochs, 5 seeds
 stylized=DIR             none, with the stylised images prepared in DIR mixed in; 50 epochs, 5 seeds (see
                          configs/scheme.py)
-cpu                      AugMix with each of the 16 subsets of four operations, two seeds, for two CPU
-                         cores: the network and recipe of configs/coverage.py:cpu, with the crop of the paper
+cpu                      plain training, and AugMix with each of the 15 non-empty subsets of four
+                         operations, two seeds, for two CPU cores: the network and recipe of configs/coverage.py:cpu, with the crop of the paper
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 
