@@ -73,6 +73,9 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
     targets = [(condition.corruption, condition.label) for condition in conditions]
     errors = read_errors(asked.errors, asked.model, targets) if asked.errors else None
     determining = setting(asked, (*_NETWORK, "images", "transforms", "draws", "halves"))
+    # Files of distances name a corruption and `random`; benchmarks select different levels of the same corruption.
+    if drawn := {condition.corruption: condition.levels for condition in conditions if condition.levels}:
+        determining["levels"] = drawn
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.take_options(trained, config)
         schemes = features.find(asked.schemes, TrainSettings.of(trained.train).corruption_options)

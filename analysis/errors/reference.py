@@ -51,6 +51,7 @@ _SAID = {  # the settings' names, for sentences
     "frost": "frost",
 }
 _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": SHAPE}
+_SHAPE_OF_FILE |= {"stored": files.Maybe(bool)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,12 +176,14 @@ class Reference:
       clean: top-1 error on clean images, in [0, 1].
       errors: {qualified corruption: {severity: top-1 error}}.
       conditions: that the errors hold for.
+      stored: they are of a dataset on disk, where levels that a benchmark selects are called 1, 2, ...
     """
 
     name: str
     clean: float
     errors: Mapping[str, Mapping[Severity, float]]
     conditions: Conditions
+    stored: bool = False
 
     def of(self, corruption: str, severities: tuple[Severity, ...]) -> np.ndarray | None:
         """Gives the errors at some severities, float64 [S]; None where one is missing."""
@@ -231,7 +234,8 @@ def of_file(path: pathlib.Path) -> Reference:
         for name, row in content["errors"].items()
     }
     clean = _fraction(path, content["clean"])
-    return Reference(content["name"], clean, errors, Conditions.read(content["conditions"]))
+    measured_under = Conditions.read(content["conditions"])
+    return Reference(content["name"], clean, errors, measured_under, content.get("stored", False))
 
 
 def of_workdir(folder: pathlib.Path) -> Reference:
@@ -268,7 +272,8 @@ def _averaged(folder, found, model):
     errors: dict[str, dict[Severity, float]] = {}
     for (corruption, severity), values in cells.items():
         errors.setdefault(corruption, {})[severity] = float(np.mean(values))
-    return Reference(as_name(f"{folder.resolve().name}:{model}"), clean, errors, conditions_of(folder, found))
+    name = as_name(f"{folder.resolve().name}:{model}")
+    return Reference(name, clean, errors, conditions_of(folder, found), found.stored)
 
 
 def conditions_of(folder: pathlib.Path, found: answers.Answers) -> Conditions:

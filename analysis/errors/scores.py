@@ -176,6 +176,14 @@ def _levels(member, benchmark, stored):
     return tuple(range(1, len(levels) + 1)) if selected else levels
 
 
+def _called(member, severities, benchmark, stored):
+    """Gives the severities of a member of a benchmark as errors on a dataset on disk, or on generated images, call them."""
+    import corruptions
+
+    registered = benchmark.severities == LEVELS and benchmark.name in corruptions.benchmarks()
+    return _levels(member, benchmark.name, stored) if registered else severities
+
+
 def _numbers(severities):
     return tuple(sorted(s for s in severities if not isinstance(s, str)))
 
@@ -230,7 +238,9 @@ def rows(
     for name, severities in benchmark.members.items():
         cells = [(*key, name, severity) for severity in severities]
         reference = choice.of(name)
-        divisor = None if reference is None else reference.of(name, severities)
+        divisor = (
+            None if reference is None else reference.of(name, _called(name, severities, benchmark, reference.stored))
+        )
         by = (NONE, NONE) if divisor is None else (reference.name, choice.label([name], reference.name))
         frost = (conditions.frost if name == FROST else "") or NONE
         values = _scaled(errors, cells, clean, divisor, reference)

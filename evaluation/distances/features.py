@@ -101,17 +101,20 @@ def find(names: Iterable[str], options: Mapping[str, Mapping[str, Any]] | None =
 
 
 def _corruptions_called(name: str, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Transform]:
-    """{name: distribution} of a corruption, or of a benchmark's members, at random severities."""
+    """{name: distribution} of a corruption, or of a benchmark's members, at random severities.
+
+    Levels that the benchmark selects follow the name.
+    """
     try:
         conditions = list_conditions((name,), RANDOM)[1:]
     except ValueError as error:
         raise ValueError(f"{error}; schemes: {', '.join(augment.names())}, augmix=..., op=...") from None
-    return {
-        condition.corruption: of_corruption(
-            condition.corruption, options=with_levels(options.get(condition.corruption, {}), condition.levels)
-        )
-        for condition in conditions
-    }
+    found = {}
+    for condition in conditions:
+        given = with_levels(options.get(condition.corruption, {}), condition.levels)
+        name = "-".join(map(str, (condition.corruption, *(condition.levels or ()))))
+        found[name] = dataclasses.replace(of_corruption(condition.corruption, options=given), name=name)
+    return found
 
 
 @functools.cache

@@ -123,6 +123,8 @@ def test_names_are_found_once_and_in_order():
     assert names[:2] == ["standard", "augmix=equalize+rotate"] and names[-1] == "op=rotate"
     assert set(names[2:-1]) == {*corruptions.names("imagenet_noc"), "noc/hue"} and len(set(names)) == len(names)
     assert [transform.random for transform in found[:2]] == [False, True]
+    both = [transform.name for transform in features.find(("imagenet_c_bar", "cbar/sparkles"))]
+    assert {"cbar/sparkles-1-2-3-5-6", "cbar/sparkles"} < set(both) and len(both) == 11
     subsets = features.find(("augmix", features.SUBSETS))
     assert len(subsets) == 512 and [t.name for t in subsets if not t.random] == ["augmix="]
 

@@ -141,6 +141,13 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
     assert streams == [("imagenet_c/contrast", 3), ("standard", 1)]
     assert [row[:3] for row in found] == [("standard", name, 2) for name in more]
     assert found[0] == rows[0]
+    # Random severities of all levels, which are there, are not those of the levels that a benchmark selects.
+    random = {"schemes": ("standard",), "severity": "random"}
+    msd.distances(settings(corruptions=("cbar/sparkles",), **random), folder)
+    with pytest.raises(
+        workdirs.WorkdirError, match=r"levels\.cbar/sparkles: stored 'nothing', asked \[1, 2, 3, 5, 6\]"
+    ):
+        msd.distances(settings(corruptions=("imagenet_c_bar",), **random), folder)
 
 
 def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, monkeypatch):

@@ -103,6 +103,33 @@ def test_stored_images_of_another_number_have_no_relative_error(wrong):
     assert row.error.value == pytest.approx(20 * total.mean()) and np.isnan(row.relative.value)
 
 
+def test_a_published_c_bar_is_divided_by_a_reference_at_the_same_levels(wrong, tmp_path):
+    """It calls the selected levels 1 to 5, a reference of generated images calls them by their own numbers, and has others."""
+    found = [Count("m", 0, "clean", 0, int((~wrong[0, "clean", 0]).sum()), NUMBER)]
+    packed = {found[0].key: np.packbits(~wrong[0, "clean", 0])}
+    for name in BAR:
+        for k, level in enumerate(corruptions.severities(name, "imagenet_c_bar")):
+            bits = wrong[0, name, level]
+            found.append(Count("m", 0, name, k + 1, int((~bits).sum()), NUMBER))
+            packed[found[-1].key] = np.packbits(~bits)
+    errors = {name: {level: 0.3 + 0.05 * level for level in range(1, 11)} for name in BAR}
+    generated = reference.Reference("generated:m", 0.2, errors, conditions())
+    at = {name: corruptions.severities(name, "imagenet_c_bar") for name in BAR}
+    of_set = {name: {k + 1: errors[name][level] for k, level in enumerate(levels)} for name, levels in at.items()}
+    published = reference.Reference("published:m", 0.2, of_set, conditions(), stored=True)
+    reference.write(tmp_path / "reference.json", published)
+    (read,) = reference.read(tmp_path / "reference.json")
+    assert read == published
+    for given in (generated, read):
+        rows, _ = score(ImageErrors(found, packed), Choice((given,)), conditions(), stored=True)
+        of_each = {row.corruption: row for row in rows if row.benchmark == "imagenet_c_bar"}
+        assert len(of_each) == 11
+        for name, levels in at.items():
+            total = np.sum([wrong[0, name, level] for level in levels], axis=0).mean()
+            divisor = sum(errors[name][level] for level in levels)
+            assert of_each[name].ce.value == pytest.approx(100 * total / divisor)
+
+
 def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
     errors, found = ImageErrors.of(answers.read(folder.parent), counts(wrong)), conditions("procedural")
     _, unnamed = scored(errors, choice := choose("", "refuse", found), found)
