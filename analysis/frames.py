@@ -332,9 +332,9 @@ def compact(value: float | None, se: float | None) -> tuple[str, str]:
     if value is None or not math.isfinite(value):
         return "\N{EN DASH}", ""
     places = min(decimals(se), 2)
-    error = "" if se is None or not math.isfinite(se) or se == 0 else "±" + _bare(fixed(se, places))
+    error = "" if se is None or not math.isfinite(se) or se == 0 else "±" + bare(fixed(se, places))
     text = fixed(value, places)
-    return (text.split(".")[0] if float(text.replace(_MINUS, "-")) in (0, 1) else _bare(text)), error
+    return (text.split(".")[0] if float(text.replace(_MINUS, "-")) in (0, 1) else bare(text)), error
 
 
 def percent(fraction: float) -> str:
@@ -343,6 +343,7 @@ def percent(fraction: float) -> str:
     return f"{value:.{int(0 < value < 1 or 99 < value < 100)}f}{_SPACE}%"
 
 
-def _bare(text):
+def bare(text: str) -> str:
+    """Writes a number without the 0 before its point: -.5."""
     sign, digits = (text[0], text[1:]) if text[0] == _MINUS else ("", text)
     return sign + (digits[1:] if digits.startswith("0.") else digits)

@@ -25,7 +25,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 import corruptions
 import data
 from corruptions.from_files import FROM_FILES
-from runtime import files
+from runtime import command, files
 from runtime.files import write_atomically
 from runtime.log import bar
 
@@ -235,4 +235,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    main()
+    with command.errors():
+        main()

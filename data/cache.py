@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from data import blocks
+from data.dataset import sha256
 from runtime import artifacts, files
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
@@ -163,7 +164,7 @@ def _problems(folder):
     return [
         f"{folder / name}.npy: expected sha256 {entry.sha256[name]}, found {digest}; {_AGAIN}"
         for name in _ARRAYS
-        if (digest := hashlib.sha256(np.ascontiguousarray(getattr(entry, name))).hexdigest()) != entry.sha256[name]
+        if (digest := sha256(getattr(entry, name))) != entry.sha256[name]
     ]
 
 
@@ -191,7 +192,7 @@ def _open(folder: Path) -> Entry:
             raise ValueError(f"{file}: expected {meta['bytes'][name]} bytes, found {size}; {_AGAIN}")
         arrays[name] = files.read_array(file, _AGAIN, mapped=name == "images")
     for name in ("labels", "index"):
-        if (found := hashlib.sha256(arrays[name]).hexdigest()) != meta["hashes"][name]:
+        if (found := sha256(arrays[name])) != meta["hashes"][name]:
             raise ValueError(f"{folder / name}.npy: expected sha256 {meta['hashes'][name]}, found {found}; {_AGAIN}")
     if wrong := blocks.Blocks(folder / "images.npy", arrays["images"], meta["blocks"], _AGAIN).wrong():
         raise ValueError(wrong[0] + (f" ({len(wrong)} blocks in all)" if len(wrong) > 1 else ""))
@@ -214,7 +215,7 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     for name, pieces in (("labels", labels), ("index", index)):
         array = np.concatenate(pieces).astype(np.int32)
         files.write_array(aside / f"{name}.npy", array)
-        hashes[name] = hashlib.sha256(array).hexdigest()
+        hashes[name] = sha256(array)
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))
     meta = {"format": _FORMAT, "bytes": sizes, "hashes": hashes, "blocks": known, "notes": notes}
@@ -240,7 +241,7 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
     notes: dict[str, Any] = {}
     columns = [np.concatenate(column) for column in zip(*build(notes), strict=True)]
     arrays = dict(zip(_ARRAYS, (columns[0], columns[1].astype(np.int32), columns[2].astype(np.int32)), strict=True))
-    hashes = {name: hashlib.sha256(np.ascontiguousarray(array)).hexdigest() for name, array in arrays.items()}
+    hashes = {name: sha256(array) for name, array in arrays.items()}
     return Entry(**arrays, sha256=hashes, notes=notes)
 
 

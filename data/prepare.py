@@ -26,6 +26,18 @@ from data.imagenet.store import CLASSES
 from runtime import buckets, files
 from runtime.log import open_closed_streams
 
+_OF_IMAGENET = (
+    "source",
+    "image_size",
+    "train_size",
+    "resize",
+    "workers",
+    "shard_images",
+    "max_damaged",
+    "test_fraction",
+)
+_OF_IMAGENET += ("verify",)
+
 
 def prepare(dataset: str, data_dir: str) -> Path:
     """Prepares `dataset` below `data_dir`, unless its folder exists; returns that folder.
@@ -51,7 +63,12 @@ def prepare(dataset: str, data_dir: str) -> Path:
 
 def main(argv: list[str] | None = None) -> int:
     open_closed_streams()
-    flags = _parser().parse_args(argv)
+    parser = _parser()
+    flags = parser.parse_args(argv)
+    if flags.dataset in tfds_source.CIFAR:
+        for name in _OF_IMAGENET:
+            if (given := getattr(flags, name)) != parser.get_default(name):
+                parser.error(f"expected --{name} with imagenet or imagenet100, found {given} with {flags.dataset}")
     try:
         flags.source = flags.source and files.local(flags.source, "--source")
         flags.data_dir = files.local(flags.data_dir, "--data_dir")

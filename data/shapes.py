@@ -340,4 +340,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from runtime import command
+
+    with command.errors():
+        main()

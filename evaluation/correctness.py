@@ -22,10 +22,7 @@ from corruptions.scoring import confidence
 from evaluation.shown import Images, Shown, Superclasses
 from runtime import artifacts, distributed, meshes
 from training import augmentation
-from training.states import TrainState
-
-Model = tuple[nnx.GraphDef, TrainState]
-"""A trained network, as `training.loop.read_back` returns it."""
+from training.study import Model
 
 
 class Ensemble(NamedTuple):

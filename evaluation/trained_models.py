@@ -2,7 +2,7 @@
 
 import contextlib
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
     """
     if config.model.checkpoint:
         of_weights = study.model_config(config, augmentation.STANDARD, config.seed)
-        import_weights(of_weights, config.model, workdir, free=workdirs.PLACES)
+        import_weights(of_weights, config.model, workdir)
     if not Workdir(workdir).for_all(_is_there, workdir):
         raise FileNotFoundError(f"expected a workdir with trained models, found no directory {workdir}")
     with open_existing(workdir):
@@ -195,7 +195,7 @@ def find(workdir: str | pathlib.Path) -> list[pathlib.Path]:
 # Weights that were trained elsewhere.
 
 
-def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path, free: Iterable[str] = ()) -> None:
+def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Path) -> None:
     """Makes `workdir` the workdir of a finished model with imported weights, unless it is one already.
 
     config.json names the file, its sha256 and the stride under `imported`: other weights in the same workdir are
@@ -205,7 +205,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
       config: config of one model (`study.model_config`). Its training settings do not apply, so its epochs become 0.
       weights: config.model with `checkpoint`, a file of torchvision's weights for its `name`, and `class_stride`; see
         `models.torchvision.load`.
-      workdir, free: as for `workdirs.open_workdir`.
+      workdir: as for `workdirs.open_workdir`.
 
     Raises:
       ValueError, FileNotFoundError, RuntimeError: the weights cannot be read or do not fit the model.
@@ -225,7 +225,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
     if not done:  # before the workdir is made: weights that do not fit leave no files
         stride = weights.class_stride
         model, num_classes = torchvision.load(path=checkpoint, class_stride=stride, **config.model)
-    with workdirs.open_workdir(workdir, config.to_dict(), free=free) as path:
+    with workdirs.open_workdir(workdir, config.to_dict(), free=workdirs.PLACES) as path:
         if done:
             return
         _, params, statistics = nnx.split(model, nnx.Param, ...)

@@ -21,7 +21,6 @@ from ml_collections import ConfigDict
 import corruptions
 from analysis import frames
 from analysis.calibration import calibrate, ranges_frame
-from analysis.errors.reference import FROST
 from corruptions.from_files import FROM_FILES
 from corruptions.noc import severities
 from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition, expand
@@ -54,9 +53,18 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
             raise ValueError(f"expected a standard model in {workdir} (calibration is defined by it), found {found}")
         seed, clean = min(seeds), None
         model = models[augmentation.STANDARD, seed]
-        frost = TrainSettings.of(trained.train).corruption_options.get(FROST, {}).get("photographs")
+        given = TrainSettings.of(trained.train).corruption_options
+        # Digests of files, such as photographs of frost, that corruptions take.
+        of_files = {
+            name: {known.option: given[name][known.option]}
+            for known in FROM_FILES.values()
+            for name in known.corruptions
+            if known.option in given.get(name, {})
+        }
         made_from = {"model": digest(model[1]), "images": dataset.provenance["test"]["sha256"]}
-        made_from |= {"frost": frost} if frost else {}
+        for setting, known in FROM_FILES.items():
+            if digests := [of_files[name][known.option] for name in known.corruptions if name in of_files]:
+                made_from[setting] = digests[0]
         settings = {
             **{"dataset": dataset.name, "image_shape": list(dataset.image_shape), "images": len(split)},
             "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},
@@ -64,9 +72,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         }
         content = _stored_ranges(path, made_from, settings)
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
-            options = {"photographs": frost} if frost and name in FROM_FILES["frost"].corruptions else None
-            given = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": options}
-            robustness = Robustness(mesh, model, split, name, **given)
+            options = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": of_files.get(name)}
+            robustness = Robustness(mesh, model, split, name, **options)
             clean, least = robustness.clean, 1 / dataset.num_classes + 0.05
             if clean < least:
                 raise ValueError(

@@ -166,14 +166,14 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         dataset, _, split = study.load_data(trained, mesh, placed=("test",), listed=config.eval.images)
         side, labels = dataset.image_shape[0], np.asarray(split.labels)
         batch = given.batch or (200 if side < 64 else 64)
-        if CCC in given.streams and given.speed > (number := min(_CALIBRATION, len(labels))):
+        if CCC in given.streams and given.speed > (number := len(chosen(labels, given.images))):
             raise ValueError(f"expected --speed up to the {number} test images of a walk, found {given.speed}")
+        run.plan(1, np.zeros(0, int), batch, given.reset)  # refuses an unknown policy
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
         known = (batch, side, dataset.num_classes, given.window, trained.model.name in vit.FAMILY)
         ways = {name: methods.make(name, *known) for name in given.methods}
         for stream in made.values():
             shown.check(stream, split)
-            run.plan(len(stream), stream.shifts, batch, given.reset)
         models = trained_models.read_models(workdir, dataset, mesh)
         for graphdef, state in models.values():
             for method in ways.values():
@@ -202,11 +202,19 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                     segments.append((*key, _name(stream, given), name, number, segment.label, float(value)))
             if len(wrong) <= len(streams.COLOURS):
                 note = f"{dataset.name}, batch {batch}, reset {given.reset}, {summary(provenance())}"
-                folder.on_main(_draw, folder, kind, wrong, stream.shifts, note)
+                picture = streams.picture(wrong, stream.shifts, f"Error over time, {kind}", note)
+                figures.save(picture, folder / kind)
+            else:
+                folder.remove(f"{kind}.png", f"{kind}.pdf")
+                log.info("No picture of %s: %d curves are more than %d.", kind, len(wrong), len(streams.COLOURS))
         frame = frames.of_rows(rows, COLUMNS)
         cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])
         text = frames.markdown(cells[list(_SHORT)].astype(str))
-        folder.on_main(_write, folder, frame, segments, dataset.name, text)
+        comment = f"{dataset.name}, {summary(provenance())}"
+        frames.write(folder / "streams.csv", frame, comment)
+        columns = ("model", "seed", "stream", "method", "number", "condition", "error")
+        frames.write(folder / "segments.csv", frames.of_rows(segments, columns), comment)
+        folder.write_text("streams.md", text + "\n")
     return text
 
 
@@ -312,18 +320,6 @@ def _every(asked, name, method, graphdef, weights):
         costs[key] = round(run.cost(graphdef, weights, method, images, asked.start), 3)
         artifacts.write_record(path, costs)
     return run.skipping(costs[key], given.eta)
-
-
-def _draw(folder, kind, wrong, shifts, note):
-    figures.save(streams.picture(wrong, shifts, f"Error over time, {kind}", note), folder / kind)
-
-
-def _write(folder, frame, segments, source, text):
-    comment = f"{source}, {summary(provenance())}"
-    frames.write(folder / "streams.csv", frame, comment)
-    columns = ("model", "seed", "stream", "method", "number", "condition", "error")
-    frames.write(folder / "segments.csv", frames.of_rows(segments, columns), comment)
-    folder.write_text("streams.md", text + "\n")
 
 
 if __name__ == "__main__":

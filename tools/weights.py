@@ -24,7 +24,6 @@ from ml_collections import ConfigDict
 from analysis.errors import joint
 from evaluation import commands, trained_models
 from runtime import buckets
-from runtime.workdirs import Workdir
 from training import cli
 
 
@@ -60,13 +59,9 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
             pass  # import first: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
         commands.run(own, path)
-    return Workdir(folder).on_main(_table, config, list(asked), folder / "table")
-
-
-def _table(config, folders, out):
-    asked = config.eval
-    table = joint.joint(joint.read_all(folders), reference=asked.reference, mismatch=asked.reference_mismatch)
-    joint.write(out, table)
+    compared = joint.read_all(list(asked))
+    table = joint.joint(compared, reference=config.eval.reference, mismatch=config.eval.reference_mismatch)
+    joint.write(folder / "table", table)
     return joint.markdown(table)
 
 

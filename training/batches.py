@@ -42,6 +42,7 @@ class Plan:
       step_bytes: bytes of the training images of a step.
       scheme: the augmentation scheme, or None.
       norm_groups: parts of a batch with separate BatchNorm statistics, see `augmentation.batch_norm`.
+      corrupted_part: images of a batch, or of each of these parts, that are corrupted where config.train.reading is `paper`.
 
     Raises:
       ValueError: settings that do not fit the images; they are named.
@@ -51,6 +52,13 @@ class Plan:
         self.train, self.batch_size = train, train.batch_size
         self.scheme = augmentation.scheme_of(train.scheme, train.transforms)
         self.norm_groups = augmentation.norm_groups(train.batch_norm)
+        self.corrupted_part = round(train.corrupted_fraction * train.batch_size / (self.norm_groups or 1))
+        halved = train.reading == "paper" and train.corruption != augmentation.STANDARD
+        if halved and train.corrupted_fraction and not self.corrupted_part:
+            raise ValueError(
+                f"expected a config.train.corrupted_fraction that corrupts an image of each batch, or 0, found "
+                f"{train.corrupted_fraction} of {train.batch_size // (self.norm_groups or 1)}"
+            )
         self.box = train.random_resized_crop or train.random_crop
         self.image_size = self.box or shape[1]
         if self.box and (train.crop or not 0 < self.box <= min(shape[1:3])):
@@ -172,7 +180,7 @@ def _corrupt_part(plan, images, is_copy, index, key, mesh):
     # takes its statistics over groups of a batch, the first part of each group is, so that groups hold the same mixture.
     groups = plan.norm_groups or 1
     number = plan.block_steps * groups
-    part = round(train.corrupted_fraction * plan.batch_size / groups)
+    part = plan.corrupted_part
     by_group = images.reshape(number, -1, *images.shape[1:])
     clean = by_group[:, :part].reshape(-1, *images.shape[1:])
     index = index.reshape(number, -1)[:, :part].reshape(-1)

@@ -343,6 +343,15 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
         if parts and recipe["batch_size"] % parts:
             yield f"expected config.{section}.batch_size to be a multiple of {parts}, found {recipe['batch_size']}"
 
+    # A setting has an effect.
+    if train.flip_alternates and not train.flip:
+        yield "expected config.train.flip with config.train.flip_alternates, found no flip"
+    if train.reading == "code" and train.corrupted_fraction != SETTINGS["train.corrupted_fraction"].default:
+        yield (
+            "expected no config.train.corrupted_fraction with config.train.reading 'code', which corrupts a copy of every "
+            f"image, found {train.corrupted_fraction}"
+        )
+
     # The parts of the loss fit together.
     yield from steps.problems_of_loss(train)
 
@@ -352,6 +361,9 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
     for key, other in (("stored", "adapt"), ("enhance", "adapt"), ("images", "stored")):
         if config.eval[key] and config.eval[other]:
             yield f"expected no config.eval.{key} with config.eval.{other}, found {config.eval[key]!r}"
+    for key, needed in (("verify", "stored"), ("natural_dir", "natural"), ("pseudo_count", "adapt")):
+        if config.eval[key] and not config.eval[needed]:
+            yield f"expected config.eval.{needed} with config.eval.{key}, found {config.eval[key]!r} alone"
     mild, severe = config.calibrate.targets
     if mild <= severe:
         yield f"expected config.calibrate.targets (mild, severe) with mild > severe, found ({mild}, {severe})"

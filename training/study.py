@@ -29,6 +29,7 @@ AT_ONCE = 32
 Key = tuple[str, int]
 """(training, seed) of a model."""
 Model = tuple[nnx.GraphDef, TrainState]
+"""A trained network, as `training.loop.read_back` returns it."""
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
 _DRAWN = "shapes"

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from analysis.answers import PLAIN
 from analysis.confidence import metrics
 from analysis.confidence.cells import ALL, BASE, Key, Mean, Severity
-from analysis.confidence.metrics import binned, ranked
+from analysis.confidence.metrics import ranked
 from analysis.errors.scores import Benchmark
 from analysis.figures import COLOURS, GREY
 from analysis.frames import CLEAN
@@ -32,11 +32,9 @@ class Curves:
 
     def __call__(self, condition: Condition, by_key: Mapping[Key, Confidence]) -> None:
         for key, found in by_key.items():
-            of = binned(found.top, found.correct, self._bins)
-            sums = np.zeros((3, self._bins))
-            places = np.minimum(np.searchsorted(metrics.edges(found.top, self._bins, False), found.top), self._bins - 1)
-            sums[:, np.unique(places)] = of.number * np.stack([np.ones(len(of.number)), of.confidence, of.accuracy])
-            self.sums[key, condition] = sums
+            places = np.searchsorted(metrics.edges(found.top, self._bins, False), found.top)
+            weights = (None, found.top, found.correct)
+            self.sums[key, condition] = np.stack([np.bincount(places, of, self._bins) for of in weights])
             risk = metrics.risk(ranked(-found.rest, found.correct))
             self.risks[key, condition] = risk[np.ceil(np.round(COVERAGES * len(risk), 9)).astype(int) - 1]
 

@@ -2,7 +2,6 @@
 
 import base64
 import datetime
-import itertools
 import json
 import math
 import pathlib
@@ -14,11 +13,12 @@ import markupsafe
 import numpy as np
 
 from analysis import figures
-from analysis.frames import STANDARD, fixed, percent, with_error
+from analysis.frames import STANDARD, bare, fixed, percent, with_error
 from analysis.report import further
 from analysis.report.charts import Chart
 from analysis.report.inputs import Study
 from analysis.selection.algorithm import Selection
+from analysis.selection.benchmark import near
 
 _SECTIONS = (  # identity, entry in the contents, heading
     ("warnings", "Warnings", "Before you use these numbers"),
@@ -212,7 +212,7 @@ def _clear_pairs(study):
 
 def _sweep(study, selections):
     """Makes the table of thresholds: its header, and a row for each corruption in the order of the clusters."""
-    means = ["weak" if study.is_weak(s) else _bare(fixed(s.mean_overlap, 2)) for s in selections]
+    means = ["weak" if study.is_weak(s) else bare(fixed(s.mean_overlap, 2)) for s in selections]
     rows = [{"name": "", "label": "members", "cells": [s.size for s in selections]}]
     rows.append({"name": "", "label": "mean overlap", "cells": means})
     for k in figures.cluster_order(study.overlap.overlap, study.overlap.flags):
@@ -220,14 +220,10 @@ def _sweep(study, selections):
         label = study.labels[k] + figures.MARKS[study.overlap.flags[k]]
         rows.append({"name": study.names[k], "label": label, "cells": cells})
     return {
-        "header": [_bare(f"{s.threshold:g}") for s in selections],
+        "header": [bare(f"{s.threshold:g}") for s in selections],
         "kinds": ["own" if s.threshold == study.threshold else "" for s in selections],
         "rows": rows,
     }
-
-
-def _bare(text):
-    return text.replace("0.", ".", 1)
 
 
 def _card(study, name):
@@ -267,13 +263,8 @@ def near_threshold(study: Study, names: Sequence[str]) -> list[tuple[str, str, f
     """Lists (first, second, unclipped overlap, standard error) of the pairs, without a weak gain, that lie within two
     standard errors of the threshold.
     """
-    index = sorted(study.names.index(name) for name in names if not study.weak((name,)))
-    values, se = study.overlap.unclipped, study.errors.overlap
-    return [
-        (study.names[i], study.names[j], values[i, j], se[i, j])
-        for i, j in itertools.combinations(index, 2)
-        if abs(values[i, j] - study.threshold) <= 2 * se[i, j]
-    ]
+    known = [name for name in study.names if name in names and not study.weak((name,))]
+    return near(known, study.names, study.overlap.unclipped, study.errors.overlap, study.threshold)
 
 
 def _near_threshold(study):

@@ -94,8 +94,8 @@ def select(
     NaN between two valid candidates; no valid candidate.
     """
     names = tuple(names)
-    matrix = _matrix("overlap", overlap, names)
-    free = matrix if unclipped is None else _matrix("unclipped overlap", unclipped, names)
+    matrix = checked("overlap", overlap, names)
+    free = matrix if unclipped is None else checked("unclipped overlap", unclipped, names)
     if not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
         raise ValueError(f"expected a threshold in [0, 1], found {threshold!r}")
     dropped = undefined(matrix)
@@ -226,7 +226,8 @@ def _integers(values):
     return np.rint(np.clip(np.nan_to_num(values), -_CLAMP, _CLAMP) / RESOLUTION).astype(np.int64)
 
 
-def _matrix(what, values, names):
+def checked(what: str, values: ArrayLike, names: Sequence[str]) -> np.ndarray:
+    """Returns a matrix as float64; raises ValueError unless it is square, symmetric, and of distinct names."""
     values = np.asarray(values, float)
     if len(set(names)) != len(names) or values.shape != (len(names), len(names)):
         raise ValueError(f"expected a square {what} of {len(names)} distinct names, found shape {values.shape}")

@@ -19,7 +19,7 @@ training per corruption, this is the noise of the test images.
 
 import itertools
 import pathlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +88,10 @@ def select_benchmark(
 
     selection = select(overlap, names, threshold, strict, unclipped)
     measured_overlap = overlap if unclipped is None else unclipped
-    near_threshold = None if se is None else _near_threshold(selection, names, measured_overlap, se)
+    near_threshold = None
+    if se is not None:
+        pairs = near(selection.members, names, measured_overlap, se, selection.threshold)
+        near_threshold = [{"pair": [i, j], "overlap": value, "se": error} for i, j, value, error in pairs]
     content = {
         "members": list(selection.members),
         "threshold": selection.threshold,
@@ -153,13 +156,18 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
     return members
 
 
-def _near_threshold(selection, names, overlap, se):
-    """Pairs of members whose overlap, unclipped where it is known, is within two standard errors of the threshold."""
-    pairs = [[*map(names.index, pair)] for pair in itertools.combinations(selection.members, 2)]
+def near(
+    members: Iterable[str], names: Sequence[str], overlap: np.ndarray, se: np.ndarray, threshold: float
+) -> list[tuple[str, str, float, float]]:
+    """Lists (first, second, overlap, standard error) of the pairs of members within two standard errors of a threshold.
+
+    `overlap`, unclipped where it is known, and `se` are [n, n] of `names`.
+    """
+    pairs = [(*pair, *map(list(names).index, pair)) for pair in itertools.combinations(members, 2)]
     return [
-        {"pair": [names[i], names[j]], "overlap": float(overlap[i, j]), "se": float(se[i, j])}
-        for i, j in pairs
-        if abs(overlap[i, j] - selection.threshold) <= 2 * se[i, j]
+        (first, second, float(overlap[i, j]), float(se[i, j]))
+        for first, second, i, j in pairs
+        if abs(overlap[i, j] - threshold) <= 2 * se[i, j]
     ]
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.selection.algorithm import undefined
+from analysis.selection.algorithm import checked, undefined
 from runtime.files import write_json
 
 Clusters = Sequence[Sequence[str]]  # names of the corruptions in each category
@@ -254,11 +254,8 @@ def categories(
     Raises ValueError for a matrix that is not square and symmetric, repeated names, NaN between two valid corruptions,
     fewer than two of them, a row without variation (its correlation is undefined), or parameters out of range.
     """
-    names, matrix = tuple(names), np.asarray(overlap, float)
-    if len(set(names)) != len(names) or matrix.shape != (len(names), len(names)):
-        raise ValueError(f"expected a square overlap of {len(names)} distinct names, found shape {matrix.shape}")
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=1e-9, equal_nan=True):
-        raise ValueError("expected a symmetric overlap, found differences across the diagonal")
+    names = tuple(names)
+    matrix = checked("overlap", overlap, names)
     if not -1 <= correlation < 1 or restarts < 1:
         raise ValueError(
             f"expected a correlation in [-1, 1) and at least 1 restart, found {correlation} and {restarts}"

@@ -1,6 +1,7 @@
 """CIFAR through tfds: a tiny dataset written by tfds itself, the errors, and the real one if it exists."""
 
 import json
+import re
 import sys
 import types
 
@@ -101,6 +102,15 @@ def test_prepare_without_tensorflow_says_what_to_install(tmp_path, monkeypatch, 
     assert prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}"]) == 1
     message = capsys.readouterr().err
     assert "needs tensorflow, which is not" in message and "pip install -e '.[prepare]'" in message
+
+
+@pytest.mark.parametrize(
+    ("flag", "found"), [("--verify", "--verify.*found True"), ("--image_size=64", "--image_size.*found 64")]
+)
+def test_prepare_refuses_flags_of_imagenet_for_cifar(flag, found, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        prepare.main(["--dataset=cifar10", f"--data_dir={tmp_path}", flag])
+    assert re.search(rf"expected {found} with cifar10", capsys.readouterr().err)
 
 
 def test_prepare_writes_array_record(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import json
+import types
 
 import numpy as np
 import pandas as pd
@@ -40,12 +41,16 @@ def test_all_files_are_imported_before_the_first_is_evaluated(tmp_path, monkeypa
 
     monkeypatch.setattr(weights.trained_models, "open_workdir", imported)
     monkeypatch.setattr(weights.commands, "run", lambda config, path: done.append((path.name, config.model.checkpoint)))
-    monkeypatch.setattr(weights, "_table", lambda config, folders, out: (folders, out))
+    written = []
+    table = types.SimpleNamespace(
+        read_all=list, joint=lambda folders, **given: folders, markdown=str, write=lambda *given: written.append(given)
+    )
+    monkeypatch.setattr(weights, "joint", table)
     config = imagenet.get_config()
-    folders, out = weights.run(config, {"standard": "a.pth", "sin": "b.pth.tar"}, tmp_path)
+    weights.run(config, {"standard": "a.pth", "sin": "b.pth.tar"}, tmp_path)
     files = [("standard", "a.pth"), ("sin", "b.pth.tar")]
     assert done == [*(("imported", *file) for file in files), *files]
-    assert folders == [tmp_path / "standard", tmp_path / "sin"] and out == tmp_path / "table"
+    assert written == [(tmp_path / "table", [tmp_path / "standard", tmp_path / "sin"])]
     assert not config.model.checkpoint
 
 

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 
 import corruptions
+from analysis import streams as of_streams
+from analysis.streams import COLOURS
 from corruptions.keys import named_key
 from data import Split
-from evaluation.streams import orders, run, shown
+from evaluation.streams import methods, orders, run, shown
 from runtime import meshes
 from tests.training import tiny
 from tools import streams
@@ -48,6 +50,10 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     assert streams.measure(config, workdir, given(streams=["continual", "mixed"])) == text
     with pytest.raises(BaseException, match="shown again"):
         streams.measure(config, workdir, given(reset="batch"))
+    assert len(methods.names()) <= len(COLOURS)  # one model has a picture with every method
+    monkeypatch.setattr(of_streams, "COLOURS", COLOURS[:1])
+    streams.measure(config, workdir, given(streams=["continual", "mixed"]))
+    assert not list(folder.glob("*.png"))  # an earlier picture shows other curves
     kept = sorted(folder.glob("*.npz"))[0]
     kept.write_bytes(kept.read_bytes()[:-30])
     assert "remove it to show this stream again" in "".join(verify_workdir(workdir).problems)
@@ -108,6 +114,12 @@ def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_meas
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], speed=71))
     with pytest.raises(ValueError, match="expected --images up to the 70 test images, found 71"):
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71))
+    with pytest.raises(ValueError, match="expected --speed up to the 50 test images of a walk, found 51"):
+        streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=50, speed=51))
+    with pytest.raises(
+        ValueError, match="expected the reset policy never, shift, batch or a number of batches, found 'x'"
+    ):
+        streams.measure(tiny.config(), workdir, given(streams=["ccc"], reset="x"))
 
 
 @pytest.mark.parametrize(

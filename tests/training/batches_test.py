@@ -256,3 +256,14 @@ def test_boxes_larger_than_the_images_are_refused():
     """The check of settings knows config.dataset alone; these are the images themselves."""
     with pytest.raises(ValueError, match=r"random_crop up to the side 32.*config.train.crop 0, found"):
         Plan(tiny.recipe(random_crop=33), (100, 32, 32, 3))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"corrupted_fraction": 0.01}, {"corrupted_fraction": 0.5, "batch_norm": "groups=32"}]
+)
+def test_a_share_that_corrupts_no_image_is_refused(changed):
+    with pytest.raises(
+        ValueError, match=r"expected a config.train.corrupted_fraction that corrupts an image of each batch"
+    ):
+        Plan(tiny.recipe(corruption="noc/border", **changed), (100, 32, 32, 3))
+    Plan(tiny.recipe(**changed), (100, 32, 32, 3))  # the standard model corrupts none

@@ -144,6 +144,29 @@ def test_a_bank_reaches_both_of_its_corruptions_and_a_written_dataset(folder, im
     assert status == 0 and manifest["corruptions"]["laion_c/mosaic"]["options"] == {"bank": digest}
 
 
+def test_ranges_of_another_bank_are_measured_again(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(laion_c.banks, "_USED", {})
+    seen = []
+
+    class Robustness(tiny.QuickRobustness):
+        def __init__(self, *given, **options):
+            seen.append(options["options"])
+            super().__init__(*given, **options)
+
+    monkeypatch.setattr(calibrate, "Robustness", Robustness)
+    other = shutil.copytree(folder, tmp_path / "other")
+    Image.fromarray(photograph(300, 300, seed=5)).save(other / "frost1.png")
+    workdir = tiny.untrained_workdir(tmp_path / "work", tiny.config())
+    for number, bank in ((1, folder), (1, folder), (2, other)):
+        config = tiny.config()
+        config.calibrate.update({"corruptions": ("laion_c/mosaic",), "images": 70})
+        config.bank = str(bank)
+        cli.use_files(config)
+        content = calibrate.run(config, workdir)
+        assert len(seen) == number and seen[-1] == {"bank": content["made_from"]["bank"]}
+    assert seen[0] != seen[1]
+
+
 def test_what_is_wrong_is_said_at_once(folder, tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder at"):
         configured(tmp_path / "gone")
