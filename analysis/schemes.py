@@ -48,7 +48,8 @@ def write_results(
     found = errors(summaries, schemes)
     frames.write(folder / "schemes.csv", wide(found), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
-    for stem in ("scheme_errors", "transforms", "correlations", "correlations_mmd", "within_schemes"):
+    results.remove_correlations(folder)
+    for stem in ("scheme_errors", "transforms"):
         for ending in ("csv", "png", "pdf"):  # left by earlier runs
             files.remove(folder / f"{stem}.{ending}")
     if 1 < found.scheme.nunique() <= _DRAWN:

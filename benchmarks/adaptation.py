@@ -21,11 +21,9 @@ from benchmarks import timing
 from evaluation.streams import methods, run
 from evaluation.streams.networks import Weights
 from evaluation.streams.tent import Start
-from runtime import meshes
 
 NETWORK, SIDE, CLASSES = "small_resnet", 32, 10
 HEADER = ("method", "images/s", "CPU images/s", "time / source", "CPU time / source")
-_PEER = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / torch")
 
 
 def define_flags():
@@ -73,18 +71,14 @@ def main(argv):
     given = command.given(argv)
     if given.images % given.batch:
         raise ValueError(f"expected --images a multiple of --batch {given.batch}, found {given.images}")
-    if given.threads:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
-    meshes.use_all_cores()
-    threads = len(os.sched_getaffinity(0))
-    peer = timing.Peer(given.peer_python, "adaptation.py", f"--threads={threads}") if given.peer_python else None
+    threads, peer = timing.on_cores(given, "adaptation.py")
     top = (
         f"# Speed of adaptation on a stream\n\n{timing.title()}; {threads} threads. Peer: {peer.hello['version'] if peer else 'none'}. "
         f"`{NETWORK}`, a stream of {given.images:,} images of {SIDE} pixels in batches of {given.batch}; medians of {given.rounds} "
         f"repetitions in turn. `CPU`: images in a second of each thread's CPU time times the threads; `/ source`: median over pairs, to the "
         f"network that adapts nothing; `load`: load average, other work included.\n"
     )
-    header = [*HEADER, *(_PEER if peer else ()), "load"]
+    header = [*HEADER, *(timing.PEER_COLUMNS if peer else ()), "load"]
     timing.continued(given.out, top, header, given.methods, lambda name: cells(name, peer, given))
 
 

@@ -179,7 +179,7 @@ def title() -> str:
     """Describes the machine in a line, for the head of a table."""
     return (
         f"{processor()}, {os.cpu_count()} cores, {jax.devices()[0].device_kind}, JAX {jax.__version__}, "
-        f"Python {platform.python_version()}, revision {artifacts.git_revision()[:12]}"
+        f"Python {platform.python_version()}, revision {artifacts.short(artifacts.git_revision())}"
     )
 
 
@@ -209,6 +209,18 @@ def peak_flops() -> tuple[float, str]:
         if kind.startswith(name):
             return value * len(devices), f"{value / 1e12:.0f} TFLOP/s in bfloat16 for each {kind}, its maker's number"
     raise ValueError(f"expected a device among {', '.join(PEAK)}, found {kind!r}")
+
+
+PEER_COLUMNS = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / torch")
+
+
+def on_cores(given: Any, script: str) -> tuple[int, "Peer | None"]:
+    """Keeps this process to --threads cores and starts the script of --peer_python there: (threads, peer or None)."""
+    if given.threads:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
+    meshes.use_all_cores()
+    threads = len(os.sched_getaffinity(0))
+    return threads, Peer(given.peer_python, script, f"--threads={threads}") if given.peer_python else None
 
 
 class Peer:
@@ -272,7 +284,7 @@ def continued(
     text = path.read_text() if out and path.exists() else empty
     if not text.startswith(empty):
         raise ValueError(
-            f"expected measurements of this machine and size in {out}, found others: remove it, or give another --out"
+            f"expected measurements of this machine, revision and size in {out}, found others: remove it, or give another --out"
         )
     rows = {cells[0]: cells for cells in _cells(text.removeprefix(empty))}
     for name in names:

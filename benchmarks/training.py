@@ -19,13 +19,11 @@ from absl import flags
 
 from benchmarks import timing
 from benchmarks.device import works
-from runtime import meshes
 
 HEADER = (
     *("network", "type", "images/s", "CPU images/s", "loop images/s"),
     *("half corrupted", "GFLOP/image", "of the peak", "MiB"),
 )
-_PEER = ("torch images/s", "torch CPU images/s", "ours / torch", "CPU, ours / torch")
 
 
 def parsed(text: str) -> tuple[str, int, int]:
@@ -65,18 +63,14 @@ def main(argv):
     given = command.given(argv)
     for text in given.networks:
         parsed(text)  # a wrong name is refused before the first row
-    if given.threads:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.threads])  # the peer inherits it
-    meshes.use_all_cores()
+    threads, peer = timing.on_cores(given, "networks.py")
     dtype = given.dtype or ("float32" if jax.default_backend() == "cpu" else "bfloat16")
-    threads = len(os.sched_getaffinity(0))
-    peer = timing.Peer(given.peer_python, "networks.py", f"--threads={threads}") if given.peer_python else None
     top = (
         f"# Speed of training\n\n{timing.title()}; {threads} threads. Peer: {peer.hello['version'] if peer else 'none'}. Medians of the "
         f"repetitions; `CPU`: images in a second of each thread's CPU time times the threads; `half corrupted`: half of each batch under "
         f"{given.corruption}; `of the peak`: {timing.peak_flops()[1]}; `load`: load average, other work included.\n"
     )
-    header = [*HEADER, *(_PEER if peer else ()), "load"]
+    header = [*HEADER, *(timing.PEER_COLUMNS if peer else ()), "load"]
     timing.continued(given.out, top, header, given.networks, lambda text: cells(text, peer, dtype, given))
 
 

@@ -126,7 +126,11 @@ def label(settings: ConfigDict) -> str:
 
 
 def adapt_to_test(pseudo_count: float, model: Model, shown: Shown) -> Model:
-    """Gives a model the statistics of its test images, taken in batches of 500."""
+    """Gives a model the statistics of its test images, taken in batches of 500.
+
+    Batches follow the order of the dataset. Image folders come class by class: a batch then holds few classes, and deep
+    layers are normalised by those, where published results take shuffled batches.
+    """
     graphdef, state = model
     pieces = dataclasses.replace(shown, batch_size=_TEST_BATCH)  # pieces hold whole batches
     images = (

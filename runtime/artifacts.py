@@ -172,7 +172,12 @@ def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
 
 def summary(record: Mapping[str, Any]) -> str:
     """Returns device and revision of a record of `provenance`, for one line of text."""
-    return f"{record['device']}, revision {record['git_revision'][:12]}"
+    return f"{record['device']}, revision {short(record['git_revision'])}"
+
+
+def short(revision: str) -> str:
+    """Returns twelve digits of a revision, and whether its code had changes."""
+    return revision.removesuffix("+changes")[:12] + ("+changes" if revision.endswith("+changes") else "")
 
 
 def code() -> dict[str, str]:

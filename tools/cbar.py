@@ -38,8 +38,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from absl import flags
-from ml_collections import ConfigDict
+from absl import app, flags
+from ml_collections import ConfigDict, config_flags
 
 from analysis import answers
 from analysis.cbar import scans, selection
@@ -163,6 +163,8 @@ def main(argv):
     step = flags.FLAGS.step
     command.refuse_unused("step", _USED)
     given = command.given(argv, _REQUIRED[step])
+    if step != "search" and (changed := config_flags.get_override_values(flags.FLAGS["config"])):
+        raise app.UsageError(f"expected no --config.{next(iter(changed))} with --step={step}, which reads no config")
     if step == "join":
         join(given.errors, given.features, given.model, given.out)
     elif step == "select":

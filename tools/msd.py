@@ -96,6 +96,7 @@ def distances(config: ConfigDict, workdir: pathlib.Path) -> list[Distance]:
             f"{trained.dataset.name}, {trained.model.name}, {asked.model} seed {asked.model_seed}, {asked.images} "
             f"images, {asked.transforms} transforms, {asked.draws} draws, {summary(record)}"
         )
+        results.remove_correlations(measured.folder)
         frames.write(measured.folder / "msd.csv", frames.of_rows(rows, Distance._fields), origin)
         print("\n" + results.distances_text(rows))
         if errors is not None:

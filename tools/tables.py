@@ -107,6 +107,8 @@ def _by_corruption(folders, given):
 
 
 def _write_reference(folders, given):
+    if ignored := [name for name in ("out", "benchmarks", "printed") if getattr(given, name)]:
+        raise ValueError(f"expected no --{ignored[0]} with --write_reference, which writes every error of one model")
     if len(folders) > 1 or len(given.models) > 1:
         raise ValueError(f"expected one workdir and at most one of --models, found {len(folders)} and {given.models}")
     written = reference.of_model(folders[0], given.models[0]) if given.models else reference.of_workdir(folders[0])
@@ -268,6 +270,8 @@ def main(argv):
     if len(argv) > 1 and given.printed and given.by != "corruption":
         raise app.UsageError("expected --printed with --by=corruption, or without workdirs")
     if len(argv) < 2 and given.printed:
+        if ignored := [name for name in ("out", "models", "write_reference") if getattr(given, name)]:
+            raise app.UsageError(f"expected workdirs with --{ignored[0]}, found --printed alone")
         print(sets.text(sets.printed(given.benchmarks), ()))
         return
     if len(argv) < 2:
@@ -283,7 +287,9 @@ if __name__ == "__main__":
     flags.DEFINE_enum("by", "benchmark", ["benchmark", "corruption"], "errors: a column for each of these.")
     flags.DEFINE_bool("printed", False, "errors --by=corruption: also the rows that papers print.")
     flags.DEFINE_list("measures", list(joint.MEASURED), "errors: these; by corruption also CE and relative_CE.")
-    flags.DEFINE_list("benchmarks", [], "errors: only these benchmarks. balance: in this order (required).")
+    flags.DEFINE_list(
+        "benchmarks", [], "errors: only these benchmarks. balance: these, in this order (imagenet_c, imagenet_noc)."
+    )
     flags.DEFINE_list("models", [], "errors: only these models, by name.")
     flags.DEFINE_string("write_reference", None, "Write the one model of the one workdir as a reference to this file.")
     flags.DEFINE_enum("measure", None, list(FIELDS), f"What balance ({RELATIVE}) and sets ({MEAN_ERROR}) average.")

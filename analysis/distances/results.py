@@ -20,7 +20,7 @@ from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
 from analysis.frames import CLEAN, Count
 from corruptions.scoring.conditions import Condition
-from runtime import artifacts
+from runtime import artifacts, files
 
 MIN_SCHEMES = 3
 """Fewest schemes, or corruptions, that a correlation across them takes."""
@@ -203,6 +203,13 @@ def correlations(
             f"corruptions, found errors of {sorted({s for s, _ in errors})} under {sorted({c for _, c in errors})}"
         )
     return rows
+
+
+def remove_correlations(folder: pathlib.Path) -> None:
+    """Deletes what `write_correlations` wrote in an earlier run."""
+    for stem in ("correlations", "correlations_mmd", "within_schemes"):
+        for ending in ("csv", "png", "pdf"):
+            files.remove(folder / f"{stem}.{ending}")
 
 
 def write_correlations(

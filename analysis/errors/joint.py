@@ -14,6 +14,7 @@ from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Cho
 from analysis.errors.scores import OTHERS, UNDEFINED, ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
 from analysis.frames import CLEAN, with_error
+from runtime.artifacts import short
 from runtime.files import read_json, write_atomically
 
 MEASURED = (*MEASURES, GAP)
@@ -66,7 +67,7 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     found = answers.read(folder)
     record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
     made_by = record.get("provenance", {})
-    revision = str(made_by.get("git_revision", "not recorded"))[:12]
+    revision = short(str(made_by.get("git_revision", "not recorded")))
     source = f"{made_by.get('device', 'device not recorded')}, revision {revision}"
     return Evaluated(folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source)
 

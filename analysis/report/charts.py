@@ -15,6 +15,7 @@ from analysis.overlap.score import balance, mean_overlap, mean_transfer
 from analysis.report.inputs import Study
 from analysis.selection import algorithm
 from analysis.selection.algorithm import Selection
+from runtime.artifacts import short
 from runtime.log import bar
 
 _DPI = 300
@@ -60,7 +61,7 @@ def sweep(study: Study) -> tuple[Selection, ...]:
 
 
 def _provenance(study: Study) -> str:
-    revision = str(study.provenance.get("git_revision", "unknown"))[:12]
+    revision = short(str(study.provenance.get("git_revision", "unknown")))
     return f"{study.setting('dataset', 'name')}, {study.setting('model', 'name')}, revision {revision}"
 
 

@@ -19,6 +19,7 @@ from analysis.report.charts import Chart
 from analysis.report.inputs import Study
 from analysis.selection.algorithm import Selection
 from analysis.selection.benchmark import near
+from runtime.artifacts import short
 
 _SECTIONS = (  # identity, entry in the contents, heading
     ("warnings", "Warnings", "Before you use these numbers"),
@@ -314,19 +315,15 @@ def _revisions(study):
         result.append((True, f"the code differed from its revision {plain} (uncommitted changes)"))
     runs = [study.provenance, *study.provenance.get("continued", [])]
     if later := {str(run.get("git_revision", "unknown")) for run in runs} - {revision}:
-        listed = ", ".join(sorted(map(_short, later)))
+        listed = ", ".join(sorted(map(short, later)))
         result.append((True, f"the study was continued by other revisions than {revision[:12]}: {listed}"))
     devices = {str(run.get("device")) for run in runs} | {device for _, _, device in study.models}
     if len(devices) > 1:
         result.append((False, f"more than one device computed the results: {', '.join(sorted(devices))}"))
     if others := [trained_by for _, trained_by, _ in study.models if trained_by != revision]:
         counted = f"{len(others)} of {len(study.models)} models were trained by another revision than {revision[:12]}"
-        result.append((True, f"{counted}: {', '.join(sorted(map(_short, set(others))))}"))
+        result.append((True, f"{counted}: {', '.join(sorted(map(short, set(others))))}"))
     return result
-
-
-def _short(revision):
-    return revision[:12] + ("+changes" if revision.endswith("+changes") else "")
 
 
 def _errors(study):

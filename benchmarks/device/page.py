@@ -12,7 +12,7 @@ from absl import flags
 
 from benchmarks.device import pixels
 from benchmarks.timing import columns_of, markdown
-from runtime import command, files
+from runtime import artifacts, command, files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -123,7 +123,7 @@ def _machines(records):
         devices = f"{identity['devices']} ({identity['platform']})"
         driver = limits.get("driver_version", identity["driver"])
         last = max((piece["written"][:10] for piece in record["pieces"].values()), default="-")
-        found = [devices, driver, power, versions, identity["revision"][:12], last, len(record["pieces"])]
+        found = [devices, driver, power, versions, artifacts.short(identity["revision"]), last, len(record["pieces"])]
         rows.append([label(record), *found])
     header = "device", "JAX devices", "driver", "power limit, clock", "versions", "revision", "last measured", "pieces"
     reduced = [(label(record), record["identity"]["reduced"]) for record in records]

@@ -23,6 +23,7 @@ from benchmarks.parity import measures, report
 from corruptions.scoring.conditions import expand
 from runtime import artifacts, meshes
 from runtime.files import write_atomically
+from runtime.log import log
 from tests.reference.imagenet_c import expected
 
 _PATHS = r"(--(?:shared|peer_python|peer_images|data_dir|workdir|data|out))[= ]\S+"
@@ -41,7 +42,7 @@ _OUT = flags.DEFINE_string("out", "docs/parity.md", "The report.")
 
 
 def measure(section, names, kept):
-    """Measures {part: rows} of a section over those in `kept`; None when it cannot be run."""
+    """Measures {part: rows} of a section; rows of other names in `kept` stay. None when it cannot be run."""
     golden = pathlib.Path(_SHARED.value) / "golden"
     if section == "pixels":
         return kept | {t: kept.get(t, {}) | measures.pixels(names, t) for t in _TABLES.value}
@@ -49,7 +50,10 @@ def measure(section, names, kept):
         if not (_WORKDIR.value and _PEER.value):
             return None
         images = pathlib.Path(_PEER_IMAGES.value)
-        return measures.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
+        found = measures.error_rates(_WORKDIR.value, names, _PEER.value, _NUMBER.value, images, _DATA_DIR.value)
+        if all(kept.get(key) == value for key, value in found.items() if key != "rows"):
+            found["rows"] = kept["rows"] | found["rows"]
+        return found
     if not _SHARED.value:
         return None
     compare = measures.golden_pixels if section == "golden" else measures.golden_features
@@ -80,9 +84,13 @@ def main(argv):
     for section in _SECTIONS:
         if section not in _SECTION.value:
             continue
-        rows = measure(section, names, data.get(section, {}).get("rows", {}))
+        before, now = data.get(section, {"record": {}, "rows": {}}), record()
+        kept = all(before["record"].get(key) == now[key] for key in ("revision", "versions", "machine"))
+        if before["rows"] and not kept:
+            log.info("%s: rows of another revision, machine or other packages are left out.", section)
+        rows = measure(section, names, before["rows"] if kept else {})
         if rows is not None:
-            data[section] = {"record": record(), "rows": rows}
+            data[section] = {"record": now, "rows": rows}
             write_atomically(file, json.dumps(data, indent=1) + "\n")
     page = pathlib.Path(_OUT.value)
     write_atomically(page, report.report(data, page.read_text() if page.exists() else ""))

@@ -1,6 +1,7 @@
 """Writes the parity report in Markdown from the numbers of benchmarks/parity."""
 
 from benchmarks.timing import markdown
+from runtime import artifacts
 from tests.reference.imagenet_c.expected import SIDES
 
 # How the peer differs from the original on images of 32x32; corruptions that are not named are the same computation.
@@ -76,7 +77,7 @@ def report(data, page=""):
             elif section != "errors":
                 rows = {f"{size}x{size}": part for size, part in rows.items()}
             versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-            origin = f"revision {record['revision'][:12]}, {versions}; {record['machine']}"
+            origin = f"revision {artifacts.short(record['revision'])}, {versions}; {record['machine']}"
             part = f"{write(text, rows)}\n`{record['command']}`  \n{origin}\n"
         parts.append(part)
     _, heading, others = page.partition("## Other benchmarks")

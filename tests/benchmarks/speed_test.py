@@ -71,7 +71,7 @@ def test_a_stopped_table_goes_on_behind_its_last_row(tmp_path, capsys):
     assert timing.columns_of(out.read_text(), "work", "MiB") == [(name, "2,048") for name in "abc"]
     assert table(names=("d", "b")) == [[name, "1.25", "2,048"] for name in "db"]
     assert [name for name, _ in timing.columns_of(out.read_text(), "work", "MiB")] == ["d", "b", "a", "c"]
-    with pytest.raises(ValueError, match=r"of this machine and size in .*table\.md, found others: remove it"):
+    with pytest.raises(ValueError, match=r"of this machine, revision and size in .*table\.md, found others: remove it"):
         table("# There\n")
 
 
@@ -175,10 +175,10 @@ def test_rates_of_cpu_time_are_those_of_all_threads_and_the_peers_faster_layout_
     monkeypatch.setattr(timing, "measure", lambda works, rounds: {key: times[key] for key in works})
     given = types.SimpleNamespace(rounds=1, gigaflops=1e-9, corruption="noc/border")
     found = training.cells("small_resnet:32:10", object(), "float32", given)
-    found = dict(zip((*training.HEADER[1:], *training._PEER), found))
+    found = dict(zip((*training.HEADER[1:], *timing.PEER_COLUMNS), found))
     keys = ("images/s", "CPU images/s", "loop images/s", "of the peak")
     assert [found[key] for key in keys] == ["10", "20", "7", "50 %"]
-    assert [found[key] for key in training._PEER] == ["5", "5", "2.00", "4.00"]
+    assert [found[key] for key in timing.PEER_COLUMNS] == ["5", "5", "2.00", "4.00"]
 
 
 def test_the_rest_of_a_peers_images_is_estimated_from_some(monkeypatch):

@@ -195,6 +195,8 @@ def test_missing_flags_are_named():
     done = command("--scan=a.npz", "--target=26", "--workdir=runs/a")
     text = done.stdout + done.stderr
     assert done.returncode != 0 and "expected --workdir with --step=search, found it with --step=select" in text
+    done = command("--scan=a.npz", "--target=26", "--config.search.seed=3")
+    assert done.returncode != 0 and "expected no --config.search.seed with --step=select" in done.stdout + done.stderr
 
 
 def test_runs_of_different_candidates_are_refused(folder_of_scans, tmp_path):

@@ -196,6 +196,8 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     ]
     assert (folder / "msd" / "correlations.png").stat().st_size > 1000
     assert "Spearman's rho with the error" in capsys.readouterr().out
+    msd.distances(settings(schemes=("standard",)), folder)
+    assert not [path.name for path in (folder / "msd").glob("correlations*")]  # they were of other schemes
 
 
 @pytest.mark.slow

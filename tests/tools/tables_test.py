@@ -87,7 +87,7 @@ def test_what_is_no_better_is_not_bold_and_what_cannot_be_paired_is_said(tmp_pat
 
 def test_printed_tables_need_no_workdir(capsys, monkeypatch):
     """Each value stands in the row and column of the print; benchmarks choose among the tables."""
-    flags = {"table": "errors", "printed": True, "benchmarks": []}
+    flags = {"table": "errors", "printed": True, "benchmarks": [], "out": None, "models": [], "write_reference": None}
     monkeypatch.setattr(command.command, "given", lambda argv: types.SimpleNamespace(**flags))
     monkeypatch.setattr(command.command, "refuse_unused", lambda *used: None)
     command.main(["tools.tables"])
@@ -102,6 +102,9 @@ def test_printed_tables_need_no_workdir(capsys, monkeypatch):
     )
     found = dict(zip(columns, resnet, strict=True))
     assert (found["model"], found["clean error"], found["border"], found["mCE"]) == ("resnet50", "23.9", "53", "81")
+    flags["out"] = "tables"
+    with pytest.raises(absl.app.UsageError, match="expected workdirs with --out, found --printed alone"):
+        command.main(["tools.tables"])
     flags["printed"] = False
     with pytest.raises(absl.app.UsageError, match=r"one or more workdirs.*or --printed alone"):
         command.main(["tools.tables"])
@@ -140,6 +143,8 @@ def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
 def test_a_model_becomes_the_reference_of_another(tmp_path):
     first, second = write(tmp_path / "a", 0.3), write(tmp_path / "b", 0.0)
     run(command.errors, [first], write_reference=str(tmp_path / "reference.json"))
+    with pytest.raises(ValueError, match="expected no --benchmarks with --write_reference"):
+        run(command.errors, [first], write_reference=str(tmp_path / "other.json"), benchmarks=["imagenet_c"])
     for asked in (tmp_path / "reference.json", first):
         cell = run(command.errors, [second], reference=str(asked)).cells["standard", ("imagenet_noc", "random", "mCE")]
         errors = [
