@@ -17,6 +17,7 @@ from corruptions.batch import corrupt, to_float
 from corruptions.contract import image_shape
 from corruptions.from_files import with_files
 from corruptions.keys import image_index, integers, named_key, prng, seed_key
+from corruptions.record import Corruption
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
 from corruptions.scoring.folder import Count, Folder
@@ -228,7 +229,7 @@ def evaluate(
       corruptions.write.WriteError: the folder is an address such as gs://bucket, not writable, or in use by another
         process.
     """
-    asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
+    asked = [corruptions] if isinstance(corruptions, str | Corruption) else list(corruptions)
     given = registry.qualified_options(options or {})
     conditions = list_conditions(asked, severity, given)
     used = {name: with_files(name, given.get(name, {})) for name in expand(asked)}

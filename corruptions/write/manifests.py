@@ -21,6 +21,7 @@ import jax
 
 from corruptions import cbar, registry
 from corruptions.from_files import with_files
+from corruptions.record import Corruption
 from corruptions.write import files
 from corruptions.write.files import WriteError
 from corruptions.write.sources import safe_name
@@ -183,7 +184,7 @@ def entries(
 
     Raises ValueError for an unknown name, severity, option or table, or two corruptions with one path.
     """
-    members = _members([names] if isinstance(names, str) else names)
+    members = _members([names] if isinstance(names, str | Corruption) else names)
     options = registry.qualified_options(options)
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: own for name, own in severities.items()}

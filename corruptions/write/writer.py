@@ -97,7 +97,10 @@ def write_dataset(
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     seed_key(seed)  # refuses a value that is no seed
     upload = Upload(out) if files.is_address(out) else None  # before images are read
-    source = source if isinstance(source, sources.Source) else sources.from_arrays(*source)
+    if not isinstance(source, sources.Source):
+        if not isinstance(source, tuple | list) or len(source) != 2:
+            raise TypeError(f"expected (images, labels) or a Source to write, found {type(source).__name__}")
+        source = sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
         raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
     shape = None if source.many_sizes else source.read(range(1)).shape[1:]

@@ -90,6 +90,13 @@ def test_severities_are_numbers_too(stub, given, text):
     assert corruptions.evaluate(predict, IMAGES, LABELS, **OF | {"severity": given}) == expected
 
 
+def test_a_single_corruption_is_its_name(stub):
+    given = OF | {"corruptions": corruptions.get("noc/hue")}
+    assert corruptions.evaluate(predict, IMAGES, LABELS, **given) == corruptions.evaluate(
+        predict, IMAGES, LABELS, **OF | {"corruptions": "noc/hue"}
+    )
+
+
 @pytest.mark.parametrize("given", [None, True, (), ("3",), [None]])
 def test_other_severities_name_those_that_work(given):
     with pytest.raises(ValueError, match=r'expected severity "levels", "random" .*, 3 or \(1, 3, 5\), found'):
