@@ -8,8 +8,10 @@ from matplotlib.figure import Figure
 
 from analysis.figures import set_titles
 
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999", "#8B4513", "#4B0082")
-COLOURS += ("#808000",)
+COLOURS = (
+    *("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"),
+    *("#E69F00", "#999999", "#8B4513", "#4B0082", "#808000"),
+)
 _POINTS, _WINDOW = 60, 50
 
 

@@ -21,7 +21,8 @@ imagenet                 the four schemes as made for ImageNet; ResNet-50 for 10
 stylized=DIR             none, with the stylised images prepared in DIR mixed in; 50 epochs, 5 seeds (see
                          configs/scheme.py)
 cpu                      plain training, and AugMix with each of the 15 non-empty subsets of four
-                         operations, two seeds, for two CPU cores: the network and recipe of configs/coverage.py:cpu, with the crop of the paper
+                         operations, two seeds, for two CPU cores: the network and recipe of
+                         configs/coverage.py:cpu, with the crop of the paper
 smoke                    six schemes with two seeds on the embedded dataset, a small network for two
                          epochs: shows that the command runs, nothing else
 

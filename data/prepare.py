@@ -26,17 +26,10 @@ from data.imagenet.store import CLASSES
 from runtime import buckets, files
 from runtime.log import open_closed_streams
 
-_OF_IMAGENET = (
-    "source",
-    "image_size",
-    "train_size",
-    "resize",
-    "workers",
-    "shard_images",
-    "max_damaged",
-    "test_fraction",
+_OF_IMAGENET = (  # flags
+    *("source", "image_size", "train_size", "resize", "workers"),
+    *("shard_images", "max_damaged", "test_fraction", "verify"),
 )
-_OF_IMAGENET += ("verify",)
 
 
 def prepare(dataset: str, data_dir: str) -> Path:

@@ -237,10 +237,9 @@ def rows(
     scored = []
     for name, severities in benchmark.members.items():
         cells = [(*key, name, severity) for severity in severities]
-        reference = choice.of(name)
-        divisor = (
-            None if reference is None else reference.of(name, _called(name, severities, benchmark, reference.stored))
-        )
+        reference, divisor = choice.of(name), None
+        if reference is not None:
+            divisor = reference.of(name, _called(name, severities, benchmark, reference.stored))
         by = (NONE, NONE) if divisor is None else (reference.name, choice.label([name], reference.name))
         frost = (conditions.frost if name == FROST else "") or NONE
         values = _scaled(errors, cells, clean, divisor, reference)

@@ -276,7 +276,11 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         ({"source": (np.zeros((0, 20, 20, 3), np.uint8), np.zeros(0, int))}, ValueError, "at least one image"),
         ({"source": (np.zeros((1, 20, 20, 3), np.uint8), np.array([-1]))}, ValueError, r"found -1\.\.-1"),
         ({"source": (np.zeros((1, 8, 8, 3), np.uint8), np.array([0]))}, ValueError, "at least 16x16"),
-        ({"source": np.zeros((2, 20, 20, 3), np.uint8)}, TypeError, r"\(images, labels\) or a Source to write, found ndarray"),
+        (
+            {"source": np.zeros((2, 20, 20, 3), np.uint8)},
+            TypeError,
+            r"\(images, labels\) or a Source to write, found ndarray",
+        ),
     ],
 )
 def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
