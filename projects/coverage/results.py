@@ -23,11 +23,13 @@ from runtime import command  # isort: skip
 import pathlib
 from collections.abc import Sequence
 
+import numpy as np
 from absl import flags
 
 from analysis import figures, frames
 from analysis.overlap import study as overlap_study
 from analysis.overlap.uncertainty import held_noise
+from analysis.selection import algorithm
 from projects.coverage import page, tables
 from projects.coverage.tables import Study
 from runtime import files
@@ -65,7 +67,10 @@ def _write_overlaps(study, out, origin):
     origin = f"{origin}; errors hold {measured.errors.held}"
     overlap_study.write_matrix(out, measured, f"Overlap of {len(study.trained)} corruptions", origin, ("svg",))
     found = overlap_study.write_selection(out, measured, THRESHOLD)
-    if found is None:
+    for name in ("benchmarks", "balance", "published", "confidence"):  # left by an earlier run
+        files.remove(out / f"{name}.csv")
+    if found is None or np.sum(~algorithm.undefined(measured.overlap.overlap)) < 3:
+        log.info("Fewer than three candidates have defined overlaps: benchmarks are not compared yet.")
         return {}
     benchmarks = tables.members_of_all(study, found[0])
     made = {

@@ -3,13 +3,14 @@
 import collections
 import itertools
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+import corruptions
 from analysis import answers, frames
 from analysis.answers import PLAIN, Answers, Key
 from analysis.confidence import cells
@@ -27,7 +28,6 @@ from analysis.references import (
     ALEXNET_NOC,
     ALEXNET_NOC_CLEAN,
     PREFIX,
-    qualified_members,
 )
 from analysis.selection import algorithm
 from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, measure_coverage
@@ -43,21 +43,20 @@ LEAST = 5
 """Number of models with several seeds from which the noise of trainings is estimated: fewer say too little about it."""
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
 SELECTED, ANY = "selected", "any other candidate"
-BENCHMARKS = {
-    "imagenet_c": ("imagenet_c/",),
-    "imagenet_noc": qualified_members("imagenet_noc"),
-    "noc_candidates": ("noc/",),
-    "laion_c": ("laion_c/",),
-    "optics": ("optics/",),
-    "camera": ("camera/",),
-}
-"""{benchmark: beginnings of the names of its members}."""
+CAMERA = "camera"
+"""This study's group of RoboDepth's cameras, no registered benchmark."""
+BENCHMARKS = ("imagenet_c", "imagenet_noc", "noc_candidates", "laion_c", "optics", CAMERA)
 
 
-def members(benchmark: str, candidates: Iterable[str]) -> tuple[str, ...]:
+def members(benchmark: str, candidates: Sequence[str]) -> tuple[str, ...]:
     """Lists the candidates that belong to a benchmark; noc/salt_pepper and noc/pixelate are ImageNet-C's twins."""
     twins = ("imagenet_c/impulse_noise", "imagenet_c/pixelate") if benchmark == "noc_candidates" else ()
-    return tuple(name for name in candidates if name.startswith(BENCHMARKS[benchmark]) or name in twins)
+    own = (
+        [name for name in candidates if name.startswith("camera/")]
+        if benchmark == CAMERA
+        else corruptions.names(benchmark)
+    )
+    return tuple(name for name in candidates if name in own or name in twins)
 
 
 class Study(NamedTuple):
@@ -337,12 +336,16 @@ def published_frame(measured: MeasuredOverlap) -> pd.DataFrame:
     """Compares the overlaps with published ones of ResNet-18 on ImageNet-100 (`published_overlap`).
 
     Correlations over the pairs of a benchmark, whose members must all have a model; intervals resample corruptions.
+    A benchmark of which fewer than three members have defined overlaps has no row.
     """
     rows = []
     for benchmark in ("imagenet_c", "imagenet_noc"):
         theirs = published_overlap(benchmark)
-        if set(theirs.names) <= set(measured.names):
-            found = agreement(measured.ordered(theirs.names), theirs)
+        if not set(theirs.names) <= set(measured.names):
+            continue
+        ours = measured.ordered(theirs.names)
+        if np.sum(~algorithm.undefined(ours.overlap)) >= 3:
+            found = agreement(ours, theirs)
             spearman = (found.spearman, *found.spearman_interval)
             rows.append((benchmark, found.pairs, *spearman, found.pearson, *found.pearson_interval))
     columns = ("spearman", "low", "high", "pearson", "pearson_low", "pearson_high")

@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis import answers, frames
 from analysis.errors.reference import Conditions, unlike
-from analysis.frames import CLEAN, NATURAL, OF_CLASSES, STANDARD, is_corruption
+from analysis.frames import CLEAN, NATURAL, OF_CLASSES, RANDOM, STANDARD, is_corruption
 from analysis.references import BENCHMARKS, PREFIX, qualified_members
 from runtime.log import log
 
@@ -42,6 +42,7 @@ _TIMM = {  # shift -> (its file, the file of clean images of the same classes)
     "imagenet_sketch": ("sketch", "imagenet"),
     "imagenet_real": ("imagenet-real", "imagenet"),
 }
+_ENSEMBLE = "+ensemble="  # its members count already
 _ADAPTED = "+bn=test"  # in names of models that were trained on the test's images
 
 
@@ -223,7 +224,7 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
     """Reads the models of workdirs that eval.py evaluated with config.eval.natural.
 
     A model is called FOLDER/MODEL/SEED, with the last part of its workdir's name. Clean images of a shift's classes are all
-    clean images where the evaluation has no others. Models adapted to the test's images are left out.
+    clean images where the evaluation has no others. Models adapted to the test's images, and ensembles, are left out.
 
     Args:
       folders: folders with different names.
@@ -252,11 +253,17 @@ def read_workdirs(folders: Sequence[pathlib.Path], types: Mapping[str, str] | No
             raise ValueError(f"{folder}: expected models evaluated on clean images, found none; run eval.py there")
         parts.append(part.assign(name=[f"{name}/{model}/{seed}" for model, seed in zip(part.model, part.seed)]))
     counts = pd.concat(parts)
-    counts = counts[~counts.model.str.contains(_ADAPTED, regex=False)]
+    for mark in (_ADAPTED, _ENSEMBLE):
+        counts = counts[~counts.model.str.contains(mark, regex=False)]
     counts = counts.assign(percent=100 * counts.correct / counts.total, severity=counts.severity.map(str))
     levels = counts.groupby(["corruption", "name"], sort=False).severity.agg(lambda values: ", ".join(sorted(values)))
     for condition, of_models in levels.groupby("corruption", sort=False):
         first, *others = of_models.droplevel("corruption").drop_duplicates().items()
+        if (shown := first[1].split(", "))[1:] and RANDOM in shown:
+            raise ValueError(
+                f"expected {condition} at levels or at random severities, found both, {first[1]}; evaluate each in a copy of "
+                "the workdir"
+            )
         if others:
             found = f"{first[1]} for {first[0]} and {others[0][1]} for {others[0][0]}"
             raise ValueError(f"expected {condition} at the same severities for all models, found {found}")

@@ -103,7 +103,7 @@ def open_sequences(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
         fewer than two.
     """
     paths = list_sequences(folder)
-    names = sorted(names or paths)
+    names = sorted(set(names) or paths)
     if missing := [name for name in names if name not in paths]:
         raise FileNotFoundError(f"{folder}: expected {', '.join(missing)}, found {', '.join(sorted(paths)) or 'none'}")
     if not names:

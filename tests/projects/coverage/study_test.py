@@ -152,6 +152,26 @@ def test_tables_of_known_answers(workdir):
     assert (workdir / "results" / "overlap.svg").read_text().startswith("<?xml")
 
 
+def test_a_study_of_few_trained_candidates_compares_no_benchmarks_yet(workdir):
+    results.write(tables.read(workdir), workdir / "results")
+    for path in (workdir / "answers").glob("*.npz"):
+        by_model, record = answers.read_answered(path)
+        kept = {key: answered for key, answered in by_model.items() if key[0] not in NAMES[2:]}
+        answers.write(path.parent, kept, record)
+    texts = results.write(tables.read(workdir), workdir / "results")
+    assert "outside" in texts and not {"benchmarks", "balance", "published", "confidence"} & texts.keys()
+    assert not [name for name in ("benchmarks", "balance") if (workdir / "results" / f"{name}.csv").exists()]
+    assert pd.read_csv(workdir / "results" / "overlap.csv", index_col=0).shape == (2, 2)
+
+
+def test_members_of_benchmarks_are_those_that_are_registered():
+    candidates = ("imagenet_c/fog", "imagenet_c/speckle_noise", "noc/border", "camera/dark", "imagenet_c/pixelate")
+    assert tables.members("imagenet_c", candidates) == ("imagenet_c/fog", "imagenet_c/pixelate")
+    assert tables.members("imagenet_c_extra", candidates) == ("imagenet_c/speckle_noise",)
+    assert tables.members("noc_candidates", candidates) == ("noc/border", "imagenet_c/pixelate")
+    assert tables.members("camera", candidates) == ("camera/dark",)
+
+
 def test_confidence_is_compared_with_overlap(workdir):
     study = tables.read(workdir)
     conditions = (("clean", 0), *((name, "random") for name in NAMES))

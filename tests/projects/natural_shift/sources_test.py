@@ -137,7 +137,7 @@ def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
     first = evaluated(tmp_path / "first", [
         ("standard", 0, "clean", 0, 180), ("standard", 0, "imagenet_c/fog", 1, 160), ("standard", 0, "imagenet_c/fog", 5, 80),
         ("standard", 0, "natural/imagenet_r", 0, 60), ("standard", 0, "clean/imagenet_r", 0, 190),
-        ("standard+bn=test", 0, "clean", 0, 200),
+        ("standard+bn=test", 0, "clean", 0, 200), ("standard+ensemble=0.1", 0, "clean", 0, 190),
     ])  # fmt: skip
     second = evaluated(tmp_path / "second", [
         ("noc/blur", 3, "clean", 0, 170), ("noc/blur", 3, "imagenet_c/fog", 1, 150), ("noc/blur", 3, "imagenet_c/fog", 5, 90),
@@ -190,6 +190,7 @@ def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
     second = evaluated(tmp_path / "second", [clean, (*fog, 2, 160)])
     for folders, message in (
         ([first, second], r"fog at the same severities .* 1 for first/.* and 2 for second/"),
+        ([evaluated(tmp_path / "both", [clean, (*fog, 1, 160), (*fog, "random", 150)])], "found both, 1, random"),
         ([first, first], "folders of different names, found first, first"),
         ([evaluated(tmp_path / "x", [(*fog, 1, 160)])], "x: expected models evaluated on clean images, found none"),
     ):

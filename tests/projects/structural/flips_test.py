@@ -121,7 +121,7 @@ def test_arrays_and_folders_of_frames_give_the_same_sequences(folder):
     assert (noise.name, rotate.name) == ("gaussian_noise", "rotate") and noise.shape == rotate.shape == PIXELS.shape
     np.testing.assert_array_equal(rotate.read(1, 3), PIXELS[1:])
     np.testing.assert_array_equal(noise.read(0, 3), PIXELS[[0, 2, 1]])  # by class, then by name
-    assert [found.name for found in open_sequences(folder, ["rotate"])] == ["rotate"]
+    assert [found.name for found in open_sequences(folder, ["rotate", "rotate"])] == ["rotate"]
 
 
 def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
