@@ -153,6 +153,10 @@ def read_tree(root: Path) -> Icons:
     return Icons(np.stack(images), labels, tuple(classes), *map(tuple, zip(*parts)))
 
 
+def _text(value):
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
 def read_array(path: Path) -> Icons:
     """Reads the .npy file; raises ValueError for another file, or anything in it but arrays, strings and numbers."""
     with path.open("rb") as file:
@@ -168,7 +172,7 @@ def read_array(path: Path) -> Icons:
             if wrong := [value for value in found[name] if not isinstance(value, kinds)]:
                 raise ValueError(f"{type(wrong[0]).__name__} in {name}")
         images, labels = np.stack(list(found["image"])), np.asarray(found["class"])
-        texts = [tuple(map(str, found[name])) for name in ("style", "rendition", "subtype")]
+        texts = [tuple(map(_text, found[name])) for name in ("style", "rendition", "subtype")]
     except (TypeError, ValueError, SystemError) as error:  # SystemError: damaged texts
         raise ValueError(f"{path}: expected images and classes of one shape, and texts, found {error}") from error
     if images.dtype != np.uint8 or images.shape[1:] != (3, SIDE, SIDE):

@@ -109,7 +109,9 @@ def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed, t
     _, found = command.run(given(**options, benchmark=",".join(names), overlap=tmp_path / "overlap.csv"))
     assert found.categories == (tuple(names[:2]), tuple(names[2:]))
     assert set(zip(found.bins.categories, found.bins.per_category)) == {(1, 1), (1, 2), (2, 1), (2, 2)}
+    assert (tmp_path / "out" / "benchmarks.png").exists()
     assert command.run(given(**options, benchmark=",".join(names)))[1].bins.empty
+    assert not (tmp_path / "out" / "benchmarks.png").exists()  # it was of the earlier study
     with pytest.raises(ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_no"):
         command.run(given(**options, overlap=tmp_path / "overlap.csv"))
     for sources, message in (({}, "one of --testbed, --timm and --workdirs, found none"),

@@ -207,3 +207,5 @@ def test_pickles_of_older_protocols_are_read(tmp_path, drawn):
         write_object(path := tmp_path / f"{protocol}.npy", content, protocol)
         found = icons50.read(path)
         assert found.styles == ("apple", "lg") and found.renditions == ("0", "1") and found.labels.tolist() == [0, 3]
+    write_object(path, content | {"style": np.array([b"apple", b"lg"])})
+    assert icons50.read(path).styles == ("apple", "lg")
