@@ -32,6 +32,7 @@ class Proxy(http.server.ThreadingHTTPServer):
       failing: share of requests that fail, by the seed 0.
       refuses: status that every request is answered with; 0 passes them on.
       before: called with (method, path) before each request is passed on.
+      under_way: requests that came and have no answer yet.
     """
 
     daemon_threads = True
@@ -39,7 +40,7 @@ class Proxy(http.server.ThreadingHTTPServer):
     def __init__(self, port):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.behind, self.requests = port, collections.Counter()
-        self.delay, self.failing, self.refuses = 0.0, 0.0, 0
+        self.delay, self.failing, self.refuses, self.under_way = 0.0, 0.0, 0, set()
         self.before = lambda method, path: None
         self.draw, self.writing = random.Random(0), threading.Lock()
 
@@ -59,6 +60,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _pass_on(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.under_way.add(self)
+        try:
+            answer = self._answer_to(body)
+        finally:
+            self.server.under_way.discard(self)
+        if answer is None:
+            self.close_connection = True
+        else:
+            self._answer(*answer)
+
+    def _answer_to(self, body):
+        """(status, headers, content), or None where the connection breaks."""
         server = self.server
         server.requests[self.command, urllib.parse.unquote(self.path)] += 1
         server.before(self.command, self.path)
@@ -69,13 +82,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if server.draw.random() < 0.5:  # the answer is lost, the request is not
                 self._ask(body)
             if failure is None:
-                self.close_connection = True
-                return
+                return None
             status = failure
-        if status:
-            self._answer(status, [], b"{}")
-            return
-        self._answer(*self._ask(body))
+        return (status, [], b"{}") if status else self._ask(body)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = do_PATCH = _pass_on
 

@@ -174,6 +174,8 @@ def test_a_frozen_run_that_wakes_stops_before_it_writes(store, machine, tmp_path
     store.proxy.before = freeze
     while any(state in pathlib.Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2] for state in "RSD"):
         time.sleep(0.1)
+    while store.proxy.under_way:  # a renewal that reaches the bucket later would tell that the first one runs
+        time.sleep(0.1)
     run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
     first.send_signal(signal.SIGCONT)
     _, err = first.communicate(timeout=300)
