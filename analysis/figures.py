@@ -21,6 +21,7 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
 from analysis.frames import compact
+from runtime import files
 from runtime.files import write_atomically
 
 FORMATS = ("png", "pdf")
@@ -42,6 +43,13 @@ class Part(NamedTuple):
     width: float
     height: float
     title: str
+
+
+def remove(folder: pathlib.Path, stems: Iterable[str], formats: Sequence[str] = FORMATS) -> None:
+    """Deletes the files `<stem>.<format>` of a folder that an earlier run left."""
+    for stem in stems:
+        for name in formats:
+            files.remove(folder / f"{stem}.{name}")
 
 
 def save(figure: Figure, stem: str | pathlib.Path, formats: Sequence[str] = FORMATS, dpi: int = 200) -> list:

@@ -26,7 +26,7 @@ OF_CLASSES = "clean/"  # before the same name: clean images of the same classes
 
 
 def is_corruption(condition: str) -> bool:
-    """Tells whether a condition is neither clean images nor a natural shift."""
+    """Returns True for a corruption, False for clean images and for natural shifts."""
     return condition != CLEAN and not condition.startswith((NATURAL, OF_CLASSES))
 
 

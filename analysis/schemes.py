@@ -21,7 +21,6 @@ from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
 from analysis.frames import CLEAN, RANDOM, Count, is_corruption, with_error
-from runtime import files
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows printed of a long table
@@ -49,9 +48,7 @@ def write_results(
     frames.write(folder / "schemes.csv", wide(found), origin)
     frames.write(folder / "scheme_corruptions.csv", by_corruption(counts, schemes), origin)
     results.remove_correlations(folder)
-    for stem in ("scheme_errors", "transforms"):
-        for ending in ("csv", "png", "pdf"):  # left by earlier runs
-            files.remove(folder / f"{stem}.{ending}")
+    figures.remove(folder, ("scheme_errors", "transforms"), ("csv", *figures.FORMATS))
     if 1 < found.scheme.nunique() <= _DRAWN:
         figures.save(scheme_panels(found, title="Errors of schemes", provenance=origin), folder / "scheme_errors")
     stored = transforms(found)

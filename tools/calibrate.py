@@ -54,17 +54,13 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         seed, clean = min(seeds), None
         model = models[augmentation.STANDARD, seed]
         given = TrainSettings.of(trained.train).corruption_options
-        # Digests of files, such as photographs of frost, that corruptions take.
-        of_files = {
-            name: {known.option: given[name][known.option]}
-            for known in FROM_FILES.values()
-            for name in known.corruptions
-            if known.option in given.get(name, {})
-        }
         made_from = {"model": digest(model[1]), "images": dataset.provenance["test"]["sha256"]}
+        of_files = {}  # {corruption: the option with the digest of its files, such as photographs of frost}
         for setting, known in FROM_FILES.items():
-            if digests := [of_files[name][known.option] for name in known.corruptions if name in of_files]:
-                made_from[setting] = digests[0]
+            for name in known.corruptions:
+                if known.option in given.get(name, {}):
+                    of_files[name] = {known.option: given[name][known.option]}
+                    made_from.setdefault(setting, given[name][known.option])
         settings = {
             **{"dataset": dataset.name, "image_shape": list(dataset.image_shape), "images": len(split)},
             "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},

@@ -205,7 +205,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
                 picture = streams.picture(wrong, stream.shifts, f"Error over time, {kind}", note)
                 figures.save(picture, folder / kind)
             else:
-                folder.remove(f"{kind}.png", f"{kind}.pdf")
+                figures.remove(folder.path, [kind])
                 log.info("No picture of %s: %d curves are more than %d.", kind, len(wrong), len(streams.COLOURS))
         frame = frames.of_rows(rows, COLUMNS)
         cells = frame.assign(error=[with_error(e, s) for e, s in zip(frame.error, frame.error_se, strict=True)])

@@ -52,12 +52,13 @@ class Plan:
         self.train, self.batch_size = train, train.batch_size
         self.scheme = augmentation.scheme_of(train.scheme, train.transforms)
         self.norm_groups = augmentation.norm_groups(train.batch_norm)
-        self.corrupted_part = round(train.corrupted_fraction * train.batch_size / (self.norm_groups or 1))
-        halved = train.reading == "paper" and train.corruption != augmentation.STANDARD
-        if halved and train.corrupted_fraction and not self.corrupted_part:
+        together = train.batch_size / (self.norm_groups or 1)  # images of a batch, or of each part
+        self.corrupted_part = round(train.corrupted_fraction * together)
+        in_parts = train.reading == "paper" and train.corruption != augmentation.STANDARD
+        if in_parts and train.corrupted_fraction and not self.corrupted_part:
             raise ValueError(
                 f"expected a config.train.corrupted_fraction that corrupts an image of each batch, or 0, found "
-                f"{train.corrupted_fraction} of {train.batch_size // (self.norm_groups or 1)}"
+                f"{train.corrupted_fraction} of {together:g}"
             )
         self.box = train.random_resized_crop or train.random_crop
         self.image_size = self.box or shape[1]

@@ -347,10 +347,8 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
     if train.flip_alternates and not train.flip:
         yield "expected config.train.flip with config.train.flip_alternates, found no flip"
     if train.reading == "code" and train.corrupted_fraction != SETTINGS["train.corrupted_fraction"].default:
-        yield (
-            "expected no config.train.corrupted_fraction with config.train.reading 'code', which corrupts a copy of every "
-            f"image, found {train.corrupted_fraction}"
-        )
+        found = f"found {train.corrupted_fraction}"
+        yield f"expected no config.train.corrupted_fraction with reading 'code', which corrupts a copy of every image, {found}"
 
     # The parts of the loss fit together.
     yield from steps.problems_of_loss(train)

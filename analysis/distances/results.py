@@ -20,7 +20,7 @@ from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
 from analysis.frames import CLEAN, Count
 from corruptions.scoring.conditions import Condition
-from runtime import artifacts, files
+from runtime import artifacts
 
 MIN_SCHEMES = 3
 """Fewest schemes, or corruptions, that a correlation across them takes."""
@@ -207,9 +207,7 @@ def correlations(
 
 def remove_correlations(folder: pathlib.Path) -> None:
     """Deletes what `write_correlations` wrote in an earlier run."""
-    for stem in ("correlations", "correlations_mmd", "within_schemes"):
-        for ending in ("csv", "png", "pdf"):
-            files.remove(folder / f"{stem}.{ending}")
+    figures.remove(folder, ("correlations", "correlations_mmd", "within_schemes"), ("csv", *figures.FORMATS))
 
 
 def write_correlations(

@@ -43,20 +43,17 @@ LEAST = 5
 """Number of models with several seeds from which the noise of trainings is estimated: fewer say too little about it."""
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
 SELECTED, ANY = "selected", "any other candidate"
-CAMERA = "camera"
-"""This study's group of RoboDepth's cameras, no registered benchmark."""
-BENCHMARKS = ("imagenet_c", "imagenet_noc", "noc_candidates", "laion_c", "optics", CAMERA)
+BENCHMARKS = ("imagenet_c", "imagenet_noc", "noc_candidates", "laion_c", "optics", "camera")
+"""`camera` is no registered benchmark: this study takes all its candidates of that package."""
 
 
 def members(benchmark: str, candidates: Sequence[str]) -> tuple[str, ...]:
     """Lists the candidates that belong to a benchmark; noc/salt_pepper and noc/pixelate are ImageNet-C's twins."""
     twins = ("imagenet_c/impulse_noise", "imagenet_c/pixelate") if benchmark == "noc_candidates" else ()
-    own = (
-        [name for name in candidates if name.startswith("camera/")]
-        if benchmark == CAMERA
-        else corruptions.names(benchmark)
-    )
-    return tuple(name for name in candidates if name in own or name in twins)
+    if benchmark == "camera":
+        return tuple(name for name in candidates if name.startswith("camera/"))
+    own = (*corruptions.names(benchmark), *twins)
+    return tuple(name for name in candidates if name in own)
 
 
 class Study(NamedTuple):

@@ -28,7 +28,6 @@ from projects.natural_shift.benchmarks import categories_of
 from projects.natural_shift.sources import KINDS, read_testbed, read_timm, read_types, read_workdirs, timm_files
 from projects.natural_shift.study import study, text, write
 from runtime.artifacts import record_inputs
-from runtime.files import remove
 from runtime.log import log
 
 
@@ -112,9 +111,7 @@ def run(given):
         panels["benchmarks"] = figures.benchmark_panel(results)
     out, record = pathlib.Path(given.out), record_inputs({str(path): path for path in (*files, *more)})
     write(out, results, record | {"command": command.command_line()}, given.published_units, list(panels))
-    for name in ("accuracies", "drops", "benchmarks"):
-        for ending in drawing.FORMATS:  # left by an earlier study
-            remove(out / f"{name}.{ending}")
+    drawing.remove(out, ("accuracies", "drops", "benchmarks"))
     for name, panel in panels.items():
         drawing.save(panel, out / name)
     return table, results
