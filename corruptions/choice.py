@@ -177,6 +177,7 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs):
         mixes=_first_words(members, "mixes"),
         straight_through=straight_through,
         moves=_first_words(members, "moves"),
+        members=members,
     )
 
 

@@ -51,8 +51,17 @@ FROM_FILES = {
 
 
 def with_files(name: str | Corruption, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds to the options of a corruption the digest of the files that it takes by default, so that records hold it."""
-    fixed = registry.get(name).fixed
+    """Adds to the options of a corruption the digest of the files that it takes by default, so that records hold it.
+
+    Raises ValueError for a corruption made of one that takes such files: its own record could not name them.
+    """
+    corruption = registry.get(name)
+    if taking := [member for member in corruption.members if with_files(member, {})]:
+        raise ValueError(
+            f"expected corruptions whose records name their files, found {corruption.qualified_name}, made of "
+            f"{taking[0].qualified_name}: ask for its members one by one"
+        )
+    fixed = corruption.fixed
     defaults = {known.option: fixed[known.option] for known in FROM_FILES.values() if known.option in fixed}
     found = {option: value(()) if callable(value) else value for option, value in defaults.items()}
     return {option: digest for option, digest in found.items() if digest is not None} | dict(options)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions import batch, contract, devices, registry
-from corruptions.record import Array, Corruption
+from corruptions.record import Array, Corruption, program
 
 
 def coordinates(
@@ -135,22 +135,26 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
     """
     devices.refuse_forked()
     _check_coordinates(coordinates)
+    boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
+    return _boxes_of_batch(boxes, jnp.asarray(coordinates))
 
-    def of_image(boxes: jax.Array, coordinates: jax.Array) -> jax.Array:
-        row, column = coordinates[..., 0] + 0.5, coordinates[..., 1] + 0.5
 
-        def of_box(box: jax.Array) -> jax.Array:
-            left, top, right, bottom = box
-            inside = (column >= left) & (column < right) & (row >= top) & (row < bottom)
-            (left, right), (top, bottom) = (_extent(inside.any(axis)) for axis in (0, 1))
-            return jnp.stack([left, top, right, bottom]).astype(jnp.float32)
+def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array) -> jax.Array:
+    row, column = coordinates[..., 0] + 0.5, coordinates[..., 1] + 0.5
 
-        # One after the other: masks of all boxes at once are as large as that many images.
-        return jax.lax.map(of_box, boxes)
+    def of_box(box: jax.Array) -> jax.Array:
+        left, top, right, bottom = box
+        inside = (column >= left) & (column < right) & (row >= top) & (row < bottom)
+        (left, right), (top, bottom) = (_extent(inside.any(axis)) for axis in (0, 1))
+        return jnp.stack([left, top, right, bottom]).astype(jnp.float32)
 
-    return jax.vmap(of_image)(jnp.asarray(boxes, jnp.float32), jnp.asarray(coordinates))
+    # One after the other: masks of all boxes at once are as large as that many images.
+    return jax.lax.map(of_box, boxes)
+
+
+_boxes_of_batch = program(jax.vmap(_boxes_of_image))
 
 
 def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:

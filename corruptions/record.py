@@ -73,6 +73,7 @@ class Corruption:
       fixed: options that its benchmark fixes: a value, or a function of the shape (H, W, ...).
       by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such as the severity
         table; for `describe`.
+      members: the corruptions that it is made of (`random_choice`, `compose`).
     """
 
     name: str
@@ -91,6 +92,7 @@ class Corruption:
     mapper: Mapper | None = None
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
+    members: tuple["Corruption", ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Levels | Fraction):
@@ -292,7 +294,7 @@ def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...])
     return jnp.stack(list(places), axis=-1)
 
 
-def _program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
+def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
     """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
     arrays are traced.
     """
@@ -307,6 +309,6 @@ def _program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
     return call
 
 
-_sample = _program(contract.sample, "corruption", "shape", "options")
-_apply = _program(contract.apply, "corruption")
-_find = _program(_coordinates, "corruption", "sides")
+_sample = program(contract.sample, "corruption", "shape", "options")
+_apply = program(contract.apply, "corruption")
+_find = program(_coordinates, "corruption", "sides")

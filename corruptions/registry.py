@@ -309,6 +309,16 @@ def get(name: str | Corruption) -> Corruption:
     raise ValueError(f"unknown corruption {name!r}{contract.suggest(name, known)}; {hint}")
 
 
+def registered(name: str | Corruption) -> Corruption:
+    """Finds a corruption that its name finds again, as `get`; raises ValueError for a record that is not registered."""
+    corruption = get(name)
+    if NAMED.get(corruption.qualified_name) is not corruption:
+        raise ValueError(
+            f"expected registered corruptions, found {corruption!r}, which is not: corruptions.register(it) first"
+        )
+    return corruption
+
+
 def _spellings(corruption: Corruption) -> tuple[str, ...]:
     spellings = (corruption.name, *corruption.aliases)
     return spellings + tuple(f"{corruption.benchmark}/{s}" for s in spellings)

@@ -24,7 +24,8 @@ def in_unit_range(
     """
     low, high = bounds(images, value_range, validate)
     if validate == "checkify":
-        contract.checked_in_program(images, None, low=low, high=high)
+        near = _rounding(images.dtype, low, high)
+        contract.checked_in_program(images, None, low=low - near, high=high + near)
     images = jnp.asarray(images)
     unit = (images.astype(jnp.float32) - low) / (high - low)
     unit = jnp.where(unit < 0, 0.0, jnp.where(unit > 1, 1.0, unit))  # jnp.clip halves derivatives at 0 and 1
@@ -48,11 +49,17 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
         raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
     if validate and not devices.is_traced(images) and images.size:
         least, most = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
-        if not (least >= low and most <= high):
+        near = _rounding(images.dtype, low, high)
+        if not (least >= low - near and most <= high + near):
             raise ValueError(
                 f"expected values in value_range=({low:g}, {high:g}), found values from {least:g} to {most:g}"
             )
     return low, high
+
+
+def _rounding(dtype: Any, low: float, high: float) -> float:
+    """Returns how far a value at a bound may lie outside of it: the bound's own rounding and that of (x - mean) / std."""
+    return 2 * max(float(jnp.finfo(dtype).eps), float(np.finfo(np.float32).eps)) * max(abs(low), abs(high))
 
 
 def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:

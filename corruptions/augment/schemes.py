@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import contract, registry
+from corruptions import contract, record, registry
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE, CODES, IDENTITY
 
@@ -114,7 +114,7 @@ class Scheme:
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
         """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""
         contract.one_image(image)
-        return self.applier(image, params)
+        return _apply(image, params, applier=self.applier)
 
     def __call__(self, key: jax.Array, image: jax.Array, **options: Any) -> jax.Array:
         """Augments one image, float32[H, W, 3] in [0, 1]: `sample`, then `apply`."""
@@ -123,6 +123,9 @@ class Scheme:
 
     def __repr__(self):
         return f"<Scheme {self.name}: {', '.join(self.operations) or 'identity'}>"
+
+
+_apply = record.program(lambda image, params, applier: applier(image, params), "applier")
 
 
 @functools.cache

@@ -150,8 +150,10 @@ def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[
       classify: logits [N, C] of images [N, H, W, 3], pure.
       name: `ten_crop`; with an enhancement of images, or with "", `classify` is returned unchanged.
 
-    The function of images that is returned gives probabilities, float32 [N, C].
+    The function of images that is returned gives probabilities, float32 [N, C]. Raises ValueError for an unknown name.
     """
+    if name:
+        check(name)
     if name != TEN_CROP:
         return classify
 

@@ -141,7 +141,8 @@ class Photographs:
         self.folder = pathlib.Path(path)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
-        found = (file for file in self.folder.iterdir() if file.suffix.lower() in _SUFFIXES)
+        visible = (file for file in self.folder.iterdir() if not file.name.startswith("."))
+        found = (file for file in visible if file.suffix.lower() in _SUFFIXES)
         self._files = sorted(file for file in found if names is None or file.name in names)
         if not self._files:
             raise FileNotFoundError(
@@ -247,8 +248,13 @@ def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
 def _read(file):
     from PIL import Image
 
-    with Image.open(file) as image:
-        return np.asarray(image.convert("RGB"))
+    try:
+        with Image.open(file) as image:
+            return np.asarray(image.convert("RGB"))
+    except OSError as error:
+        raise ValueError(
+            f"expected a photograph of frost, found {str(file)!r}, which cannot be read: {error}"
+        ) from error
 
 
 def _resize(texture, scale):

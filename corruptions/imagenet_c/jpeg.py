@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions import contract
 from corruptions.imagenet_c.tables import lookup, member, padding
 from corruptions.primitives import color, jpeg
-from corruptions.record import Array, Image, Key, Params, Severity, Shape
+from corruptions.record import Array, Image, Key, Params, Severity, Shape, program
 
 _QUALITY = {
     "cifar": (80, 65, 58, 50, 40),
@@ -60,8 +60,11 @@ def store(image: Array) -> jax.Array:
       ValueError, TypeError: an image of another shape or dtype.
     """
     contract.one_image(image)
-    return _round_trip(image, STORAGE_QUALITY)
+    return _store(image)
 
 
 def _round_trip(image, quality, size=None):
     return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size).astype(jnp.float32))
+
+
+_store = program(lambda image: _round_trip(image, STORAGE_QUALITY))

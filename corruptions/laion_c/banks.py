@@ -115,7 +115,8 @@ def _from_folder(path: str | os.PathLike[str], side: int, limit: int) -> Bank:
     folder = pathlib.Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of images for the bank, found no folder at {str(folder)!r}")
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES)
+    found = (file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES)
+    files = sorted(file for file in found if not any(p.startswith(".") for p in file.relative_to(folder).parts))
     if not files:
         raise FileNotFoundError(
             f"expected image files ({', '.join(_SUFFIXES)}) for the bank in {str(folder)!r}, found none"

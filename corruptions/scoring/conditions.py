@@ -14,7 +14,6 @@ from typing import Any
 
 from corruptions import registry
 from corruptions.contract import Levels
-from corruptions.record import Corruption
 
 CLEAN = "clean"
 RANDOM = "random"
@@ -92,12 +91,7 @@ def expand(names: Iterable[str]) -> tuple[str, ...]:
     members: list[str] = []
     for name in names:
         members += registry.names(name) if name in registry.benchmarks() else (name,)
-    for record in members:
-        if isinstance(record, Corruption) and registry.NAMED.get(record.qualified_name) is not record:
-            raise ValueError(
-                f"expected registered corruptions, found {record!r}, which is not: corruptions.register(it) first"
-            )
-    return tuple(dict.fromkeys(registry.get(name).qualified_name for name in members))
+    return tuple(dict.fromkeys(registry.registered(name).qualified_name for name in members))
 
 
 def _severities(name: str, benchmark: str | None, text: str, options: Mapping[str, Any]) -> Sequence[int | float | str]:

@@ -41,6 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if flags.source is None and not flags.verify:
         parser.error("the following arguments are required: --source (or --verify, for an existing dataset)")
+    given = [name for name, value in vars(flags).items() if value != parser.get_default(name)]
+    if flags.source is None and (others := [name for name in given if name not in ("out", "verify", "progress")]):
+        parser.error(f"expected --verify and --out alone without --source, found --{others[0]}")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     for name in ("jax", "absl", "PIL"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -119,7 +122,7 @@ def _parser(imports):
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     for name, known in FROM_FILES.items():
         add(f"--{name}", help=known.what)
-    add("--split", default="test", help="for a tfds source")
+    add("--split", help="for a tfds source; default: test")
     add("--data_dir", "--data-dir", help="for a tfds source")
     add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
     add("--size", type=_size, help="side of the images after --preprocess, in pixels; or keep, each at its own size")
@@ -161,10 +164,14 @@ def _options(text):
 def _with_files(flags):
     """Adds to the options the digests of the files that flags name."""
     options = dict(flags.options or {})
+    asked = {corruption.qualified_name for corruption in manifests.members(flags.corruptions)}
     for flag, known in FROM_FILES.items():
         if path := getattr(flags, flag):
+            taking = asked.intersection(known.corruptions)
+            if not taking:
+                raise ValueError(f"expected --{flag} with {' or '.join(known.registered)}, found --corruptions without")
             digest = known.read(copied(path))
-            options |= {name: {**options.get(name, {}), known.option: digest} for name in known.corruptions}
+            options |= {name: {**options.get(name, {}), known.option: digest} for name in taking}
     return options
 
 

@@ -6,6 +6,7 @@ of the other fields, so that a changed manifest is refused.
 
 import collections
 import datetime
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -14,13 +15,13 @@ import os
 import pathlib
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
 
 from corruptions import cbar, registry
-from corruptions.from_files import with_files
+from corruptions.from_files import FROM_FILES, with_files
 from corruptions.record import Corruption
 from corruptions.write import files
 from corruptions.write.files import WriteError
@@ -151,12 +152,17 @@ def _version(package):
         return "not installed"
 
 
-def command(manifest: Manifest) -> str:
-    """Returns the command that wrote the dataset; repeated, it continues and repairs it."""
-    program, *flags = shlex.split(manifest["runs"][-1]["command"] if manifest["runs"] else "") or [""]
+def command(manifest: Manifest, *more: str) -> str:
+    """Returns the commands that wrote the dataset, each once, with flags added; repeated, they continue and repair it."""
+    found = dict.fromkeys(_as_typed(run["command"]) for run in manifest["runs"] or [{"command": ""}])
+    return " && ".join(shlex.join([*words, *more]) for words in found)
+
+
+def _as_typed(command: str) -> tuple[str, ...]:
+    program, *flags = shlex.split(command) or [""]
     if not program or program.endswith(os.path.join("corruptions", "write", "__main__.py")):
-        return shlex.join(["python", "-m", "corruptions.write", *flags])
-    return shlex.join([program, *flags])
+        return "python", "-m", "corruptions.write", *flags
+    return program, *flags
 
 
 def token(severity: Severity) -> str:
@@ -172,7 +178,7 @@ def level(entry: Mapping[str, Any], severity: Severity) -> Severity | None:
 
 
 def entries(
-    names: str | Iterable[str],
+    names: str | Corruption | Iterable[str | Corruption],
     severities: Any,
     options: Mapping[str, Mapping[str, Any]],
     table: str | None,
@@ -182,17 +188,24 @@ def entries(
     """Plans the entry of each corruption; `shape` is None for images of many sizes, each of which chooses its own table;
     `suffix` ends the path; other arguments as in `write_dataset`.
 
-    Raises ValueError for an unknown name, severity, option or table, or two corruptions with one path.
+    Raises ValueError for an unknown name, severity, option or table, options or severities of other corruptions, or two
+    corruptions with one path.
     """
-    members = _members([names] if isinstance(names, str | Corruption) else names)
+    found = members(names)
     options = registry.qualified_options(options)
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: own for name, own in severities.items()}
+    asked = {corruption.qualified_name for corruption in found}
+    for what, own in (("options", options), ("severities", severities)):
+        if isinstance(own, Mapping) and (others := sorted(own.keys() - asked)):
+            raise ValueError(f"expected {what} of corruptions that are asked for, found those of {', '.join(others)}")
+    if table is not None and not any("table" in corruption.options for corruption in found):
+        raise ValueError(f"expected no table for corruptions without one, found {table!r}")
     planned = {}
-    for corruption, (selected, benchmark) in members.items():
+    for corruption, (selected, benchmark) in found.items():
         name = corruption.qualified_name
         own = with_files(corruption, options.get(name, {}))
-        ranges = table or cbar.BENCHMARK_TABLE.get(benchmark)  # a benchmark selects levels of its own table
+        ranges = table or cbar.BENCHMARK_TABLE.get(benchmark or "")  # a benchmark selects levels of its own table
         if ranges is not None and "table" in corruption.options:
             own = {"table": ranges, **own}
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
@@ -213,22 +226,38 @@ def entries(
     return planned
 
 
-def _members(names):
-    """{corruption: (the levels that its benchmark numbers 1, 2, ..., or None; that benchmark or None)}."""
-    members = {}
-    for name in names:
+def draw_once(planned: Mapping[str, Entry], shape: tuple[int, ...]) -> None:
+    """Traces the draws of the corruptions that have options or need files, for images of a shape.
+
+    Raises the ValueError of an option's value that a corruption does not take, or of files that are missing.
+    """
+    from_files = {name for known in FROM_FILES.values() for name in known.corruptions}
+    for name, entry in planned.items():
+        if entry["options"] or name in from_files:
+            severity: Any = level(entry, entry["severities"][0])
+            draw = functools.partial(registry.get(name).sample, shape=shape, severity=severity, **entry["options"])
+            jax.eval_shape(draw, jax.random.key(0))
+
+
+Members = dict[Corruption, tuple[Sequence[int] | None, str | None]]
+
+
+def members(names: str | Corruption | Iterable[str | Corruption]) -> Members:
+    """Returns {corruption: (the levels that its benchmark numbers 1, 2, ..., or None; that benchmark or None)}."""
+    found: Members = {}
+    for name in [names] if isinstance(names, str | Corruption) else names:
         benchmark = name if name in registry.benchmarks() else None
         for member in registry.names(benchmark) if benchmark else (name,):
             selected = registry.selected_levels(member, benchmark) if benchmark else None
-            corruption = registry.get(member)
-            if members.setdefault(corruption, (selected, benchmark))[0] != selected:
+            corruption = registry.registered(member)
+            if found.setdefault(corruption, (selected, benchmark))[0] != selected:
                 raise ValueError(
                     f"{corruption.qualified_name} is asked for with two selections of its levels; write them to folders "
                     "of their own"
                 )
-    if not members:
+    if not found:
         raise ValueError("expected at least one corruption, found none")
-    return members
+    return found
 
 
 def _severities(corruption, requested, options, selected):
@@ -240,7 +269,7 @@ def _severities(corruption, requested, options, selected):
         raise ValueError(
             f'expected severities "random", 3 or (1, 3, 5) of {corruption.qualified_name}, found {wrong[0]!r}'
         )
-    severities = [int(s) if s != "random" and float(s).is_integer() else s for s in requested]
+    severities = [s if s == "random" else int(s) if float(s).is_integer() else float(s) for s in requested]
     for severity in severities:
         if selected is not None and severity not in ("random", *range(1, len(selected) + 1)):
             raise ValueError(

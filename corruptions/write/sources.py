@@ -73,7 +73,7 @@ def open_source(
     name: str,
     *,
     labels: str | None = None,
-    split: str = "test",
+    split: str | None = None,
     data_dir: str | None = None,
     preprocess: str = "none",
     size: int | str | None = None,
@@ -86,15 +86,16 @@ def open_source(
 
     Raises ValueError for a flag that does not fit the source, or a file that holds no arrays.
     """
-    if limit is not None and limit < 1:
-        raise ValueError(f"expected a --limit of at least 1, found {limit}")
+    _check_limit(limit, "--limit")
     if labels is not None and not name.endswith(".npy"):
         raise ValueError(f"expected no --labels beside --source={name}, which has its own; they go with a FILE.npy")
-    if data_dir is not None and not name.startswith("tfds:"):
-        raise ValueError(f"expected no --data_dir beside --source={name}; it goes with tfds:NAME")
+    for flag, value in (("data_dir", data_dir), ("split", split)):
+        if value is not None and not name.startswith("tfds:"):
+            raise ValueError(f"expected no --{flag} beside --source={name}; it goes with tfds:NAME")
     if name.startswith("tfds:"):
         name = name.removeprefix("tfds:")
         data_dir = data_dir and objects.copied(data_dir)
+        split = split or "test"
         return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit)
     path = pathlib.Path(objects.copied(name)).expanduser()
     if path.suffix not in (".npy", ".npz"):
@@ -112,6 +113,11 @@ def open_source(
     if labels is None:
         raise ValueError(f"expected --labels=FILE.npy beside --source={name}, found none")
     return from_arrays(_load(path, mmap_mode="r")[:limit], _load(objects.copied(labels))[:limit])
+
+
+def _check_limit(limit: int | None, name: str = "limit") -> None:
+    if limit is not None and limit < 1:
+        raise ValueError(f"expected a {name} of at least 1, found {limit}")
 
 
 def _load(path: Any, **options: Any) -> Any:
@@ -177,6 +183,7 @@ def from_folder(
       ValueError: a damaged image, a link that leads nowhere or a name that is not UTF-8 (named), images of
         different sizes, two images with one name.
     """
+    _check_limit(limit)
     root = pathlib.Path(root).expanduser()
     if not root.is_dir():
         raise FileNotFoundError(f"expected a folder of images, found no folder {root}")
@@ -228,6 +235,7 @@ def from_tfds(
       ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; the message says
         what to do.
     """
+    _check_limit(limit)
     why = "reading TensorFlow Datasets needs tensorflow-datasets and array-record"
     tfds = require("tensorflow_datasets", why, "tensorflow-datasets array-record")
     require("PIL", "reading images needs Pillow", "pillow")

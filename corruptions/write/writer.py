@@ -103,21 +103,22 @@ def write_dataset(
         source = sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
         raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
-    shape = None if source.many_sizes else source.read(range(1)).shape[1:]
-    if shape:
-        contract.image_shape(shape)
+    first = np.shape(source.read(range(1))[0])
+    contract.image_shape(first)
+    shape = None if source.many_sizes else first
     identity = {
         "layout": layout,
         "seed": int(seed),
         "key": "fold_in(fold_in(key(seed), crc32(qualified name)), position)",
         "prng": prng(),
-        "jpeg_quality": jpeg_quality if layout != "npy" else None,
+        "jpeg_quality": None if layout == "npy" or jpeg_quality is None else int(jpeg_quality),
         "source": dict(source.description),
         "images": len(source),
         "image_shape": shape and [int(side) for side in shape],
         "class_names": list(source.class_names),
     }
     planned = manifests.entries(corruptions, severities, options or {}, table, shape, LAYOUTS[layout].suffix)
+    manifests.draw_once(planned, first)  # what a sampler refuses is refused before the manifest holds it
     folder = upload.folder if upload else pathlib.Path(out)
     with files.lock(folder), upload.begun() if upload else contextlib.nullcontext():
         manifest = _open(folder, manifests.new(identity, planned))

@@ -153,7 +153,7 @@ def recorded(path: Path) -> int:
 
 def mending(manifest: Mapping[str, Any]) -> str:
     """Returns the command that writes damaged files of a dataset again."""
-    return f"{manifests.command(manifest)} --verify"
+    return manifests.command(manifest, "--verify")
 
 
 def parse_severity(text: str) -> Severity | None:

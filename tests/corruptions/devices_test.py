@@ -267,3 +267,22 @@ def test_an_artifact_is_saved_and_loaded_as_the_how_to_says(tmp_path, monkeypatc
 @pytest.mark.parametrize("name", corruptions.names())
 def test_every_corruption_exports(name):
     assert exported(name, None).out_avals[0].dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda seed, image: corruptions.augment.get("augmix")(jax.random.key(seed), image),
+        lambda seed, image: corruptions.augment.get("autoaugment_cifar")(jax.random.key(seed), image),
+        lambda seed, image: corruptions.imagenet_c.store(image),
+        lambda seed, image: corruptions.move_boxes(
+            [[(0, 0, 5, seed)]], jnp.moveaxis(jnp.indices((16, 16), dtype=jnp.float32), 0, -1)[None]
+        ),
+    ],
+    ids=["augmix", "autoaugment", "store", "boxes"],
+)
+def test_a_second_call_on_one_image_compiles_nothing(call):
+    images = jnp.asarray(photographs(2, 32, 32), jnp.float32) / 255
+    first, before = call(1, images[0]), devices._compiles
+    second = call(2, images[1])
+    assert devices._compiles == before and not np.array_equal(first, second)

@@ -305,6 +305,7 @@ OF_SCHEMES = [
     (lambda: enhance.check("ten_crop:crops=5"), ValueError, "ten_crop has no option 'crops'"),
     (lambda: enhance.enhance(IMAGES, "clahee"),
      ValueError, r"expected an enhancement out of clahe, .*found 'clahee'; did you mean"),
+    (lambda: enhance.averaged(len, "ten_crops"), ValueError, "did you mean 'ten_crop'"),
     (lambda: enhance.enhance(IMAGES, "ten_crop"), ValueError, r"expected an enhancement of images, .*found 'ten_crop'"),
     (lambda: enhance.enhance(IMAGES.astype(np.int32), "clahe"),
      TypeError, "expected uint8 images or float32 .*found dtype int32"),

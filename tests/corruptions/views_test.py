@@ -96,6 +96,18 @@ def test_a_range_of_values_changes_nothing_but_the_scale(name):
     assert found.dtype == np.float32 and (np.abs(found - expected) > 1e-5).mean() < 1e-3
 
 
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
+def test_values_at_the_ends_of_a_range_are_inside_in_their_precision(dtype):
+    """A range as networks have it, ((0 - mean) / std, (1 - mean) / std), that the dtype holds rounded."""
+    ends = (-0.485 / 0.229, 0.515 / 0.229)
+    images = (jnp.asarray(FLOATS > 0.5, dtype) - jnp.asarray(0.485, dtype)) / jnp.asarray(0.229, dtype)
+    found = corruptions.corrupt(KEY, images, "noc/hue", 1, value_range=ends)
+    assert found.dtype == dtype and found.shape == images.shape
+    corruptions.corrupt(KEY, jnp.clip(FLOATS, 0.1, 0.9).astype(dtype), "noc/hue", 1, value_range=(0.1, 0.9))
+    with pytest.raises(ValueError, match=r"expected values in value_range=\(0\.1, 0\.9\), found values from"):
+        corruptions.corrupt(KEY, jnp.clip(FLOATS, 0.05, 0.9).astype(dtype), "noc/hue", 1, value_range=(0.1, 0.9))
+
+
 def test_a_range_keeps_levels_dtype_gradient_and_trace():
     levels = corruptions.corrupt(KEY, SIGNED, "camera/color_quant", 3, value_range=(-1.0, 1.0))
     np.testing.assert_array_equal(np.round(127.5 * (np.asarray(levels) + 1)), IMAGES // 32 * 32)

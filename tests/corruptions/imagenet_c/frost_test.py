@@ -85,6 +85,12 @@ def test_errors_of_folders(tmp_path, folder):
     empty.mkdir()
     with pytest.raises(FileNotFoundError, match="image files"):
         use_photographs(empty)
+    (empty / "._frost1.png").write_bytes(b"of macOS")
+    with pytest.raises(FileNotFoundError, match="image files"):
+        use_photographs(empty)
+    (empty / "frost1.png").write_bytes(b"no picture")
+    with pytest.raises(ValueError, match=r"expected a photograph of frost, found .*frost1\.png', which cannot be read"):
+        use_photographs(empty)
 
 
 def test_small_textures_are_enlarged_for_large_images(folder):

@@ -65,6 +65,18 @@ def test_severity_2_is_the_middle_of_the_released_mosaic():
     assert (found[16:-16, 16:-16] != whole[30:-30, 30:-30]).mean() < 1e-3
 
 
+def test_a_choice_among_pictures_of_a_bank_is_asked_for_by_its_members(own_registry, tmp_path):
+    laion_c.use_bank(of_one_color(np.arange(6).reshape(2, 3)))
+    corruptions.register(corruptions.random_choice(["laion_c/mosaic", "noc/hue"], name="mine/either"))
+    images, labels = photographs(2, 32, 32), np.array([0, 1])
+    for call in (
+        lambda: corruptions.evaluate(lambda x: x[:, 0, 0], images, labels, corruptions="mine/either"),
+        lambda: corruptions.write_dataset(tmp_path, (images, labels), corruptions="mine/either"),
+    ):
+        with pytest.raises(ValueError, match="found mine/either, made of laion_c/mosaic: ask for its members"):
+            call()
+
+
 @pytest.mark.parametrize("side", [pytest.param(224, marks=pytest.mark.slow), 64])
 def test_stickers_cover_the_published_share(side):
     """39.2, 61.7, 82.5, 90.1, 95.7 % of the image, by the facts of LAION-C; never its last row and column."""

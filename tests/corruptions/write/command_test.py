@@ -67,10 +67,14 @@ def test_a_reader_that_leaves_loses_no_file(tmp_path):
         (["--source=x.npz", "--labels=y.npy"], "expected no --labels beside --source=x.npz, which has its own"),
         (["--source=tfds:cifar10", "--labels=y.npy"], "expected no --labels beside --source=tfds:cifar10"),
         (["--source=tree", "--data_dir=d"], "expected no --data_dir beside --source=tree; it goes with tfds:NAME"),
+        (["--source=tree", "--split=train"], "expected no --split beside --source=tree; it goes with tfds:NAME"),
+        (["--source=all.npz", "--frost=ice"], "expected --frost with imagenet_c/frost, found --corruptions without"),
         (["--source=tfds:jaxc_absent"], "cannot read 'jaxc_absent'"),
     ],
 )
-def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys):
+def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("all.npz", images=IMAGES, labels=LABELS)
     assert __main__.main([*flags, f"--out={tmp_path}/out", "--corruptions=noc/hue"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and message in error

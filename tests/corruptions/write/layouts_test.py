@@ -1,5 +1,6 @@
 """The published layouts, pixels equal to `corrupt`, and manifests; a second call on a folder, and what is refused."""
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -267,6 +268,18 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         ({"corruptions": ["cifar10_c_bar", "cbar/lines"]}, ValueError, "lines is asked for with two selections"),
         ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "among cifar, imagenet, found 'tiny'"),
         ({"severities": [1.5]}, ValueError, "expected a severity in"),
+        ({"table": "cifar"}, ValueError, "expected no table for corruptions without one, found 'cifar'"),
+        ({"severities": {"noc/hue": [1]}}, ValueError, "severities of corruptions that are asked for, .* noc/hue"),
+        (
+            {"options": {"noc/hue": {"range": (0, 1)}}},
+            ValueError,
+            "options of corruptions that are asked for, .* noc/hue",
+        ),
+        (
+            {"corruptions": dataclasses.replace(registry.get("noc/hue"))},
+            ValueError,
+            r"not: corruptions\.register\(it\)",
+        ),
         ({"severities": [1, 1]}, ValueError, "without repetition"),
         ({"options": {"noc/border": {"rang": 1}}}, ValueError, "did you mean 'range'"),
         ({"corruptions": ["noc/contrast", "imagenet_c/contrast"]}, ValueError, "folders of their own"),
@@ -287,6 +300,14 @@ def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
     arguments = {"source": clean, "corruptions": ["noc/border"], **change}
     with pytest.raises(error, match=message):
         write_dataset(tmp_path / "out", **arguments)
+
+
+def test_a_value_that_is_refused_is_asked_for_again_rightly(clean, tmp_path):
+    arguments = {"corruptions": "noc/border", "severities": np.array([0.5], np.float32)}
+    with pytest.raises(ValueError, match="grey"):
+        write_dataset(tmp_path, clean, **arguments, options={"noc/border": {"grey": 2}})
+    path = write_dataset(tmp_path, clean, **arguments, options={"noc/border": {"grey": 0.5}})
+    assert json.loads(path.read_text())["corruptions"]["noc/border"]["severities"] == [0.5]
 
 
 @pytest.mark.parametrize(

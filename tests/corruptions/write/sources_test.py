@@ -133,6 +133,13 @@ def test_what_sizes_that_are_kept_do_not_go_with(flags, message, tmp_path, capsy
     assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_is_at_least_one(limit, tmp_path):
+    for call in (from_folder, from_tfds):
+        with pytest.raises(ValueError, match=f"expected a limit of at least 1, found {limit}"):
+            call(str(tmp_path), limit=limit)
+
+
 def test_a_damaged_image_is_named(tmp_path):
     for i in range(3):
         save(tmp_path / f"in/a/{i}.png", IMAGES[i])

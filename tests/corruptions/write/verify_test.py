@@ -131,6 +131,17 @@ def test_the_command_verifies_by_the_manifest_alone(copy, capsys):
     with pytest.raises(SystemExit):
         __main__.main([f"--out={folder}"])
     assert "required: --source (or --verify" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        __main__.main([f"--out={folder}", "--verify", "--seed=3"])
+    assert "expected --verify and --out alone without --source, found --seed" in capsys.readouterr().err
+
+
+def test_each_command_that_wrote_a_part_is_named():
+    runs = [f"{__main__.__file__} --out=a --corruptions={name}" for name in ("noc/hue", "noc/border", "noc/hue")]
+    first, second = (f"python -m corruptions.write --out=a --corruptions={name}" for name in ("noc/hue", "noc/border"))
+    manifest = {"runs": [{"command": run} for run in runs]}
+    assert manifests.command(manifest) == f"{first} && {second}"
+    assert manifests.command(manifest, "--verify") == f"{first} --verify && {second} --verify"
 
 
 def test_the_command_verifies_and_is_named_as_what_mends(originals, tmp_path, monkeypatch, caplog):
