@@ -305,7 +305,8 @@ def enhance_on_mesh(mesh: Mesh, name: str, images: jax.Array) -> jax.Array:
 
 def _corrupted(settings, key, images, index, severity):
     name, options = settings
-    return corruptions.corrupt(key, images, name, severity, index=index, **dict(options))
+    # Checks of values wait for the device; these values are ours.
+    return corruptions.corrupt(key, images, name, severity, index=index, validate=False, **dict(options))
 
 
 def _augmented(scheme, key, images, index, choices):

@@ -75,6 +75,14 @@ def test_mixture_deals_all_members(benchmark, original, monkeypatch):
         np.testing.assert_array_equal(mixed[of_turn], np.asarray(alone))
 
 
+def test_corrupting_a_batch_reads_no_value_of_it():
+    """Reading one waits for the device, which then stands still between two blocks; a check would refuse these images."""
+    images, index = jnp.full((2, 32, 32, 3), 2.0), jnp.arange(2)
+    with pytest.raises(ValueError, match=r"values in \[0, 1\]"):
+        corruptions.corrupt(jax.random.key(0), images, "noc/hue", index=index)
+    augmentation.corrupt_on_mesh(MESH, jax.random.key(0), images, "noc/hue", None, index, {})
+
+
 def test_mixture_of_a_selected_benchmark_draws_its_levels(original, monkeypatch):
     monkeypatch.setitem(registry._BENCHMARKS, "bar", {"cbar/color_balance": (2, 3), "cbar/technicolor": (9,)})
     images, index, key = jnp.asarray(original[:24]), jnp.arange(24), jax.random.key(0)
