@@ -41,10 +41,10 @@ def run(config, workdir):
         basis = workdir.on_main(Basis.before, config, shown, conditions)
         check_answers(shown, [*conditions, *of_mixtures[1:]], workdir)
         held_out = temperature.held_out(config, mesh)
-        if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
-            workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         trainings = (augmentation.STANDARD, *names, *mixtures)
         models = study.Trainings(config, trainings, config.study.seeds, workdir, dataset, train_split, mesh).train()
+        if config.ranges and not workdir.exists("ranges.json"):  # for the report; one of tools.calibrate stays
+            workdir.on_main(ranges.copy, config.ranges, workdir / "ranges.json")
         asked, temperatures = temperature.asked_for(models, config, workdir, held_out)
         evaluate_models(asked, shown, conditions, workdir, temperatures=temperatures)
         mixed = {key: model for key, model in models.items() if key[0] in (augmentation.STANDARD, *mixtures)}

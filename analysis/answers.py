@@ -289,7 +289,8 @@ def _order(record: Record) -> tuple:
 def read(workdir: str | os.PathLike) -> Answers:
     """Reads the answers of a workdir.
 
-    Answers of a model that was trained again since are left out with one warning.
+    Answers of a model that was trained again since are left out with one warning. The folders `stored/NAME` and
+    `superclasses/mean` of a workdir hold answers of its models.
 
     Raises:
       FileNotFoundError: nothing was evaluated there.
@@ -301,7 +302,9 @@ def read(workdir: str | os.PathLike) -> Answers:
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []
-    now = functools.cache(functools.partial(trained_digest, workdir))
+    inside = folder.parents[1].name in ("stored", "superclasses")
+    owner = folder.parents[2] if inside else folder.parent
+    now = functools.cache(functools.partial(trained_digest, owner))
     for path in paths:
         by_model, record = read_file(path)
         stale = [key for key in by_model if is_stale(record.models.get(key), now(*key))]

@@ -89,6 +89,11 @@ def held_out(config: ConfigDict, mesh: Mesh) -> Shown | None:
     larger.dataset.update({"train_limit": limit + number, "test_limit": 1})
     dataset = study.load_dataset(larger)
     train = dataset.train
+    if damaged := dataset.provenance["train"].get("damaged"):
+        raise SettingsError(
+            f"config.eval.temperature: expected training images that can all be read, found {len(damaged)} that cannot, and "
+            f"so none known to be unseen; remove {damaged[0]} and train again"
+        )
     if len(train) < limit + number:
         raise SettingsError(
             f"config.eval.temperature: expected {number} training images beyond the {limit} of config.dataset.train_limit, "

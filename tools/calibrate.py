@@ -3,8 +3,8 @@
     python train.py     --config=configs/default.py --workdir=runs/standard
     python -m tools.calibrate --workdir=runs/standard --config.calibrate.corruptions="('noc_candidates',)"
 
-The workdir is one of train.py, or of overlap.py (its standard model is used); only the `calibrate` and `eval` settings
-of the config matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and
+The workdir is one of train.py, or of overlap.py (its standard model is used). Of the config, `calibrate` and
+`eval.batch_size` matter. Writes WORKDIR/ranges.json after each corruption; the same command continues. Training and
 evaluation use it with --config.ranges=WORKDIR/ranges.json.
 """
 
@@ -39,6 +39,7 @@ from training.states import digest
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Calibrates corruptions on the standard model of `workdir`; returns the content of ranges.json."""
+    trained_models.refuse_eval_only(config)
     asked, batch_size, path = config.calibrate, config.eval.batch_size, workdir / "ranges.json"
     names = expand(asked.corruptions)
     mesh = meshes.data_mesh(batch_size)

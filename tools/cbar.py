@@ -47,6 +47,7 @@ from analysis.distances.results import read_centres
 from analysis.frames import STANDARD, Count
 from corruptions.scoring.conditions import Condition, list_conditions
 from data import Dataset
+from evaluation import trained_models
 from evaluation.distances import sampling
 from evaluation.distances.centres import Measured
 from evaluation.evaluate import evaluate_models
@@ -61,6 +62,7 @@ from training import cli, study
 def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
     """Searches as `config` says in `workdir`; returns the content of cbar_benchmark.json."""
     study.refuse_unnamed(config)
+    trained_models.refuse_eval_only(config)
     pairs = _pairs(config)
     conditions = list_conditions(scans.BENCHMARKS.values(), "levels")[1:]  # without clean images
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:

@@ -160,6 +160,8 @@ class Asked(NamedTuple):
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
     """Shows every stream to every model and method; returns the table that it prints."""
     trained_models.refuse_eval_only(config, "images")
+    if not given.eta and (given.cost or given.between != "adapted"):
+        raise ValueError("expected --eta with --cost or --between, which say what a stream does that does not wait")
     mesh = meshes.data_mesh(1)
     with trained_models.open_workdir(workdir, config) as trained:
         trained_models.apply_eval(trained, config)

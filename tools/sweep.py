@@ -144,6 +144,10 @@ def list_members(
     for texts in itertools.product(*swept.values()):
         settings = cli.overridden(config, dict(zip(swept, texts)))
         cli.check(settings)
+        if elsewhere := [key for key in ("stored", "superclasses") if "eval" in scripts and settings.eval[key]]:
+            raise SettingsError(
+                f"expected no config.eval.{elsewhere[0]} in a sweep, whose table reads other answers; eval.py takes it"
+            )
         values = cli.flat(settings)
         of_member = {key: values[key] for key in swept}
         arguments = [*given, *itertools.starmap(cli.argument, of_member.items())]

@@ -26,7 +26,7 @@ from ml_collections import ConfigDict
 from analysis import answers
 from analysis.answers import Answered, Key
 from corruptions.scoring.conditions import RANDOM, Condition, expand, list_conditions
-from evaluation import correctness
+from evaluation import correctness, trained_models
 from evaluation.evaluate import Evaluation, check_answers
 from evaluation.shown import Piece, Shown
 from projects.coverage import CONFIDENT
@@ -74,6 +74,7 @@ def _missing(folder, keys, conditions):
 def run(config: ConfigDict, workdir: pathlib.Path) -> str:
     """Trains and evaluates what is missing; returns a line on what the workdir holds."""
     study.refuse_unnamed(config)
+    trained_models.refuse_eval_only(config)
     if CONFIDENT[1] not in config.study.seeds:
         raise ValueError(
             f"expected {CONFIDENT[1]} among config.study.seeds, whose standard model keeps its confidence, found "

@@ -25,6 +25,7 @@ from analysis.errors import joint
 from analysis.frames import STANDARD
 from corruptions import enhance as enhancements
 from corruptions.scoring.conditions import list_conditions
+from evaluation import trained_models
 from evaluation.evaluate import evaluate_models, marked, warn_of_tables
 from evaluation.results import Basis, asked_for, write_tables
 from evaluation.shown import Shown
@@ -42,6 +43,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
             "expected enhancements in config.study.enhancements, found none; projects/structural/configs/enhancements.py names some"
         )
     study.refuse_unnamed(config)
+    trained_models.refuse_eval_only(config)
     conditions = list_conditions(config.eval.corruptions, config.eval.severity)
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     with workdirs.open_workdir(workdir, config.to_dict(), free=study.STUDY_FREE) as path:

@@ -133,7 +133,8 @@ def test_conditions_come_from_the_answers_to_each_corruption():
     assert found.shown(("standard", 0, "clean", 0)) == artifacts.digest({})
 
 
-def test_answers_of_a_model_that_was_trained_again_are_left_out(tmp_path, caplog, monkeypatch):
+@pytest.mark.parametrize("inside", ["", "stored/CIFAR-10-C", "superclasses/mean"])
+def test_answers_of_a_model_that_was_trained_again_are_left_out(inside, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(answers.log, "propagate", True)
     names = ("standard", "standard+enhance=clahe", "standard+train=clahe+enhance=nlm", "standard+bn=test:16", "other")
     for folder, digest in ((tmp_path, "first"), (tmp_path / "train=clahe", "second")):
@@ -143,6 +144,7 @@ def test_answers_of_a_model_that_was_trained_again_are_left_out(tmp_path, caplog
     bits = {(name, 0): np.ones(4, bool) for name in names}
     for digest, left in (("first", {names[0], names[1], names[3], "other"}), ("second", {names[2], "other"})):
         record = Record("clean", 0, None, 4, {}, {}, dict.fromkeys(bits, digest))
-        answers.write(tmp_path / "answers", bits, record)
-        assert {count.model for count in answers.read(tmp_path).counts} == left
+        (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+        answers.write(tmp_path / inside / "answers", bits, record)
+        assert {count.model for count in answers.read(tmp_path / inside).counts} == left
     assert "3 answers in" in caplog.text and "left out until they are evaluated again" in caplog.text

@@ -2,6 +2,7 @@
 processes, it ends in the tables of a run that nothing disturbed (slow).
 """
 
+import dataclasses
 import os
 import re
 import sys
@@ -12,13 +13,16 @@ import pytest
 import configs.msd
 import configs.scheme_study
 import overlap
+from evaluation import temperature
+from projects.coverage import __main__ as coverage
 from projects.structural import enhancement_study
-from runtime.workdirs import WorkdirError
+from runtime import meshes
+from runtime.workdirs import WorkdirError, open_workdir
 from tests import processes
 from tests.analysis.made_up import read_counts
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from tests.training import tiny
-from tools import cbar, msd, scheme_study
+from tools import calibrate, cbar, msd, scheme_study
 from training import study
 
 
@@ -177,6 +181,14 @@ def test_two_processes_end_in_the_tables_of_one_with_two_devices(undisturbed, tm
             "trained with config.dataset.train_limit",
         ),
         (scheme_study.run, {"eval": {"temperature": 9}}, "expected config.eval.temperature 0, found 9; this command"),
+        (cbar.search, {"eval": {"images": "list.txt"}}, "expected config.eval.images '', found 'list.txt'"),
+        (
+            enhancement_study.run,
+            {"eval": {"adapt": "test"}, "study": {"enhancements": ("clahe",)}},
+            "expected config.eval.adapt '', found 'test'",
+        ),
+        (coverage.run, {"eval": {"ensemble": True}}, "expected config.eval.ensemble False, found True"),
+        (calibrate.run, {"eval": {"images": "list.txt"}}, "expected config.eval.images '', found 'list.txt'"),
         (
             scheme_study.run,
             {"train": {"label_smoothing": 0.1}},
@@ -201,6 +213,28 @@ def test_a_temperature_for_which_too_few_images_are_left_is_refused_before_train
     with pytest.raises(ValueError, match="expected 100000 training images beyond the 160"):
         overlap.run(config, tmp_path / "work")
     assert not (tmp_path / "work" / "models").exists()
+
+
+def test_unreadable_training_images_leave_none_that_are_known_to_be_unseen(monkeypatch):
+    config = tiny.config()
+    config.eval.temperature = 20
+    whole = study.load_dataset(config)
+    train = {**whole.provenance["train"], "damaged": ["cat/3.png (truncated)"]}
+    damaged = dataclasses.replace(whole, provenance={**whole.provenance, "train": train})
+    monkeypatch.setattr(study, "load_dataset", lambda config: damaged)
+    with pytest.raises(ValueError, match=r"found 1 that cannot, .*; remove cat/3\.png \(truncated\) and train again"):
+        temperature.held_out(config, meshes.data_mesh())
+
+
+def test_a_study_that_was_refused_takes_its_corrected_settings(tmp_path):
+    config = tiny.config()
+    config.study.corruptions = ("noc/border", "noc/hue")
+    config.ranges, config.train.scheme = str(ROOT / "configs/ranges/cifar10_cpu.json"), "augmix"
+    with pytest.raises(ValueError, match=r"config\.train\.scheme ''"):
+        overlap.run(config, tmp_path / "work")
+    config.train.scheme = ""
+    with open_workdir(tmp_path / "work", config.to_dict(), free=study.STUDY_FREE) as workdir:
+        assert workdir.path == tmp_path / "work"
 
 
 # Every study refuses settings that the names of its models would not tell.

@@ -116,6 +116,9 @@ def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_meas
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71))
     with pytest.raises(ValueError, match="expected --speed up to the 50 test images of a walk, found 51"):
         streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=50, speed=51))
+    for changed in ({"cost": 3.0}, {"between": "random"}):
+        with pytest.raises(ValueError, match="expected --eta with --cost or --between"):
+            streams.measure(tiny.config(), workdir, given(streams=["ccc"], **changed))
     with pytest.raises(
         ValueError, match="expected the reset policy never, shift, batch or a number of batches, found 'x'"
     ):

@@ -98,6 +98,7 @@ def test_members_are_all_combinations_in_folders_that_tell_them():
         (["train.schedule=cosine", "train.warmup_epochs=0,2"], r"warmup_epochs below 2 epochs, found 2", {}),
         (["seed=0,1", "seed=2"], "expected every setting in one --sweep, found seed in two", {}),
         (["seed"], "expected --sweep KEY=VALUE,VALUE, found 'seed'", {}),
+        (["eval.stored=a,b"], r"no config\.eval\.stored in a sweep, .*; eval\.py takes it", {"scripts": ("eval",)}),
         (["train.learning_rate=.1,0.10"], r"every combination of settings once, found .*rate=0\.1/seed=0 again", {}),
         (["seed=0,1"], r"no seed in --sweep of overlap, .* --config\.study\.seeds", {"scripts": ("overlap",)}),
         (["seed=0,1"], r"config\.seed from --sweep or from a flag of its own", {"given": [*GIVEN, "--config.seed=3"]}),
