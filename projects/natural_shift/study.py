@@ -174,8 +174,8 @@ def _clean_parts(study):
     header = ["shift", "slope", "intercept", "r²", "models", "left out (0 or 100 %)"]
     of_lines = (
         "## Lines of the standard models\n\nlogit(accuracy under the shift) = slope logit(clean) + intercept over "
-        f"{study.standard} standard models; effective robustness is the distance of the {study.shown} others from "
-        f"it.\n\n{frames.markdown(pd.DataFrame(rows, columns=header))}\n"
+        f"{study.standard} standard models; effective robustness is the distance of {study.shown} other models "
+        f"from it.\n\n{frames.markdown(pd.DataFrame(rows, columns=header))}\n"
     )
     yield of_lines if study.standard >= 2 else ""
 
