@@ -302,9 +302,9 @@ def read(workdir: str | os.PathLike) -> Answers:
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []
-    inside = folder.parents[1].name in ("stored", "superclasses")
-    owner = folder.parents[2] if inside else folder.parent
-    now = functools.cache(functools.partial(trained_digest, owner))
+    inside = folder.parent.parent.name in ("stored", "superclasses")
+    owners = [folder.parent, *([folder.parent.parent.parent] if inside else [])]
+    now = functools.cache(lambda *key: next(filter(None, (trained_digest(owner, *key) for owner in owners)), ""))
     for path in paths:
         by_model, record = read_file(path)
         stale = [key for key in by_model if is_stale(record.models.get(key), now(*key))]

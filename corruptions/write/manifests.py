@@ -188,17 +188,18 @@ def entries(
     """Plans the entry of each corruption; `shape` is None for images of many sizes, each of which chooses its own table;
     `suffix` ends the path; other arguments as in `write_dataset`.
 
-    Raises ValueError for an unknown name, severity, option or table, options or severities of other corruptions, or two
-    corruptions with one path.
+    Raises ValueError for an unknown name, severity, option or table, severities of other corruptions, or two corruptions
+    with one path.
     """
     found = members(names)
     options = registry.qualified_options(options)
     if isinstance(severities, Mapping):
         severities = {registry.get(name).qualified_name: own for name, own in severities.items()}
-    asked = {corruption.qualified_name for corruption in found}
-    for what, own in (("options", options), ("severities", severities)):
-        if isinstance(own, Mapping) and (others := sorted(own.keys() - asked)):
-            raise ValueError(f"expected {what} of corruptions that are asked for, found those of {', '.join(others)}")
+        asked = {corruption.qualified_name for corruption in found}
+        if others := sorted(severities.keys() - asked):
+            raise ValueError(
+                f"expected severities of corruptions that are asked for, found those of {', '.join(others)}"
+            )
     if table is not None and not any("table" in corruption.options for corruption in found):
         raise ValueError(f"expected no table for corruptions without one, found {table!r}")
     planned = {}

@@ -76,7 +76,8 @@ def write_dataset(
       seed: seed of the random draws.
       table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`) and of C-bar's
         (`cifar`, `imagenet`); by default chosen from the image size.
-      options: corruption name -> its options (see `get(name).options`).
+      options: corruption name -> its options (see `get(name).options`), such as calibrated ranges; those of corruptions
+        that are not asked for have no effect.
       batch_size: images on the device at a time; by default a size that suits it.
       progress: True, False, or None for a progress bar (tqdm) if there is a terminal and tqdm.
       verify: compare all existing files with their sha256, also files of unchanged size and time.

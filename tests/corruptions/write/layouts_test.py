@@ -271,11 +271,6 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         ({"table": "cifar"}, ValueError, "expected no table for corruptions without one, found 'cifar'"),
         ({"severities": {"noc/hue": [1]}}, ValueError, "severities of corruptions that are asked for, .* noc/hue"),
         (
-            {"options": {"noc/hue": {"range": (0, 1)}}},
-            ValueError,
-            "options of corruptions that are asked for, .* noc/hue",
-        ),
-        (
             {"corruptions": dataclasses.replace(registry.get("noc/hue"))},
             ValueError,
             r"not: corruptions\.register\(it\)",
