@@ -24,8 +24,9 @@ os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 gc.set_threshold(100_000, 50, 50)
 
 
-# Files that take a minute: begun last, one of them would run alone at the end.
+# Files that take a minute or more, the longest first: begun last, one of them would run alone at the end.
 _FIRST = (
+    "reproduce_page_test",
     "scripts_test",
     "distributed_test",
     "loop_test",
@@ -63,7 +64,8 @@ def pytest_collection_modifyitems(items):
     """Puts long files first (workers take whole files, with --no-loadscope-reorder in this order), and gives slow tests
     three times the limit of others.
     """
-    items.sort(key=lambda item: item.path.stem not in _FIRST)
+    rank = {stem: place for place, stem in enumerate(_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(900))
