@@ -30,6 +30,7 @@ from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
 from runtime.log import log
 
 FOLDER = "answers"
+_OF_ANSWERS = ("stored", "superclasses")  # folders in a workdir, of folders with answers of their own
 Key = tuple[str, int]
 """(model, seed)."""
 Cell = tuple[str, int, str, int | float | str]
@@ -289,8 +290,7 @@ def _order(record: Record) -> tuple:
 def read(workdir: str | os.PathLike) -> Answers:
     """Reads the answers of a workdir.
 
-    Answers of a model that was trained again since are left out with one warning. The folders `stored/NAME` and
-    `superclasses/mean` of a workdir hold answers of its models.
+    Answers of a model that was trained again since are left out with one warning.
 
     Raises:
       FileNotFoundError: nothing was evaluated there.
@@ -302,9 +302,7 @@ def read(workdir: str | os.PathLike) -> Answers:
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []
-    inside = folder.parent.parent.name in ("stored", "superclasses")
-    owners = [folder.parent, *([folder.parent.parent.parent] if inside else [])]
-    now = functools.cache(lambda *key: next(filter(None, (trained_digest(owner, *key) for owner in owners)), ""))
+    now = functools.cache(functools.partial(trained_digest, workdir))
     for path in paths:
         by_model, record = read_file(path)
         stale = [key for key in by_model if is_stale(record.models.get(key), now(*key))]
@@ -341,6 +339,7 @@ def trained_digests(workdir: str | os.PathLike, keys: Iterable[Key]) -> set[str]
 def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
     """Reads the digest of a model from its final.json; "" if the workdir, its own or its study's, holds no such model.
 
+    The folders `stored/NAME` and `superclasses/NAME` of a workdir hold answers of its models.
     In its name, `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
     `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
     members' digests. Raises DamagedFileError where final.json is damaged or was edited.
@@ -351,8 +350,9 @@ def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
         members = [trained_digest(workdir, name, int(of_member)) for of_member in seeds.split(".")]
         return artifacts.digest(members) if all(members) else ""
     training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{workdirs.TRAINED}")
-    study = workdir / f"{workdirs.TRAINED}{enhanced}" if enhanced else workdir
-    for folder in (workdir, study / "models" / training.replace("/", ".") / f"seed{seed}"):
-        if final := workdirs.final_of(folder):
-            return final["digest"]
+    for home in (workdir, workdir.parent.parent) if workdir.parent.name in _OF_ANSWERS else (workdir,):
+        study = home / f"{workdirs.TRAINED}{enhanced}" if enhanced else home
+        for folder in (home, study / "models" / training.replace("/", ".") / f"seed{seed}"):
+            if final := workdirs.final_of(folder):
+                return final["digest"]
     return ""

@@ -119,7 +119,7 @@ def joined(
       levels, index: of the samples; levels is None where they are drawn.
     """
     time, cameras = _axes(axis, fresh_noise)
-    if fresh_noise and corruption.family in ("choice", "composition"):
+    if fresh_noise and corruption.members:
         raise ValueError(f"expected fresh_noise=False for {corruption.qualified_name}, whose parts draw together")
     fresh = fresh_noise and corruption.family == "noise"
     if fresh and index.ndim > 1:

@@ -213,3 +213,14 @@ def test_edited_temperatures_are_refused(study_of_two, tmp_path):
     (folder / temperature.FILE).write_text('{"images": {}, "models": {}, "sha256": "0"}')
     with pytest.raises(DamagedFileError, match=r"temperatures\.json.*; remove it to fit the temperatures again"):
         run(folder, temperature=40)
+
+
+def test_unreadable_training_images_leave_none_that_are_known_to_be_unseen(monkeypatch):
+    config = tiny.config()
+    config.eval.temperature = 20
+    whole = study.load_dataset(config)
+    train = {**whole.provenance["train"], "damaged": ["cat/3.png (truncated)"]}
+    damaged = dataclasses.replace(whole, provenance={**whole.provenance, "train": train})
+    monkeypatch.setattr(study, "load_dataset", lambda config: damaged)
+    with pytest.raises(ValueError, match=r"found 1 that cannot, .*; remove cat/3\.png \(truncated\) and train again"):
+        temperature.held_out(config, meshes.data_mesh())

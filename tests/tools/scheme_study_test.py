@@ -2,7 +2,6 @@
 processes, it ends in the tables of a run that nothing disturbed (slow).
 """
 
-import dataclasses
 import os
 import re
 import sys
@@ -13,10 +12,8 @@ import pytest
 import configs.msd
 import configs.scheme_study
 import overlap
-from evaluation import temperature
 from projects.coverage import __main__ as coverage
 from projects.structural import enhancement_study
-from runtime import meshes
 from runtime.workdirs import WorkdirError, open_workdir
 from tests import processes
 from tests.analysis.made_up import read_counts
@@ -213,17 +210,6 @@ def test_a_temperature_for_which_too_few_images_are_left_is_refused_before_train
     with pytest.raises(ValueError, match="expected 100000 training images beyond the 160"):
         overlap.run(config, tmp_path / "work")
     assert not (tmp_path / "work" / "models").exists()
-
-
-def test_unreadable_training_images_leave_none_that_are_known_to_be_unseen(monkeypatch):
-    config = tiny.config()
-    config.eval.temperature = 20
-    whole = study.load_dataset(config)
-    train = {**whole.provenance["train"], "damaged": ["cat/3.png (truncated)"]}
-    damaged = dataclasses.replace(whole, provenance={**whole.provenance, "train": train})
-    monkeypatch.setattr(study, "load_dataset", lambda config: damaged)
-    with pytest.raises(ValueError, match=r"found 1 that cannot, .*; remove cat/3\.png \(truncated\) and train again"):
-        temperature.held_out(config, meshes.data_mesh())
 
 
 def test_a_study_that_was_refused_takes_its_corrected_settings(tmp_path):
