@@ -4,7 +4,7 @@
     WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
 
 A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1: correct), packed as
-`numpy.packbits` does: uint8 [ceil(N / 8)]; by `model|seed|plain` ten bytes per test image, the confidence of the answer
+`numpy.packbits` does: uint8 [ceil(N / 8)]; by `model|seed|plain` 14 bytes per test image, the confidence of the answer
 (`corruptions.scoring.confidence.STORED` [N]), and by `model|seed|scaled` the same after temperature scaling. Its record is
 a `Record`.
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
-from corruptions.scoring.confidence import STORED, Confidence, decode
+from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
 from runtime import artifacts, workdirs
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
@@ -132,8 +132,8 @@ def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> t
     correct, confidence = {}, {}
     for name, array in arrays.items():
         model, _, last = name.rpartition("|")
-        expected = (STORED, (record.number,)) if last in SETS else (np.uint8, (-(-record.number // 8),))
-        if (array.dtype, array.shape) != expected:
+        kinds, number = ((STORED, EARLIER), record.number) if last in SETS else ((np.uint8,), -(-record.number // 8))
+        if array.dtype not in kinds or array.shape != (number,):
             found = f"{array.dtype}{list(array.shape)} for {name}"
             raise DamagedFileError(
                 f"{path}: expected packed answers to {record.number} images, found {found}; {_REMEDY}"

@@ -9,4 +9,4 @@ page.py        writes the tables as Markdown into the page
 """
 
 CONFIDENT = ("standard", 0)
-"""(model, seed) whose confidence the answers keep, ten bytes an image; of all others they keep a bit."""
+"""(model, seed) whose confidence the answers keep; of all others they keep a bit."""

@@ -1,4 +1,4 @@
-"""Ten bytes an answer, of logits and of probabilities: against float64, within the rounding of the fields of `STORED`."""
+"""Fourteen bytes an answer, of logits and of probabilities: against float64, within the rounding of the fields of `STORED`."""
 
 import json
 
@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 import corruptions
+from analysis.confidence import metrics
 from corruptions.scoring import confidence, folder
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import read_confidence
@@ -42,10 +43,10 @@ def ece(top, correct, bins=15):
 
 @pytest.mark.parametrize("classes, scale", [(2, 0.1), (10, 1.0), (10, 5.0), (10, 30.0), (1000, 3.0)])
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_ten_bytes_hold_what_float64_gives(classes, scale, temperature):
+def test_fourteen_bytes_hold_what_float64_gives(classes, scale, temperature):
     logits, labels = drawn(1000, classes, scale)
     array, found = stored(logits, labels, np.float32(temperature))
-    assert array.dtype.itemsize == 10 and array.shape == (1000,)
+    assert array.dtype.itemsize == 14 and array.shape == (1000,)
     exact = log_softmax(logits.astype(np.float64) / temperature, axis=1)
     loss, p = -exact[np.arange(1000), labels], np.exp(exact)
     top, predicted = p.max(1), logits.argmax(1)
@@ -72,7 +73,49 @@ def test_probabilities_are_taken_as_they_are():
     assert (array["predicted"] == of_logits["predicted"]).all()
     for name in ("loss", "squares"):
         assert np.abs(array[name].astype(int) - of_logits[name]).max() <= 1
-    np.testing.assert_allclose(array["rest"], of_logits["rest"], rtol=1e-5)
+    np.testing.assert_allclose(array["rest"], of_logits["rest"], rtol=1e-5, atol=1e-7)
+
+
+def votes(number, seed=0):
+    """Probabilities [N, 6], shares of twenty votes, whose largest ones tie, and labels that such shares often have."""
+    generator = np.random.default_rng(seed)
+    p = np.stack([generator.multinomial(20, row) for row in generator.dirichlet(np.full(6, 0.7), number)]) / 20
+    labels = np.array([generator.choice(6, p=row) for row in p], np.int32)
+    return p, labels
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_ties_stay_ties_and_edges_stay_edges(dtype):
+    p, labels = votes(3000)
+    given = p.astype(dtype)
+    top, hit = given.max(1).astype(float), given.argmax(1) == labels
+    fields = confidence.encode_probabilities(given, labels, given.argmax(1).astype(np.int32))
+    found = confidence.decode(confidence.pack(fields), hit)
+    np.testing.assert_array_equal(found.top, top)
+    assert len(np.unique(found.rest)) == len(np.unique(top)) < 20
+    assert metrics.ece(metrics.binned(found.top, hit)) == metrics.ece(metrics.binned(top, hit))
+    for rank in (metrics.aurc, metrics.auroc, metrics.fpr95):
+        assert rank(metrics.ranked(-found.rest, hit)) == rank(metrics.ranked(top, hit))
+
+
+def test_ties_of_logits_do_not_depend_on_the_order_of_classes():
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(40, 1, 30)).astype(np.float32) * 4
+    permuted = generator.permuted(np.repeat(rows, 50, axis=1), axis=-1).reshape(-1, 30)
+    _, found = stored(permuted, np.zeros(2000, np.int32))
+    for values in (found.rest, found.top):
+        assert (values.reshape(40, 50) == values.reshape(40, 50)[:, :1]).all()
+
+
+def test_answers_of_before_are_read_as_they_were():
+    p, labels = votes(100)
+    fields = confidence.encode_probabilities(p, labels, p.argmax(1).astype(np.int32))
+    before = np.zeros(100, confidence.EARLIER)
+    before["rest"] = 1 - p.max(1)
+    assert before.itemsize == 10
+    now, then = (confidence.decode(of, p.argmax(1) == labels) for of in (confidence.pack(fields), before))
+    np.testing.assert_array_equal(then.top, 1 - before["rest"].astype(float))
+    np.testing.assert_allclose(then.top, now.top, atol=1e-7)
 
 
 @pytest.mark.parametrize(
