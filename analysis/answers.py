@@ -57,6 +57,9 @@ class Record(NamedTuple):
     about: Mapping[str, Any] = {}
     models: Mapping[Key, str] = {}  # {(model, seed): digest of its state}
     temperatures: Mapping[Key, float] = {}  # {(model, seed): temperature of the set `scaled`}
+    # Of the files of one corruption at random severities, which differ in `levels`, the highest was asked for last. 0 in
+    # files from before there were serial numbers.
+    serial: int = 0
 
     @property
     def stem(self) -> str:
@@ -73,6 +76,7 @@ _SHAPE = {
     "about": {},
     "models": {str: str},
     "temperatures": Maybe({str: float}),
+    "serial": Maybe(int),
 }
 
 
@@ -158,24 +162,38 @@ def _key(path: str | os.PathLike, name: str) -> Key:
 
 
 class Answers:
-    """The answers of models under conditions, of files {record: {(model, seed): bool [N]}} as pairs, the newest last.
+    """The answers of models under conditions, of files {record: {(model, seed): bool [N]}} as pairs in any order.
 
     A table calls severities `random` that are drawn from any set of a corruption's levels. If a model has answers for
-    several sets, its newest count. The files lie in `folder`, from where confidence is read when it is asked for.
+    several sets, those asked for last count, which have the highest serial number. Of files without one a selected set
+    counts before all levels, as the column of a benchmark needs it, and of several the first by its levels. The files lie
+    in `folder`, from where confidence is read when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order
         of their evaluation. A model without answers to clean images has none.
+
+    Raises:
+      ValueError: two files of one corruption have one serial number, as in folders that were put together.
     """
 
     def __init__(self, files: Iterable[tuple[Record, Mapping[Key, np.ndarray]]], folder: str | os.PathLike = ""):
         self._files, self._folder = list(files), pathlib.Path(folder)
         self._cells: dict[Cell, tuple[np.ndarray, Record]] = {}
         clean = {key for record, by_model in self._files if record.corruption == CLEAN for key in by_model}
-        for record, by_model in sorted(self._files, key=lambda file: _order(file[0])):
-            for key in by_model:
-                if key in clean:
-                    self._cells[*key, record.corruption, record.severity] = by_model[key], record
+        twins: dict[Cell, Record | None] = {}
+        for record, by_model in sorted(self._files, key=lambda file: (_order(file[0]), _rank(file[0]))):
+            for key in filter(clean.__contains__, by_model):
+                cell = (*key, record.corruption, record.severity)
+                before = self._cells[cell][1] if cell in self._cells else None
+                twins[cell] = before if before and before.serial == record.serial > 0 else None
+                self._cells[cell] = by_model[key], record
+        if cell := next(filter(twins.get, twins), None):
+            raise ValueError(
+                f"{self._folder}: expected one file of {cell[2]} with the serial number {twins[cell].serial}, found "
+                f"{twins[cell].stem}.npz and {self.record(cell).stem}.npz, as of two folders; remove one, or run eval.py on "
+                "one, which then counts"
+            )
         self.counts = [check_count(Count(*cell, int(bits.sum()), bits.size)) for cell, (bits, _) in self._cells.items()]
 
     def __contains__(self, cell: Cell) -> bool:
@@ -287,6 +305,21 @@ def _order(record: Record) -> tuple:
     return record.corruption != CLEAN, record.corruption, random, 0 if random else record.severity
 
 
+def _rank(record: Record) -> tuple:
+    """Sorts the files of one condition in tables: the last counts, see `Answers`."""
+    return record.serial, record.levels is not None, [-level for level in record.levels or ()]
+
+
+def next_serial(folder: str | os.PathLike, record: Record) -> int:
+    """Returns the serial number with which a file counts before those in a folder at other levels; 0 without others."""
+    if record.severity != RANDOM:
+        return 0
+    stem = file_stem(record.corruption, RANDOM)
+    paths = (path for path in pathlib.Path(folder).glob(f"{stem}*.npz") if path.stem != record.stem)
+    others = (other for _, other in map(read_file, paths) if other.corruption == record.corruption)
+    return max((1 + other.serial for other in others), default=0)
+
+
 def read(workdir: str | os.PathLike) -> Answers:
     """Reads the answers of a workdir.
 
@@ -298,7 +331,7 @@ def read(workdir: str | os.PathLike) -> Answers:
       SettingsError: the evaluation imported a module of the user's that this process has not imported.
     """
     folder = pathlib.Path(workdir) / FOLDER
-    paths = sorted(folder.glob("*.npz"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    paths = sorted(folder.glob("*.npz"))
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []
@@ -313,6 +346,16 @@ def read(workdir: str | os.PathLike) -> Answers:
             "%d answers in %s come from models that were trained again since (the first: %s): they are left out until "
             "they are evaluated again.",
             *(len(left_out), folder, left_out[0]),
+        )
+    serials: dict[str, list[int]] = {}
+    for record, _ in files:
+        if record.severity == RANDOM:
+            serials.setdefault(record.corruption, []).append(record.serial)
+    if old := [name for name, numbers in serials.items() if len(numbers) > 1 and not any(numbers)]:
+        log.warning(
+            "%s holds answers of an earlier version to %s at several sets of random severities, and not which was asked for "
+            "last: the levels that a benchmark selects count before all levels. eval.py on one of them makes it count.",
+            *(folder, ", ".join(old)),
         )
     answers = Answers(files, folder)
     refuse_imports(answers.imports, folder)

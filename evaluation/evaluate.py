@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 from analysis import answers
 from analysis.answers import SCALED, Answered, Key, Record
 from corruptions import augment, cbar
-from corruptions.scoring.conditions import RANDOM, Condition
+from corruptions.scoring.conditions import Condition
 from evaluation import correctness
 from evaluation.correctness import Ensemble, Model
 from evaluation.shown import Images
@@ -118,22 +118,22 @@ class Evaluation:
             stale = [key for key in known if answers.is_stale(before.models.get(key), models.get(key))]
             by_model = {key: known[key] for key in known if key not in stale} | dict(by_model)
             models, temperatures = {**before.models, **models}, {**before.temperatures, **temperatures}
-        answers.write(self._workdir.path, by_model, record._replace(models=models, temperatures=temperatures))
+        serial = answers.next_serial(path.parent, record) or 1
+        record = record._replace(models=models, temperatures=temperatures, serial=serial)
+        answers.write(path.parent, by_model, record)
 
     def _path(self, record):
         return self._workdir / f"{record.stem}.npz"
 
     def _content(self, record):
-        """Returns the bytes of a file, None without one; of several sets of levels it becomes the newest, which tables
-        take.
-        """
+        """Returns the bytes of a file, None without one; of several sets of levels it becomes the one that tables take."""
         path = self._path(record)
         if not path.exists():
             return None
-        if record.severity == RANDOM:
-            stem = answers.file_stem(record.corruption, RANDOM)
-            if len(list(self._workdir.path.glob(f"{stem}*.npz"))) > 1:
-                path.touch()
+        if serial := answers.next_serial(path.parent, record):
+            by_model, before = answers.read_answered(path)
+            if before.serial < serial:
+                answers.write(path.parent, by_model, before._replace(serial=serial))
         return path.read_bytes()
 
     def _is_stale(self, key, before):

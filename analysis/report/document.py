@@ -194,10 +194,15 @@ def _severity(train):
 
 
 def _dates(study):
-    paths = (study.workdir / "answers").glob("*.npz")
-    newest = datetime.datetime.fromtimestamp(max(path.stat().st_mtime for path in paths), datetime.UTC)
-    chosen = f"; benchmark chosen {study.chosen_at[:16].replace('T', ' ')} UTC" if study.chosen_at else ""
-    return f"answers of {newest:%Y-%m-%d %H:%M} UTC{chosen}"
+    """Reads the times of the last table and of the choice in the workdir's records: times of files change when it is
+    copied.
+    """
+    entries = (study.provenance, *study.provenance.get("files", {}).values())
+    last = max((str(entry.get("written", "")) for entry in entries), default="")
+    times = {"results of": last, "benchmark chosen": study.chosen_at}
+    return (
+        "; ".join(f"{what} {time[:16].replace('T', ' ')} UTC" for what, time in times.items() if time) or "not recorded"
+    )
 
 
 def _clear_pairs(study):

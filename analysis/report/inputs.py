@@ -43,7 +43,12 @@ CONFIG = {
     "study": Maybe({"threshold": Maybe(float), "mixtures": Maybe([str])}),
 }
 SHAPES = {  # file -> shape of its content
-    "provenance.json": {**_RUN, "versions": Maybe({str: str}), "continued": Maybe([_RUN])},
+    "provenance.json": {
+        **_RUN,
+        "versions": Maybe({str: str}),
+        "continued": Maybe([_RUN]),
+        "files": Maybe({str: {}}),
+    },
     "benchmark.json": {"threshold": float, "strict": bool, "written": Maybe(str)},
     "coverage.json": {"benchmark": [str]},
     "comparison.json": {

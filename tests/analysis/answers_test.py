@@ -1,5 +1,7 @@
 """Answers: what is written is read; damage, other conditions and models of before are named."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -98,18 +100,49 @@ def made_up(*files):
     return Answers([(Record(c, s, levels, 4, shown), by_model) for c, s, levels, shown, by_model in files])
 
 
-def test_of_several_sets_of_levels_the_newest_counts():
+LINES = ("cbar/lines", "random")
+
+
+@pytest.mark.parametrize(
+    ("serials", "correct"),
+    [({None: 1, (1, 2): 2}, 2), ({None: 2, (1, 2): 1}, 0), ({None: 0, (1, 2): 0}, 2), ({(1, 2): 0, (1, 3): 0}, 2)]
+    + [({None: 1, (1, 2): 0}, 0), ({None: 3, (1, 2): 2, (1, 3): 2}, 0)],
+)
+def test_of_several_sets_of_levels_those_asked_for_last_count(tmp_path, serials, correct):
+    """Whatever the times of the files are; of files of earlier versions (serial 0) a selected set before all levels."""
+    right = {None: 0, (1, 2): 2, (1, 3): 3}
+    bits = {levels: {("standard", 0): np.arange(4) < number} for levels, number in right.items()}
+    answers.write(tmp_path / "answers", bits[None], Record("clean", 0, None, 4, {}, serial=1))
+    for levels, serial in serials.items():
+        answers.write(tmp_path / "answers", bits[levels], Record(*LINES, levels, 4, {}, serial=serial))
+    for now in (sorted, lambda paths: sorted(paths, reverse=True)):
+        for place, path in enumerate(now(tmp_path.glob("answers/*.npz"))):
+            os.utime(path, (place, place))
+        counts = {count.corruption: count.correct for count in answers.read(tmp_path).counts}
+        assert counts == {"clean": 0, "cbar/lines": correct}
+
+
+def test_two_sets_of_levels_with_one_serial_number_are_refused_until_one_is_asked_for(tmp_path):
+    folder, bits = tmp_path / "answers", {("standard", 0): np.ones(4, bool)}
+    answers.write(folder, bits, Record("clean", 0, None, 4, {}, serial=1))
+    records = [Record(*LINES, levels, 4, {}, serial=2) for levels in (None, (1, 2))]
+    for record in records:
+        answers.write(folder, bits, record)
+    with pytest.raises(ValueError, match=r"serial number 2, found cbar.lines-random.npz and cbar.lines-random-1-2.npz"):
+        answers.read(tmp_path)
+    answers.write(folder, bits, records[0]._replace(serial=answers.next_serial(folder, records[0])))
+    assert answers.read(tmp_path).record(("standard", 0, *LINES)).levels is None
+
+
+def test_answers_of_a_study_are_those_at_all_levels():
     some, more = {("standard", 0): np.array([1, 0, 0, 0], bool)}, {("standard", 0): np.array([1, 1, 1, 0], bool)}
     files = [
         ("clean", 0, None, {}, some),
         ("cbar/lines", "random", None, {}, some),
         ("cbar/lines", "random", (1, 2), {}, more),
+        ("noc/hue", "random", None, {}, some),
     ]
-    for order, correct in (([0, 1, 2], 3), ([0, 2, 1], 1)):
-        found = made_up(*(files[k] for k in order))
-        assert [count.correct for count in found.counts] == [1, correct]
-        assert ("standard", 0, "cbar/lines", "random") in found
-    found = made_up(*files, ("noc/hue", "random", None, {}, some))
+    found = made_up(*files)
     assert [count.correct for count in found.at_all_levels().counts] == [1, 1, 1]
     with pytest.raises(ValueError, match="seed 0 lacks"):
         found.study(["cbar/lines"])  # no model was trained on it; the levels are not taken for all

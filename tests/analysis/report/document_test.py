@@ -1,8 +1,10 @@
 """The content of a study's page."""
 
 import json
+import os
 import re
 import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -28,6 +30,16 @@ def test_missing_results_say_what_to_run(small, page):
         "python overlap.py --config.study.mixtures=",
     ):
         assert command in text, command
+
+
+def test_a_copied_study_has_the_dates_of_its_records(small, page, tmp_path):
+    record = json.loads((small / "provenance.json").read_text()) | {"written": "2026-02-03T04:05:06+00:00"}
+    (small / "provenance.json").write_text(json.dumps(record))
+    shutil.copytree(small, copy := tmp_path / "copy")
+    for path in copy.glob("answers/*.npz"):
+        os.utime(path, (0, 0))
+    for folder in (small, copy):
+        assert "2026-02-03 04:05 UTC" in page(folder, drawn=None).text("main")
 
 
 def test_warnings_come_first_and_the_command_is_broken_at_its_flags(small, page):

@@ -1,0 +1,90 @@
+"""Workdirs of version 0.2, stopped and finished, still open: what users have is read, continued and evaluated further.
+
+fixtures/workdir_0_2.tar.xz was made there by train.py with the settings of `settings`, then eval.py with severity=random on
+noc/hue and cbar/lines, with severity=1 on cbar/lines, and with severity=random on cifar10_c_bar, of whose answers those to
+cbar/lines stayed. The stopped one is the same after its first epoch.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import tarfile
+
+import pytest
+
+import train
+from analysis import answers
+from evaluation import commands
+from runtime.log import log
+from tests.fixtures import small
+from tests.training import tiny
+from tools import check
+
+ARCHIVE = pathlib.Path(__file__).parent / "fixtures" / "workdir_0_2.tar.xz"
+LINES = ("noc/border", 0, "cbar/lines", "random")
+
+
+def settings():
+    config = small.get_config("noc/border")
+    config.dataset.update({"train_limit": 64, "test_limit": 40})
+    config.train.update({"batch_size": 32, "epochs": 2})
+    config.model.update({"stem": 4, "widths": (8,)})
+    config.eval.batch_size = 40
+    return config
+
+
+@pytest.fixture
+def finished(tmp_path):
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "finished"
+
+
+def stopped(folder):
+    for name in ("final.json", "clean.json", "classes.csv"):
+        (folder / name).unlink()
+    for name in ("answers", "checkpoints/4"):
+        shutil.rmtree(folder / name)
+    for path in folder.glob("*.csv"):
+        path.unlink()
+    metrics = folder / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().splitlines(keepends=True)[0])
+    return folder
+
+
+def test_a_finished_workdir_is_read_and_evaluated_further(finished, caplog, monkeypatch):
+    monkeypatch.setattr(log, "propagate", True)
+    found = answers.read(finished)
+    assert found.record(LINES).levels == (1, 2, 3, 4, 5)  # no record says which set was asked for last
+    assert "cbar/lines" in caplog.text
+    for place, path in enumerate(sorted(finished.glob("answers/*.npz"), reverse=True)):
+        os.utime(path, (place, place))
+    assert answers.read(finished).counts == found.counts
+    config = settings()
+    config.eval.update({"corruptions": ("cbar/lines", "noc/hue"), "severity": "random"})
+    counts = commands.run(config, finished)
+    assert [count.corruption for count in counts[:3]] == ["clean", "cbar/lines", "noc/hue"]
+    caplog.clear()
+    now = answers.read(finished)
+    assert now.record(LINES).levels is None and not caplog.text  # what was asked for last is known from now on
+    assert {cell: now.correct(cell).tolist() for cell in now if cell != LINES} == {
+        cell: found.correct(cell).tolist() for cell in found if cell != LINES
+    }
+    assert check.check(finished).problems == []
+
+
+def test_a_finished_training_is_not_repeated(finished):
+    before = (finished / "final.json").read_bytes()
+    assert (
+        train.train_and_evaluate(settings(), finished) == json.loads((finished / "clean.json").read_text())["accuracy"]
+    )
+    assert (finished / "final.json").read_bytes() == before and len(tiny.metrics(finished, "step")) == 2
+
+
+def test_a_stopped_training_continues(finished):
+    first = tiny.metrics(stopped(finished), "step", "loss")
+    train.train_and_evaluate(settings(), finished)
+    assert json.loads((finished / "final.json").read_text())["step"] == 4
+    steps = tiny.metrics(finished, "step", "loss")
+    assert steps[:1] == first and [step for step, _ in steps] == [2, 4]
