@@ -143,21 +143,26 @@ def fitted(cells: Sequence[Sequence[tuple[Image.Image, int]]], limit: int) -> li
     return [picture for picture, _ in chosen(fitting[-1] if fitting else 0)]
 
 
-def photograph(path: str, size: int) -> np.ndarray:
-    """Reads a picture and crops it to a square in its middle, uint8 [size, size, 3]; without a path scene.png."""
-    with Image.open(path or _SCENE) as file:
-        return np.asarray(ImageOps.fit(ImageOps.exif_transpose(file).convert("RGB"), (size, size), Image.LANCZOS))
+def photograph(path: str, size: int, turn: bool = False) -> np.ndarray:
+    """Reads a picture and crops it to a square in its middle, uint8 [size, size, 3]; without a path scene.png.
+
+    `turn` applies the orientation in EXIF data (`corruptions.read_image`).
+    """
+    image = Image.fromarray(corruptions.read_image(path or _SCENE, turn=turn))
+    return np.asarray(ImageOps.fit(image, (size, size), Image.LANCZOS))
 
 
-def draw_samples(names: Sequence[str], config: Mapping[str, Any], image: str = "") -> tuple[Image.Image, str]:
+def draw_samples(
+    names: Sequence[str], config: Mapping[str, Any], image: str = "", turn: bool = False
+) -> tuple[Image.Image, str]:
     """Draws samples of a study, a row for each corruption that this version knows: (picture, caption).
 
     Reads `dataset`, `train.corruption_options` (ranges in use), and files such as `frost` from its config. `image` is a
-    photograph in the place of a test image of the study. Raises FileNotFoundError or ValueError where its images, or the photograph,
+    photograph in the place of a test image of the study, turned by its EXIF data with `turn`. Raises FileNotFoundError or ValueError where its images, or the photograph,
     are not there.
     """
     dataset = config.get("dataset", {})
-    picture = photograph(image, dataset.get("image_size") or 224) if image else test_image(dataset)
+    picture = photograph(image, dataset.get("image_size") or 224, turn) if image else test_image(dataset)
     for name, known in FROM_FILES.items():
         if path := config.get(name):
             with contextlib.suppress(OSError, ValueError):  # files that are gone: their corruptions are left out below
@@ -210,13 +215,14 @@ def main(argv=None):
     parser.add_argument("--out", required=True, help="PNG file to write")
     parser.add_argument("--severity", type=float, help="level or fraction: one picture for each corruption")
     parser.add_argument("--image", default="", help="photograph to corrupt; by default scene.png, a drawn scene")
+    parser.add_argument("--turn", action="store_true", help="turn --image by the orientation in its EXIF data")
     parser.add_argument("--bank", default="", help="folder of images for laion_c; by default drawn shapes")
     parser.add_argument("--size", type=int, default=224, help="side of the corrupted image")
     parser.add_argument("--cell", type=int, default=96, help="side of a picture in the table")
     parser.add_argument("--kilobytes", type=int, default=650, help="size of the file at most, or nearly")
     parser.add_argument("--seed", type=int, default=3)
     flags = parser.parse_args(argv)
-    image = photograph(flags.image, flags.size)
+    image = photograph(flags.image, flags.size, flags.turn)
     names = corruptions.names(flags.benchmark)
     if any("bank" in corruptions.get(name).options for name in names):
         corruptions.laion_c.use_bank(flags.bank or data.load("shapes").train.images)

@@ -12,6 +12,7 @@ from corruptions.choice import compose, random_choice
 from corruptions.contract import Fraction, Levels
 from corruptions.labels import coordinates, move_boxes, move_masks
 from corruptions.one_image import corrupt_each, corrupt_image
+from corruptions.pictures import read_image
 from corruptions.record import Corruption, Parameter
 from corruptions.registry import (
     benchmarks,
@@ -37,7 +38,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",
     "compose", "coordinates", "corrupt", "corrupt_each", "corrupt_image", "evaluate", "get", "imagenet_c", "laion_c",
-    "mean_error", "move_boxes", "move_masks", "names", "noc", "optics", "random_choice", "register",
+    "mean_error", "move_boxes", "move_masks", "names", "noc", "optics", "random_choice", "read_image", "register",
     "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
 ]  # fmt: skip
 

@@ -104,11 +104,11 @@ def as_array(image: Any) -> np.ndarray:
         if image.mode not in _MODES:
             raise ValueError(
                 f"expected a Pillow image of mode {', '.join(_MODES)}, found mode {image.mode}; convert it: "
-                "image.convert('RGB')"
+                "corruptions.read_image(image)"
             )
         array = np.asarray(image)
     else:
-        hint = "; PIL.Image.open(path) reads one" if isinstance(image, str | os.PathLike) else ""
+        hint = "; corruptions.read_image(path) reads one" if isinstance(image, str | os.PathLike) else ""
         raise TypeError(f"expected an array, nested lists or a Pillow image, found {type(image).__name__}{hint}")
     if array.ndim == 4:
         raise ValueError(
@@ -122,7 +122,8 @@ def as_array(image: Any) -> np.ndarray:
             f"found shape {array.shape}{hint}"
         )
     if array.dtype != np.uint8 and array.dtype not in contract.FLOATS:
-        raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}")
+        hint = "; corruptions.read_image(path) makes uint8 of 16 bits" if array.dtype in (np.uint16, np.int32) else ""
+        raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}{hint}")
     return array
 
 
@@ -213,7 +214,7 @@ def corrupt_each(
         registry.without_name("corrupt_each(key, images, name, severity)", {"severity": severity, **options})
     if isinstance(images, str | os.PathLike):
         raise TypeError(
-            f"expected a list or iterator of images, found the path {str(images)!r}; PIL.Image.open reads one"
+            f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"
         )
     return _in_order(_tasks(images, index, _preparation(key, registry.get(name), severity, sizes, options)))
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corruptions.contract import suggest
+from corruptions.folders import balanced_prefix
 from data import tfds_source
-from data.dataset import Dataset, Split, balanced_prefix
+from data.dataset import Dataset, Split
 from runtime import files
 
 __all__ = ["Dataset", "Split", "balanced_prefix", "load", "names", "of_files", "register"]
@@ -113,7 +114,7 @@ def load(
       train_limit: largest number of training images, a class-balanced prefix that is the same every time. `index`
         keeps the place of each in the whole split.
       test_limit: the same for test images.
-      **kwargs: arguments of one loader, such as `test_fraction` of `image_folder`, `train_images` of `shapes`.
+      **kwargs: arguments of one loader, such as `test_fraction` or `turn` of `image_folder`, `train_images` of `shapes`.
 
     Raises:
       ValueError: there is no such dataset, or an argument is out of range.

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.folders import balanced_prefix
 from data.blocks import Blocks
 from runtime.meshes import place_array
 
@@ -168,24 +169,6 @@ def make_split(images: np.ndarray, labels: np.ndarray, index: np.ndarray, num_cl
         found = f"{labels.min()}..{labels.max()}"
         raise ValueError(f"{what}: expected labels in 0..{num_classes - 1}, found {found}")
     return Split(images, labels.astype(np.int32), index.astype(np.int32))
-
-
-def balanced_prefix(labels: np.ndarray, limit: int | None) -> np.ndarray:
-    """Chooses at most `limit` images with the classes as equal as possible: positions int[min(limit, N)].
-
-    The order is the first image of every class, the second image of every class, and so on, so a smaller
-    limit gives the first positions of a larger one. `limit=None` keeps every image in its own order.
-    """
-    labels = np.asarray(labels)
-    if limit is None:
-        return np.arange(len(labels))
-    if limit < 1:
-        raise ValueError(f"expected a limit of at least 1 image (or None for all), found {limit}")
-    by_class = np.argsort(labels, kind="stable")
-    _, first, count = np.unique(labels[by_class], return_index=True, return_counts=True)
-    rank = np.empty(len(labels), int)  # number of earlier images of the same class
-    rank[by_class] = np.arange(len(labels)) - np.repeat(first, count)
-    return np.lexsort((labels, rank))[:limit]
 
 
 def limited(split: Split, limit: int | None) -> Split:

@@ -1,16 +1,11 @@
 """Decodes one image file to a square of uint8: the shorter side resized and the centre cropped, or both sides resized."""
 
 import os
-import struct
-import zlib
 from typing import BinaryIO
 
 import numpy as np
 
-from corruptions.write import decoding
-
-# Pillow's errors for truncated files, files that are no image, and absurd sizes.
-DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
+from corruptions import pictures
 
 RESIZE = ("crop", "squash")
 """Ways to a square: the shorter side, then the centre; or both sides, proportions not kept."""
@@ -29,7 +24,7 @@ def sides(image_size: int, train_size: int | None = None, resize: str = "crop") 
     if image_size < 1:
         raise ValueError(f"expected image_size >= 1, found {image_size}")
     squash = resize == "squash"
-    usual = (image_size, BOTH if squash else decoding.shorter_side(image_size))
+    usual = (image_size, BOTH if squash else pictures.shorter_side(image_size))
     if train_size in (None, image_size):
         return {"train": usual, "test": usual}
     if train_size < image_size:
@@ -54,23 +49,27 @@ def read(
     short: int | None = None,
     name: str | None = None,
     border: int = 0,
+    orientations: pictures.Orientations | None = None,
 ) -> np.ndarray | str:
     """Decodes a path, or an open file of encoded bytes, to uint8[image_size, image_size, 3].
 
     Returns "name (reason)" when it is damaged: one damaged file among a million is no reason to stop. `short` as of `square`;
-    `name` is the file's name in messages, None its path; `border` pixels are cut off on every side first.
+    `name` is the file's name in messages, None its path; `border` pixels are cut off on every side first; `orientations`
+    counts the files with an orientation.
     """
-    from PIL import Image
-
     what = printable(name or file)
     if what != str(name or file):
         return f"{what} (its name is not valid UTF-8)"
+
+    def prepare(image):
+        inside = (border, border, image.width - border, image.height - border)
+        return _squared(image.crop(inside) if border else image, image_size, short)
+
     try:
-        with Image.open(file) as image:
-            inside = (border, border, image.width - border, image.height - border)
-            return square(image.crop(inside) if border else image, image_size, short)
-    except (*DAMAGED, Image.DecompressionBombError) as error:
-        return f"{what} ({type(error).__name__}: {printable(error)[:80]})"
+        return pictures.decode(file, what, prepare, orientations)
+    except ValueError as error:
+        cause = error.__cause__ or error
+        return f"{what} ({type(cause).__name__}: {printable(cause)[:80]})"
 
 
 def printable(name: object) -> str:
@@ -83,9 +82,12 @@ def square(image, image_size: int, short: int | None = None) -> np.ndarray:
 
     The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the proportion (rounded
     down), bilinear with antialiasing; then the centre is cut out. With `BOTH` as `short`, both sides become image_size.
-    `corruptions.write.decoding` has the colours of each mode and the bound on memory.
+    `corruptions.pictures` has the colours of each mode and the bound on memory.
     """
+    return np.asarray(_squared(image, image_size, short))
+
+
+def _squared(image, image_size, short):
     if short == BOTH:
-        return np.asarray(decoding.both_sides(image, image_size))
-    short = decoding.shorter_side(image_size) if short is None else short
-    return np.asarray(decoding.centre(image, image_size, short))
+        return pictures.both_sides(image, image_size)
+    return pictures.centre(image, image_size, pictures.shorter_side(image_size) if short is None else short)

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from corruptions import pictures
+from corruptions.folders import balanced_prefix
 from data import cache, decode, tree
-from data.dataset import Dataset, Split, balanced_prefix, describe, make_split
+from data.dataset import Dataset, Split, describe, make_split
 from runtime.log import bar
 
 _CHUNK = 256
@@ -36,6 +38,7 @@ def load_image_folder(
     class_stride: int = 1,
     max_damaged: float = 0.01,
     cache_dir: str | os.PathLike | None = None,
+    turn: bool = False,
 ) -> Dataset:
     """Reads a tree of class folders; classes are the folders' names in sorted order.
 
@@ -52,6 +55,7 @@ def load_image_folder(
       max_damaged: fraction of unreadable images above which reading fails; below it they are skipped and listed in a
         warning and in `provenance`.
       cache_dir: see `data.cache`.
+      turn: apply the orientation in EXIF data; by default pixels stay as stored, and a warning counts the files that hold one.
 
     Raises:
       FileNotFoundError: the root, the class folders or the images are not there.
@@ -69,8 +73,10 @@ def load_image_folder(
         keep = balanced_prefix(np.array([label for _, label, _ in items[split]], int), limit)
         kept = [items[split][i] for i in keep]
         what = f"{name}-{split}"
-        splits[split], facts[split] = decoded(kept, root, what, len(classes), sides[split], max_damaged, cache_dir)
-    origin = {"source": str(root), "format": "image folder", "preprocess": decode.description(sides)}
+        given = (kept, root, what, len(classes), sides[split], max_damaged, cache_dir, turn)
+        splits[split], facts[split] = decoded(*given)
+    preprocess = decode.description(sides) + (", turned by EXIF data" if turn else "")
+    origin = {"source": str(root), "format": "image folder", "preprocess": preprocess}
     return Dataset(name, tuple(classes), splits["train"], splits["test"], origin | facts)
 
 
@@ -82,6 +88,7 @@ def decoded(
     sides: tuple[int, int],
     max_damaged: float = 0.01,
     cache_dir: str | os.PathLike | None = None,
+    turn: bool = False,
 ) -> tuple[Split, dict[str, Any]]:
     """Decodes files to a split, or reads it from the cache where their `tree.state` is the same.
 
@@ -93,23 +100,29 @@ def decoded(
         split = Split(np.zeros((0, sides[0], sides[0], 3), np.uint8), *np.zeros((2, 0), np.int32))
         return split, describe(split)
     state = tree.state([path for path, _, _ in items], root)
-    key = cache.fingerprint(str(root.resolve()), *sides, state, [item[1:] for item in items])
-    entry = cache.cached(what, key, functools.partial(_decode, items, what, sides, max_damaged), cache_dir)
+    key = cache.fingerprint(
+        str(root.resolve()), *sides, state, [item[1:] for item in items], *(["turned"] if turn else [])
+    )
+    entry = cache.cached(what, key, functools.partial(_decode, items, what, sides, max_damaged, turn), cache_dir)
     damaged = entry.notes["damaged"]
     check_damaged(what, damaged, len(items), max_damaged)  # the entry may be written under a laxer limit
     if damaged:
         logging.warning("%s: skipped %d damaged images: %s", what, len(damaged), "; ".join(damaged[:10]))
+    orientations = pictures.Orientations(turn)
+    orientations.found.update(entry.notes.get("orientations", ()))
+    orientations.warn(what, "turn=True of data.load")
     split = make_split(entry.images, entry.labels, entry.index, num_classes, what)
     return split, {**describe(split, entry.sha256), "damaged": damaged}
 
 
-def _decode(items, what, sides, max_damaged, notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-    damaged = notes["damaged"] = []
+def _decode(items, what, sides, max_damaged, turn, notes: dict[str, Any]) -> Iterator[cache.Chunk]:
+    damaged, orientations = [], pictures.Orientations(turn)
+    notes["damaged"] = damaged
     shown = bar("image", total=len(items), desc=f"decoding {what}")
     with ThreadPoolExecutor(os.cpu_count()) as pool, shown:
         for start in range(0, len(items), _CHUNK):
             chunk = items[start : start + _CHUNK]
-            images = list(pool.map(lambda item: decode.read(item[0], *sides), chunk))
+            images = list(pool.map(lambda item: decode.read(item[0], *sides, orientations=orientations), chunk))
             damaged += [image for image in images if isinstance(image, str)]
             check_damaged(what, damaged, len(items), max_damaged)
             good = [i for i, image in enumerate(images) if not isinstance(image, str)]
@@ -117,6 +130,7 @@ def _decode(items, what, sides, max_damaged, notes: dict[str, Any]) -> Iterator[
                 labels, index = np.array([chunk[i][1:] for i in good], np.int32).T
                 yield np.stack([images[i] for i in good]), labels, index
             shown.update(len(chunk))
+    notes["orientations"] = sorted(orientations.found)
 
 
 def check_damaged(what: str, damaged: list[str], count: int, limit: float) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from corruptions import pictures
 from data import cache, tree
 from data.dataset import Dataset, describe, limited, make_split
 from runtime import files
@@ -136,7 +137,7 @@ def _image(encoded: bytes) -> np.ndarray:
 
     # Named formats save the search through every plug-in; tobytes is faster than np.asarray here.
     image = Image.open(io.BytesIO(encoded), formats=("PNG", "JPEG"))
-    image = image if image.mode == "RGB" else image.convert("RGB")
+    image = pictures.rgb(image)
     if image.size != (_SIZE, _SIZE):
         raise ValueError(f"expected a {_SIZE}x{_SIZE} image, found {image.height}x{image.width}")
     return np.frombuffer(image.tobytes(), np.uint8).reshape(_SIZE, _SIZE, 3)

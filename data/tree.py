@@ -1,18 +1,16 @@
 """Lists the files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*`.
 
-Files are not opened. Classes are the folders' names in sorted order.
+Files are not opened. Classes are the folders' names in sorted order; `corruptions.folders` has the rules.
 """
 
 import hashlib
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from corruptions.folders import class_folders, labelled_images
 from corruptions.write.files import content_sha256
-from corruptions.write.sources import SUFFIXES, image_paths
-from data import decode
 
 TEST_FOLDERS = ("val", "test", "validation")
 
@@ -26,15 +24,6 @@ def find_root(data_dir: str | os.PathLike) -> Path:
     if not root.is_dir():
         raise FileNotFoundError(f"expected a folder of images at data_dir {root}, which is not there")
     return root
-
-
-def class_folders(folder: Path) -> list[str]:
-    """Lists the visible subfolders, sorted; a warning names links that lead nowhere."""
-    with os.scandir(folder) as entries:
-        visible = sorted((entry.name, entry.path) for entry in entries if not entry.name.startswith("."))
-    if broken := [path for _, path in visible if os.path.islink(path) and not os.path.exists(path)]:
-        logging.warning("left out, as links that lead nowhere: %s", ", ".join(map(decode.printable, broken[:10])))
-    return [name for name, path in visible if os.path.isdir(path)]
 
 
 def size_and_time(path: Path) -> tuple[int, int]:
@@ -77,15 +66,9 @@ def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str]
     return classes, {"train": train, "test": list_images(test, classes)}
 
 
-def list_images(folder: Path, classes: Sequence[str]) -> list[Item]:
-    """Lists every image below the class folders, by class and then by path; labels are positions in `classes`."""
-    items = []
-    for label, name in enumerate(classes):
-        paths = image_paths(folder / name)
-        items += [(path, label, len(items) + i) for i, path in enumerate(paths)]
-    if not items:
-        raise FileNotFoundError(f"{folder}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
-    return items
+def list_images(folder: Path, classes: Sequence[str], warn: bool = True) -> list[Item]:
+    """Lists every image below the class folders with its label and place; see `corruptions.folders.labelled_images`."""
+    return [(path, label, place) for place, (path, label) in enumerate(labelled_images(folder, classes, warn))]
 
 
 def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> dict[str, list[Item]]:

@@ -1,11 +1,11 @@
 """Makes one HTML page about an overlap study, and its figures for print.
 
-    python -m tools.report --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH] [--nosamples]
+    python -m tools.report --workdir=runs/overlap_shapes [--out=FILE] [--image=PHOTOGRAPH [--turn]] [--nosamples]
 
 Computes everything from the answers in a workdir of overlap.py and writes report.html, which needs no other file, and
 beside it figures/ with each figure as PNG (300 dpi), PDF and SVG. Of benchmark.json, coverage.json and comparison.json
 only the choices count: threshold, benchmark, other study. Sample images show a test image of the study; --image=FILE
-takes a photograph instead, --nosamples leaves them out.
+takes a photograph instead, as it is stored (--turn: by the orientation in its EXIF data), --nosamples leaves them out.
 """
 
 from runtime import command  # isort: skip
@@ -24,11 +24,11 @@ from runtime.files import write_atomically
 
 def main(argv):
     given = command.given(argv, {"workdir": "DIR"})
-    out = run(given.workdir, given.out, given.samples, given.image)
+    out = run(given.workdir, given.out, given.samples, given.image, given.turn)
     print(f"{out} ({out.stat().st_size / 1000:.0f} kB); figures in {out.parent / 'figures'}")
 
 
-def run(workdir, out=None, samples=True, image=""):
+def run(workdir, out=None, samples=True, image="", turn=False):
     """Writes the page and the figures; returns the path of the page.
 
     Raises:
@@ -38,7 +38,7 @@ def run(workdir, out=None, samples=True, image=""):
     out = pathlib.Path(out) if out else study.workdir / "report.html"
     selections = charts.sweep(study)
     drawn = charts.draw(study, selections)
-    sheet, caption = _sample_images(study, image) if samples else (None, "No sample images were asked for.")
+    sheet, caption = _sample_images(study, image, turn) if samples else (None, "No sample images were asked for.")
     page = document(study, drawn, selections, gallery.png(sheet) if sheet else None, caption)
     charts.write(drawn, out.parent / "figures")
     if sheet:
@@ -48,12 +48,12 @@ def run(workdir, out=None, samples=True, image=""):
     return out
 
 
-def _sample_images(study, image):
+def _sample_images(study, image, turn=False):
     """Draws sample images of the benchmark's members: (picture, caption), or (None, the reason for none)."""
     if study.selection is None:
         return None, "There are no sample images without a benchmark."
     try:
-        return gallery.draw_samples(study.selection.members, study.config, image)
+        return gallery.draw_samples(study.selection.members, study.config, image, turn)
     except (OSError, ValueError) as error:
         if image:
             raise
@@ -72,4 +72,5 @@ if __name__ == "__main__":
     flags.DEFINE_string("out", None, "HTML file to write; default report.html in the workdir.")
     flags.DEFINE_bool("samples", True, "Draw sample images of the benchmark's members.")
     flags.DEFINE_string("image", "", "Photograph for the samples; default a test image of the study.")
+    flags.DEFINE_bool("turn", False, "Turn the photograph by the orientation in its EXIF data.")
     command.run(main)

@@ -1,6 +1,6 @@
 """ImageNet-C frost: ice laid over the image, procedural or cropped from photographs in a folder.
 
-The option `photographs` is "original", for the photographs that the package imagecorruptions-imaug holds, or the digest of
+The option `photographs` is "original", for the photographs that packages such as imagecorruptions-imaug hold, or the digest of
 photographs that `use_photographs` read. Records hold the digest: results stay bound to the pictures, wherever they lie.
 """
 
@@ -17,10 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions import padded, pictures
+from corruptions.folders import SUFFIXES
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, frost_texture
 from corruptions.record import Image, Key, Parameter, Params, Severity, Shape
+
+_LOG = logging.getLogger(__name__)
 
 # (weight of the image, weight of the frost)
 _LEVELS = {
@@ -36,13 +39,28 @@ _LOOK_OF_FILE = (0, 1, 1, 2, 3)
 # Size of the textures relative to the files.
 TEXTURE_SCALE = {"cifar": 0.2, "tiny": 0.3, "imagenet": 1.0, "inception": 1.0}
 
-# Digest of the five files that ImageNet-C draws from; imagecorruptions 1.1.2 on PyPI contains them and a sixth.
+# sha256 of the files that ImageNet-C draws from, frost1.png to frost5.jpg, and the digest of the five. The release, and the
+# packages below, contain a sixth.
+_ORIGINALS = (
+    "ff9f907860bd7a835d459e32f9d588062b7f61ee267343cc7222b56753a14755",
+    "fe211a89b336999c207a852ce05818d4545d0b57c5beadd824b4cc9d9a9b6137",
+    "2d0d50b4a9bb213f38b024ef7768731bb83cc08d2f26b5766bbc167cdfa0e504",
+    "3f8b91ca1a9fa7167b09e773da53f5ae60d0a1fd88f02a783f6e328a72887f6e",
+    "5fc6a19df4a429ba68abdcc8f8a4278d4c9f81c9ccafd2c92ab0c8cf8992ebd2",
+)
 ORIGINAL_PHOTOGRAPHS = "d58384ccf7e2b8b0b1dea4010b349a52c70b26179a6decb26278b7391ef77a64"
+_PACKAGES = {"imagecorruptions": "frost", "corrupt_tta": "assets/frost"}  # module: the folder of its photographs
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+# torch-uncertainty-assets 0.5.2.
+_OTHERS = "torch_uncertainty_assets"
+_OTHERS_DIGEST = "8aecd37428a994346f6ca9f7f4f4a3c255b31e907efb91b565e767b3434a1d4c"
+_OTHERS_ARE = (
+    "the photographs of torch-uncertainty-assets, not ImageNet-C's: two are encoded again as JPEG (4.4 and 2.8 levels off on "
+    "average), none is there twice, and one is the release's sixth, which ImageNet-C does not draw"
+)
+
 _USED: dict[str, "Photographs"] = {}
 ORIGINAL = "original"
-_FILES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")  # the files that ImageNet-C draws from
 
 
 def _sample(
@@ -95,7 +113,7 @@ def _described(shape, options):
 @functools.cache
 def _say_procedural():
     """Warns once in a process that textures are not the benchmark's."""
-    logging.getLogger(__name__).warning(
+    _LOG.warning(
         "imagenet_c/frost draws procedural ice: scores do not compare with published ones, which need the photographs: "
         "photographs='original' with imagecorruptions-imaug installed, or imagenet_c.use_photographs(FOLDER)"
     )
@@ -134,23 +152,30 @@ class Photographs:
     an image file.
 
     `folder` is the place where they were read, `digest` the sha256 of the sha256 of each file, in that order; names
-    do not count.
+    do not count. Of a folder with ImageNet-C's five, only these are taken.
     """
 
-    def __init__(self, path: str | os.PathLike[str], names: Sequence[str] | None = None):
+    def __init__(self, path: str | os.PathLike[str]):
         self.folder = pathlib.Path(path)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
         visible = (file for file in self.folder.iterdir() if not file.name.startswith("."))
-        found = (file for file in visible if file.suffix.lower() in _SUFFIXES)
-        self._files = sorted(file for file in found if names is None or file.name in names)
-        if not self._files:
-            raise FileNotFoundError(
-                f"expected image files ({', '.join(_SUFFIXES)}) in {str(self.folder)!r}, found none"
-            )
-        of_files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self._files]
-        self.digest = hashlib.sha256("\n".join(of_files).encode()).hexdigest()
-        textures = [_read(file) for file in self._files]
+        files = sorted(file for file in visible if file.suffix.lower() in SUFFIXES and not file.is_dir())
+        if not files:
+            raise FileNotFoundError(f"expected image files ({', '.join(SUFFIXES)}) in {str(self.folder)!r}, found none")
+        digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        by_digest = {digest: file for file, digest in digests.items()}
+        self._files = [by_digest[digest] for digest in _ORIGINALS if digest in by_digest]
+        if len(self._files) < len(_ORIGINALS):
+            self._files = files
+        elif unused := [file.name for file in files if file not in self._files]:
+            _LOG.warning("%s holds ImageNet-C's five photographs; not drawn: %s", self.folder, ", ".join(unused))
+        self.digest = hashlib.sha256("\n".join(digests[file] for file in self._files).encode()).hexdigest()
+        if self.digest == _OTHERS_DIGEST:
+            _LOG.warning("%s holds %s", self.folder, _OTHERS_ARE)
+        orientations = pictures.Orientations()
+        textures = [pictures.decode(file, file, lambda image: image, orientations) for file in self._files]
+        orientations.warn(self.folder)
         self._resized = functools.lru_cache(maxsize=8)(  # each size of image has textures of its own
             lambda scale, sides: [_enlarged(_resize(texture, scale), sides) for texture in textures]
         )
@@ -181,10 +206,10 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
     Needs Pillow.
 
     Args:
-      path: "original" for the five photographs of ImageNet-C in the installed package imagecorruptions-imaug; or a
-        folder of images (png, jpg, bmp, webp), of which every file is drawn equally often, so that the original
-        benchmark takes exactly the five files it draws from (frost1.png, frost2.png, frost3.png, frost4.jpg,
-        frost5.jpg).
+      path: "original" for the five photographs of ImageNet-C in an installed package, imagecorruptions-imaug,
+        imagecorruptions or corrupt-tta (the code of the first and the last draws six); or a folder of images. Of a
+        folder that holds these five, as the release does with a sixth, only they are drawn (frost1.png, frost2.png,
+        frost3.png, frost4.jpg, frost5.jpg); of others every file, equally often.
 
     Returns:
       Their digest, the value of the option `photographs`; `ORIGINAL_PHOTOGRAPHS` for those five.
@@ -197,17 +222,26 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
         photographs = Photographs(path)
         return _USED.setdefault(photographs.digest, photographs).digest
     if ORIGINAL_PHOTOGRAPHS not in _USED:
-        package = importlib.util.find_spec("imagecorruptions")
-        if package is None or not package.origin:
+        folders = [folder for name, below in _PACKAGES.items() if (folder := _installed(name, below)).is_dir()]
+        if not folders:
+            other = _installed(_OTHERS, "frost")
+            also = f". {other} holds {_OTHERS_ARE}; name that folder to use them" if other.is_dir() else ""
             raise FileNotFoundError(
                 "expected ImageNet-C's photographs of frost in the package imagecorruptions-imaug, found it not "
-                "installed: pip install imagecorruptions-imaug, or name a folder of frost1.png to frost5.jpg"
+                f"installed: pip install imagecorruptions-imaug, or name a folder of frost1.png to frost5.jpg{also}"
             )
-        photographs = Photographs(pathlib.Path(package.origin).parent / "frost", _FILES)
-        if photographs.digest != ORIGINAL_PHOTOGRAPHS:
-            raise ValueError(f"expected ImageNet-C's photographs in {photographs.folder}, found others")
-        _USED[ORIGINAL_PHOTOGRAPHS] = photographs
+        found = list(map(Photographs, folders))
+        original = next((one for one in found if one.digest == ORIGINAL_PHOTOGRAPHS), None)
+        if original is None:
+            raise ValueError(f"expected ImageNet-C's photographs in {found[0].folder}, found others")
+        _USED[ORIGINAL_PHOTOGRAPHS] = original
     return ORIGINAL_PHOTOGRAPHS
+
+
+def _installed(package: str, below: str) -> pathlib.Path:
+    """Returns where a folder of a package would lie."""
+    spec = importlib.util.find_spec(package)
+    return pathlib.Path(spec.origin if spec and spec.origin else f"{package}/none").parent / below
 
 
 def used_photographs() -> tuple[str, ...]:
@@ -243,18 +277,6 @@ def resize_taps(size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
     position = np.round((np.arange(size) + 0.5) / scale - 0.5, 9)
     first = np.floor(position).astype(int)
     return first, position - first
-
-
-def _read(file):
-    from PIL import Image
-
-    try:
-        with Image.open(file) as image:
-            return np.asarray(image.convert("RGB"))
-    except OSError as error:
-        raise ValueError(
-            f"expected a photograph of frost, found {str(file)!r}, which cannot be read: {error}"
-        ) from error
 
 
 def _resize(texture, scale):

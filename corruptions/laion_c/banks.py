@@ -14,7 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+from corruptions import pictures
+from corruptions.folders import SUFFIXES, image_paths
+
 _USED: dict[str, "Bank"] = {}
 _CHUNK = 1024
 
@@ -53,8 +55,8 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
     that was read before.
 
     Args:
-      source: uint8 [N, H, W, 3], of which the largest squares in the middle are taken; or a folder of images (png, jpg, bmp,
-        webp) and of folders of them, each resized to a short side of 256 and cropped to 224, as in the release. Needs Pillow.
+      source: uint8 [N, H, W, 3], of which the largest squares in the middle are taken; or a folder of images and
+        of folders of them, each resized to a short side of 256 and cropped to 224, as in the release. Needs Pillow.
       side: squares larger than this are reduced to it, which bounds the memory; 224 keeps those of a folder as they are.
       limit: largest number of images, evenly spaced in the order of the array or of the files' names.
 
@@ -115,31 +117,22 @@ def _from_folder(path: str | os.PathLike[str], side: int, limit: int) -> Bank:
     folder = pathlib.Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of images for the bank, found no folder at {str(folder)!r}")
-    found = (file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES)
-    files = sorted(file for file in found if not any(p.startswith(".") for p in file.relative_to(folder).parts))
+    files = image_paths(folder)
     if not files:
         raise FileNotFoundError(
-            f"expected image files ({', '.join(_SUFFIXES)}) for the bank in {str(folder)!r}, found none"
+            f"expected image files ({', '.join(SUFFIXES)}) for the bank in {str(folder)!r}, found none"
         )
-    squares = [_square(files[k], min(side, 224)) for k in _spaced(len(files), limit)]
+    orientations = pictures.Orientations()
+    squares = [_square(files[k], min(side, 224), orientations) for k in _spaced(len(files), limit)]
+    orientations.warn(folder)
     return Bank(np.stack(squares), side < 224)
 
 
-def _square(file, side):
-    from PIL import Image
+def _square(file, side, orientations):
+    def prepare(image):
+        return pictures.resized(pictures.centre(image, 224, 256), (side, side))
 
-    try:
-        with Image.open(file) as opened:
-            image = opened.convert("RGB")
-    except OSError as error:
-        raise ValueError(
-            f"expected an image for the bank, found {str(file)!r}, which cannot be read: {error}"
-        ) from error
-    short = min(image.size)
-    image = image.resize(tuple(256 * n // short for n in image.size), Image.BILINEAR)
-    left, top = (round((n - 224) / 2) for n in image.size)
-    image = image.crop((left, top, left + 224, top + 224))
-    return np.asarray(image if side == 224 else image.resize((side, side), Image.BILINEAR))
+    return pictures.decode(file, file, prepare, orientations)
 
 
 def _spaced(number, limit):

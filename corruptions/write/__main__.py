@@ -22,13 +22,15 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from corruptions import pictures
 from corruptions.from_files import FROM_FILES
 from corruptions.objects import BucketError, copied
-from corruptions.write import decoding, files, manifests, sources, verifying
+from corruptions.write import files, manifests, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
 
-_OF_SOURCE = ("labels", "split", "data_dir", "preprocess", "size", "limit")  # flags that are arguments of the same name
+# Flags that are arguments of the same name.
+_OF_SOURCE = ("labels", "split", "data_dir", "preprocess", "size", "limit", "turn")
 _OF_DATASET = ("corruptions", "severities", "layout", "jpeg_quality", "seed", "table", "batch_size", "verify")
 
 
@@ -124,9 +126,10 @@ def _parser(imports):
         add(f"--{name}", help=known.what)
     add("--split", help="for a tfds source; default: test")
     add("--data_dir", "--data-dir", help="for a tfds source")
-    add("--preprocess", choices=tuple(decoding.RECIPES), default="none", help="for a folder or tfds source")
+    add("--preprocess", choices=tuple(pictures.RECIPES), default="none", help="for a folder or tfds source")
     add("--size", type=_size, help="side of the images after --preprocess, in pixels; or keep, each at its own size")
-    add("--limit", type=int, help="number of images to take, from the first")
+    add("--limit", type=int, help="number of images to take, of a folder a share of each class, of others the first")
+    add("--turn", action="store_true", help="turn images by the orientation in their EXIF data; default: as stored")
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
     add(
         "--verify",
@@ -147,7 +150,7 @@ def _severities(text):
 
 
 def _size(text):
-    return text if text == decoding.KEEP else int(text)
+    return text if text == pictures.KEEP else int(text)
 
 
 def _quality(text):

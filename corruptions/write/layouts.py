@@ -1,7 +1,8 @@
 """The forms of a corrupted dataset on disk: arrays as in CIFAR-10-C, image files as in ImageNet-C, and shards.
 
     npy          `fog.npy`, uint8[S N, H, W, 3], the N images of the first severity first; `labels.npy` [S N]
-    folders      `fog/3/class/name.JPEG` (quality 85 as published), or lossless `.png`
+    folders      `fog/3/class/name.JPEG` (quality 85 as published), or lossless `.png`; `classes.txt` where the class names
+                 in the order of their labels are not sorted
     parquet, webdataset      see `corruptions.write.shards`
 
 A unit (`corruptions.write.verifying`) is written below `.part`, recorded in the manifest when it is complete,
@@ -26,6 +27,7 @@ from corruptions.write.upload import Upload
 from corruptions.write.verifying import LABELS, Unit
 
 LOG = logging.getLogger("corruptions.write")
+CLASSES = "classes.txt"
 
 
 class Layout:
@@ -230,6 +232,15 @@ class Folders(Layout):
         require("PIL", "writing image files needs Pillow", "pillow")
         self.pool = ThreadPoolExecutor(os.cpu_count())
         self.digests: dict[str, str] = {}  # path in the block -> sha256
+        names = self.source.class_names
+        if list(names) != sorted(names):
+            LOG.warning(
+                "%s: labels are the places of class names in %s. Readers that number sorted folders, as torchvision does, give "
+                "other labels: %r would be 0, not %d",
+                *(self.folder, CLASSES, min(names), names.index(min(names))),
+            )
+            manifests.save(self.folder, self.manifest)  # without it the file would be foreign to the next run
+            files.replace(self.folder / CLASSES, "".join(f"{name}\n" for name in names).encode())
 
     def begin(self, entry: Entry, severity: Severity) -> None:
         part = self._fresh(entry, severity)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import objects
-from corruptions.write import decoding, files
+from corruptions import objects, pictures
+from corruptions.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
+from corruptions.write import files
 
 LOG = logging.getLogger("corruptions.write")
 _BULK = 1000  # records of array_record read at a time
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 # Control characters, line separators, halves of UTF-16 pairs, and what separates folders.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]")
 _LONGEST = 200  # bytes of a name; file systems allow 255, suffixes included
@@ -42,6 +42,7 @@ class Source:
         digest of encoded images (`files.content_sha256`: of a large folder, a sample).
       encoded: True if reading means decoding; it is then done once, into a temporary file beside the result.
       many_sizes: True if images keep their own sizes; they are then decoded for each severity.
+      orientations: counts the files read so far whose EXIF data hold an orientation.
     """
 
     read: Callable[[Sequence[int]], np.ndarray]
@@ -51,6 +52,7 @@ class Source:
     description: Mapping[str, Any]
     encoded: bool = False
     many_sizes: bool = False
+    orientations: pictures.Orientations = dataclasses.field(default_factory=pictures.Orientations)
 
     def __post_init__(self) -> None:
         """Makes the names safe; a warning counts the changed ones."""
@@ -63,12 +65,6 @@ class Source:
         return len(self.labels)
 
 
-def image_paths(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Lists the image files below a folder, sorted, without those whose name, or a folder's above them, begins with a dot."""
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
-
-
 def open_source(
     name: str,
     *,
@@ -78,6 +74,7 @@ def open_source(
     preprocess: str = "none",
     size: int | str | None = None,
     limit: int | None = None,
+    turn: bool = False,
 ) -> Source:
     """Opens the source that a command line names: `FILE.npz` (arrays images and labels), `FILE.npy`, a folder
     root/class/* or `tfds:NAME`.
@@ -96,14 +93,14 @@ def open_source(
         name = name.removeprefix("tfds:")
         data_dir = data_dir and objects.copied(data_dir)
         split = split or "test"
-        return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit)
+        return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit, turn=turn)
     path = pathlib.Path(objects.copied(name)).expanduser()
     if path.suffix not in (".npy", ".npz"):
-        source = from_folder(path, preprocess=preprocess, size=size, limit=limit)
+        source = from_folder(path, preprocess=preprocess, size=size, limit=limit, turn=turn)
         known_as = {"path": name} if files.is_address(name) else {}  # not where it was copied to
         return dataclasses.replace(source, description={**source.description, **known_as})
-    if preprocess != "none" or size is not None:
-        raise ValueError("arrays are written as they are: expected no --preprocess and no --size")
+    if preprocess != "none" or size is not None or turn:
+        raise ValueError("arrays are written as they are: expected no --preprocess, no --size and no --turn")
     if path.suffix == ".npz":
         arrays = _load(path)
         content = arrays.keys() if isinstance(arrays, dict) else {"a single one"}
@@ -167,16 +164,26 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
 
 
 def from_folder(
-    root: str | os.PathLike, *, preprocess: str = "none", size: int | str | None = None, limit: int | None = None
+    root: str | os.PathLike,
+    *,
+    preprocess: str = "none",
+    size: int | str | None = None,
+    limit: int | None = None,
+    turn: bool = False,
 ) -> Source:
     """Reads a tree `root/class/*.png|jpg|...`; classes and images in sorted order.
+
+    Links are followed. Warnings count files that are no images, and name classes without images and classes whose numbers
+    are in another order than their labels.
 
     Args:
       preprocess: recipe that makes the images equal in size: `none`, `imagenet` (the shorter side to size * 256 /
         224, then the centre), `resize` (both sides), `inception` (the centre 87.5 %, resized).
       size: side of the square result in pixels, needed by every `preprocess` but `none`; with `none`, `keep` takes images
         of many sizes unchanged.
-      limit: number of images to take, from the first.
+      limit: number of images to take, the first ones of each class, with classes as equal as possible.
+      turn: apply the orientation in EXIF data; by default pixels stay as stored, as in ImageNet-C and torchvision, and a
+        warning counts the files that hold one.
 
     Raises:
       FileNotFoundError: no such folder, or no images in it.
@@ -188,10 +195,9 @@ def from_folder(
     if not root.is_dir():
         raise FileNotFoundError(f"expected a folder of images, found no folder {root}")
     require("PIL", "reading images needs Pillow", "pillow")
-    classes = sorted(path.name for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-    items = [(path, label) for label, name in enumerate(classes) for path in image_paths(root / name)][:limit]
-    if not items:
-        raise FileNotFoundError(f"{root}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
+    classes = class_folders(root)
+    every = labelled_images(root, classes)
+    items = [every[i] for i in np.sort(balanced_prefix([label for _, label in every], limit))]
     labels = [label for _, label in items]
     names = [path.relative_to(root / classes[label]).with_suffix("").as_posix() for path, label in items]
     listing = hashlib.sha256()
@@ -211,6 +217,7 @@ def from_folder(
         names,
         classes,
         description | {"preprocess": preprocess, "size": size, "limit": limit},
+        turn,
     )
 
 
@@ -222,6 +229,7 @@ def from_tfds(
     preprocess: str = "none",
     size: int | str | None = None,
     limit: int | None = None,
+    turn: bool = False,
 ) -> Source:
     """Reads a prepared TensorFlow Datasets dataset (array_record, read without TensorFlow), e.g. `cifar10`.
 
@@ -229,7 +237,8 @@ def from_tfds(
       name: `name[/config][:version]` of the dataset.
       split: e.g. `test`, `validation`.
       data_dir: the folder of all datasets; `~/tensorflow_datasets` when None.
-      preprocess, size, limit: see `from_folder`.
+      preprocess, size, turn: see `from_folder`.
+      limit: number of images to take, from the first.
 
     Raises:
       ModuleNotFoundError, FileNotFoundError: TensorFlow Datasets or the dataset is not there; the message says
@@ -270,6 +279,7 @@ def from_tfds(
         names if all(names) else _numbered(number),
         builder.info.features["label"].names or _numbered(max(labels) + 1),
         description | {"preprocess": preprocess, "size": size, "limit": limit},
+        turn,
     )
 
 
@@ -281,20 +291,23 @@ def require(module: str, why: str, packages: str) -> ModuleType:
         raise ModuleNotFoundError(f"{why}, which cannot be imported ({error}); pip install {packages}") from error
 
 
-def _encoded(fetch, labels, names, class_names, description):
+def _encoded(fetch, labels, names, class_names, description, turn):
     """Makes a source of image files; `fetch` returns, for positions, each file (or its bytes) and its name in errors."""
     seen = set()
     for name, label in zip(names, labels):
         if (label, name) in seen:
             raise ValueError(f"expected one image per name, found two called {name!r} in class {class_names[label]}")
         seen.add((label, name))
-    prepare = decoding.recipe(description["preprocess"], description["size"])
-    keep = description["size"] == decoding.KEEP
+    prepare = pictures.recipe(description["preprocess"], description["size"])
+    keep = description["size"] == pictures.KEEP
+    orientations = pictures.Orientations(turn)
+    if turn:
+        description |= {"turn": True}
 
     def read(positions):
         items = fetch(positions)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            images = list(pool.map(lambda item: decoding.decode(*item, prepare), items))
+            images = list(pool.map(lambda item: pictures.decode(*item, prepare, orientations), items))
         if keep:
             return images
         shape = images[0].shape
@@ -302,12 +315,13 @@ def _encoded(fetch, labels, names, class_names, description):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
-                    f"({name}); choose a preprocess ({', '.join(decoding.RECIPES)}) and a size, or --size=keep"
+                    f"({name}); choose a preprocess ({', '.join(pictures.RECIPES)}) and a size, or --size=keep"
                 )
         return np.stack(images)
 
     classes = tuple(map(str, class_names))
-    return Source(read, np.array(labels, np.int32), tuple(names), classes, description, encoded=True, many_sizes=keep)
+    facts = {"encoded": True, "many_sizes": keep, "orientations": orientations}
+    return Source(read, np.array(labels, np.int32), tuple(names), classes, description, **facts)
 
 
 def safe_name(name: str) -> str:

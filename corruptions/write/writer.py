@@ -29,6 +29,7 @@ from corruptions.write.upload import Upload
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_TURN = "turn=True of the source, --turn,"
 _READ = 64  # images of many sizes decoded at a time
 _ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
 
@@ -127,6 +128,8 @@ def write_dataset(
             images = source if source.many_sizes else _materialised(folder, source, shape, progress)
             form = LAYOUTS[layout](folder, manifest, source, verify, upload)
             _write(form, images, list(planned), batch_size, progress, verify)
+            if source.many_sizes:
+                source.orientations.warn("source", _TURN)
     return f"{upload.address}/{manifests.NAME}" if upload else folder / manifests.NAME
 
 
@@ -154,6 +157,7 @@ def _materialised(folder, source, shape, progress):
             positions = range(start, min(start + 512, len(source)))
             images[start : positions.stop] = source.read(positions)
             counter.update(len(positions))
+    source.orientations.warn("source", _TURN)
     return images
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import decoding
+from corruptions import pictures
 from corruptions.write.manifests import token
 from corruptions.write.shards import ROWS, Parquet, WebDataset
 from corruptions.write.sources import require
 from corruptions.write.verifying import LABELS
-from data import decode, tree
+from data import tree
 from data.corrupted.dataset import (
     Batch,
     CorruptedDataset,
@@ -116,7 +116,7 @@ class CorruptedFolders(CorruptedDataset):
         self._threads = threads or os.cpu_count()
         first = next(iter(self._places.values()))
         self.class_names = tuple(manifest["class_names"]) if manifest else tuple(tree.class_folders(first))
-        items = self._list(first)
+        items = self._list(first, warn=True)
         self.number = len(items)
         self.image_shape = read_image(items[0][0]).shape
         self.provenance = {"source": str(path), "format": "folders", "manifest": manifest}
@@ -130,10 +130,14 @@ class CorruptedFolders(CorruptedDataset):
         items = self._list(place)
         if len(items) != self.number:
             raise ValueError(f"{place}: expected {self.number} images as in the other conditions, found {len(items)}")
-        decoded = ((lambda path=path: (path, read_image(path)), label) for path, label in items)
+        orientations = pictures.Orientations()
+        decoded = (
+            (lambda path=path: (path, read_image(path, orientations=orientations)), label) for path, label in items
+        )
         yield from in_batches(decoded, self.image_shape, batch_size, self._threads)
+        orientations.warn(place)
 
-    def _list(self, folder):
+    def _list(self, folder, warn=False):
         """(image file, label), by class and then by name."""
         classes = set(tree.class_folders(folder))
         if classes != set(self.class_names):
@@ -142,7 +146,7 @@ class CorruptedFolders(CorruptedDataset):
                 f"{folder}: expected the {len(self.class_names)} class folders of the other conditions, found "
                 f"{len(classes)}; they differ in {', '.join(differ[:5])}"
             )
-        return [(path, label) for path, label, _ in tree.list_images(folder, self.class_names)]
+        return [(path, label) for path, label, _ in tree.list_images(folder, self.class_names, warn)]
 
 
 def _spread(items, most):
@@ -231,7 +235,7 @@ class CorruptedShards(CorruptedDataset):
                         f"record {position}: expected a label 0..{len(self.class_names) - 1}, found {label}"
                     )
                 yield lambda name=name, content=content: (name, read_image(io.BytesIO(content), name)), label
-        except (*decode.DAMAGED, tarfile.TarError, LookupError, AttributeError, TypeError) as error:
+        except (*pictures.DAMAGED, tarfile.TarError, LookupError, AttributeError, TypeError) as error:
             raise ValueError(
                 f"{shard} is damaged ({type(error).__name__}: {str(error)[:120]}); mend it with:\n  {self._mending}"
             ) from error
@@ -289,14 +293,8 @@ def in_batches(
             jobs, labels = following
 
 
-def read_image(file: Any, name: str | None = None) -> np.ndarray:
+def read_image(file: Any, name: str | None = None, orientations: pictures.Orientations | None = None) -> np.ndarray:
     """Decodes an image file, whole and at its own size, to uint8[H, W, 3]; raises ValueError, which names it, for
     damage.
     """
-    from PIL import Image
-
-    try:
-        with Image.open(file) as image:
-            return np.asarray(decoding.rgb(image))
-    except (*decode.DAMAGED, Image.DecompressionBombError) as error:
-        raise ValueError(f"{name or file} is damaged ({type(error).__name__}: {str(error)[:80]})") from error
+    return pictures.decode(file, name or file, lambda image: image, orientations)

@@ -23,6 +23,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from corruptions import pictures
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store
@@ -108,6 +109,9 @@ def prepare(
                 store.discard_shard(path / "shards" / file)
             jobs = _jobs(opened, path / "shards", sides, shard_images)
             records = _make(jobs, opened, path, workers, max_damaged)
+            orientations = pictures.Orientations()
+            orientations.found.update(*(shard.get("orientations", ()) for part in records.values() for shard in part))
+            orientations.warn(source)
             store.finish(path, name, opened.class_names, made_from, records)
     except OSError as error:
         message = str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from corruptions import pictures
 from data import blocks, decode, tree
 from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split, sha256
 from data.image_folder import load_image_folder
@@ -66,14 +67,15 @@ def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: in
 
     Returns:
       {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see `data.blocks`), "labels": [count],
-      "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)", ...]}.
+      "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)", ...],
+      "orientations": [names of files whose EXIF data hold one]}.
     """
-    labels, positions, damaged = [], [], []
+    labels, positions, damaged, orientations = [], [], [], pictures.Orientations()
     seen = 0
     with files.writing(path) as file:
         images = blocks.Writer(file, (image_size, image_size, 3))
         for name, label, encoded in items:
-            image = decode.read(encoded, image_size, short, name)
+            image = decode.read(encoded, image_size, short, name, orientations=orientations)
             if isinstance(image, str):
                 damaged.append(image)
             else:
@@ -86,6 +88,7 @@ def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: in
         size = file.tell()
     record = {"file": path.name, "count": images.count, "bytes": size, "sha256": images.sha256}
     record |= {"labels": labels, "positions": positions, "seen": seen, "damaged": damaged}
+    record["orientations"] = sorted(orientations.found)
     record["blocks"] = blocks.describe(files.read_array(path, mapped=images.count > 0))
     files.write_json(path.with_suffix(".json"), record)
     return record

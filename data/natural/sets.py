@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corruptions import pictures
 from corruptions.contract import suggest
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
@@ -289,9 +290,11 @@ def _decoder(where, count, fetch, border):
     """Makes `pieces` of files or records; `fetch` returns, for a range of positions, them and their groups."""
 
     def pieces(size, short):
+        orientations = pictures.Orientations()
+
         def read(item, number):
             name = None if isinstance(item, Path) else f"record {number}"
-            return decode.read(item, size, short, name, border=border)
+            return decode.read(item, size, short, name, border=border, orientations=orientations)
 
         for start in range(0, count, _CHUNK):
             positions = range(start, min(start + _CHUNK, count))
@@ -304,6 +307,7 @@ def _decoder(where, count, fetch, border):
                     f"{where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
                 )
             yield np.stack(images), np.array(groups, np.int32), np.array(positions, np.int32)
+        orientations.warn(where)
 
     return pieces
 

@@ -11,8 +11,9 @@ import os
 import numpy as np
 
 import data
+from corruptions.folders import balanced_prefix
 from data import tfds_source
-from data.dataset import Dataset, balanced_prefix, taken
+from data.dataset import Dataset, taken
 
 HELD_OUT = 5000
 

@@ -8,8 +8,8 @@ The workdir is one of train.py or overlap.py, or made of imported weights as eva
 perturbation, whose frames grow or are redrawn,
 
     gaussian_noise.npy             uint8 [sequences, frames, H, W, 3], as CIFAR-10-P is published
-    gaussian_noise/CLASS/NAME/*    or a folder of images for each sequence, frames in the order of
-                                   their names: ImageNet-P, once its videos are taken apart
+    gaussian_noise/CLASS/NAME/*    or a folder of images for each sequence, frames in the order of the
+                                   numbers in their names: ImageNet-P, once its videos are taken apart
 
 Videos are not decoded here: ffmpeg -i NAME.mp4 NAME/%02d.png takes one apart. Networks see frames as they are, neither
 resized nor cropped. Labels are not needed. Source: D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness
@@ -40,7 +40,8 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.frames import as_name
-from corruptions.write.sources import image_paths
+from corruptions import pictures
+from corruptions.folders import by_number, image_paths
 from data import cache, tree
 from data.corrupted.readers import read_image
 from evaluation import correctness, trained_models
@@ -61,6 +62,7 @@ class Sequences:
     shape: tuple[int, ...]  # (sequences, frames, H, W, 3)
     source: np.ndarray | list[list[Path]]  # the array, or the images of each sequence
     stamp: tuple[int, ...]  # a digest of the files' `tree.state`
+    orientations: pictures.Orientations = dataclasses.field(default_factory=pictures.Orientations)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Reads sequences start, ..., stop - 1: uint8 [n, frames, H, W, 3].
@@ -71,7 +73,7 @@ class Sequences:
             return np.asarray(self.source[start:stop])
         paths = [path for frames in self.source[start:stop] for path in frames]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            images = list(pool.map(lambda path: _image(path, self.shape[2:]), paths))
+            images = list(pool.map(lambda path: _image(path, self.shape[2:], self.orientations), paths))
         return np.stack(images).reshape(-1, *self.shape[1:])
 
 
@@ -127,11 +129,8 @@ def _of_folder(path):
     frames = {}
     for file in image_paths(path):
         frames.setdefault(file.parent, []).append(file)
-    for folder, images in frames.items():
-        if len({len(file.stem) for file in images if file.stem.isdecimal()}) > 1:
-            raise ValueError(
-                f"{folder}: expected numbers of frames with equally many digits, 01, 02 ..., found {images[0].name}"
-            )
+    for images in frames.values():
+        images.sort(key=lambda file: by_number(file.name))
     lengths = {len(images) for images in frames.values()}
     if len(frames) < 2 or len(lengths) != 1 or min(lengths) < 2:
         raise ValueError(
@@ -148,8 +147,8 @@ def _stamp(paths, root):
     return (int(cache.fingerprint(tree.state(paths, root)), 16),)
 
 
-def _image(path, shape):
-    pixels = read_image(path)
+def _image(path, shape, orientations):
+    pixels = read_image(path, orientations=orientations)
     if pixels.shape != shape:
         raise ValueError(f"{path}: expected {shape[0]}x{shape[1]} pixels, found {pixels.shape[0]}x{pixels.shape[1]}")
     return pixels
@@ -235,6 +234,7 @@ def best_classes(
             logits, best = (distributed.fetch(x).reshape(-1, x.shape[-1])[: len(frames)] for x in found)
             refuse_not_finite(logits, sequences.name)
             parts[key].append(best.reshape(-1, length, best.shape[-1]))
+    sequences.orientations.warn(sequences.name)
     return {key: np.concatenate(found) for key, found in parts.items()}
 
 

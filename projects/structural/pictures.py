@@ -12,11 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import pictures
+from corruptions.folders import image_paths
 from corruptions.keys import seed_key
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
-from corruptions.write.sources import image_paths
-from data import cache, decode, tree
+from data import cache, tree
 
 _LEAST_CELL = 3.0  # pixels
 _PIECE = 512  # pictures of a folder that are in memory at once
@@ -30,9 +31,9 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
     from `seed`. Raises FileNotFoundError without the folder; ValueError where no picture in it is large enough.
     """
     if not folder:
-        pictures = np.asarray(_drawn(seed_key(seed), number, side))
-        digest = hashlib.sha256(np.ascontiguousarray(pictures).data).hexdigest()
-        return pictures, {"styles": "procedural textures", "seed": seed, "pictures": len(pictures), "sha256": digest}
+        drawn = np.asarray(_drawn(seed_key(seed), number, side))
+        digest = hashlib.sha256(np.ascontiguousarray(drawn).data).hexdigest()
+        return drawn, {"styles": "procedural textures", "seed": seed, "pictures": len(drawn), "sha256": digest}
     entry = _read(pathlib.Path(folder).expanduser(), side)
     return entry.images, {"styles": folder, "pictures": len(entry.images), "sha256": entry.sha256["images"]}
 
@@ -45,10 +46,10 @@ def _read(folder, side) -> cache.Entry:
 
     def pieces(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
         del notes
-        count = 0
+        count, orientations = 0, pictures.Orientations()
         for start in range(0, len(files), _PIECE):
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                squares = pool.map(lambda path: _square(path, side), files[start : start + _PIECE])
+                squares = pool.map(lambda path: _square(path, side, orientations), files[start : start + _PIECE])
                 large = [picture for picture in squares if picture is not None]
             if large:
                 index = np.arange(count, count + len(large), dtype=np.int32)
@@ -56,17 +57,20 @@ def _read(folder, side) -> cache.Entry:
             count += len(large)
         if not count:
             raise ValueError(f"{folder}: expected pictures of at least {side}x{side} pixels, found none")
+        orientations.warn(folder)
 
     return cache.cached(f"styles-{side}", key, pieces)
 
 
-def _square(path, side):
-    from PIL import Image
+def _square(path, side, orientations):
+    def prepare(image):
+        if min(image.size) < side:
+            raise ValueError(f"expected sides of at least {side} pixels, found {image.size}")
+        return pictures.centre(image, side, side)
 
     try:
-        with Image.open(path) as image:
-            return decode.square(image, side, side) if min(image.size) >= side else None
-    except (*decode.DAMAGED, Image.DecompressionBombError):
+        return pictures.decode(path, path, prepare, orientations)
+    except ValueError:
         return None
 
 
@@ -86,7 +90,7 @@ def _drawn(key, number, side):
         clouds = jax.nn.sigmoid(2 * (clouds - clouds.mean()))
         colors = jax.random.uniform(draws[3], (2, 1, 1, 3))
         between = [colors[0] + field[..., None] * (colors[1] - colors[0]) for field in (cells, clouds)]
-        pictures = jnp.stack([(flow + 1) / 2, *between])
-        return jnp.round(255 * jnp.clip(pictures[i % 3], 0, 1)).astype(jnp.uint8)
+        kinds = jnp.stack([(flow + 1) / 2, *between])
+        return jnp.round(255 * jnp.clip(kinds[i % 3], 0, 1)).astype(jnp.uint8)
 
     return jax.lax.map(draw, jnp.arange(number))

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 import data
+from corruptions.folders import balanced_prefix
 from data import decode, tree
-from data.dataset import Dataset, Parts, ShardedImages, balanced_prefix, describe, make_split, sha256, taken
+from data.dataset import Dataset, Parts, ShardedImages, describe, make_split, sha256, taken
 from data.image_folder import decoded
 from runtime import files
 

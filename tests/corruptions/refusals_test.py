@@ -158,7 +158,7 @@ OF_CORRUPT = [
 ]  # fmt: skip
 OF_CORRUPT_IMAGE = [
     (lambda: one_image("cat.png", "fog"),
-     TypeError, r"expected an array, nested lists or a Pillow image, found str; PIL\.Image\.open\(path\)"),
+     TypeError, r"expected an array, nested lists or a Pillow image, found str; .*read_image"),
     (lambda: one_image(None, "noc/border"), TypeError, "found NoneType"),
     (lambda: one_image(PHOTO[None], "noc/border"),
      ValueError, r"found a batch of shape \(1, 32, 32, 3\); use corruptions\.corrupt"),
@@ -181,7 +181,7 @@ OF_CORRUPT_IMAGE = [
      ValueError, "found values from 0 to 255; divide by 255 or pass uint8"),
     (lambda: one_image(np.full((32, 32), np.nan), "noc/border"), ValueError, "found values from nan to nan"),
     (lambda: one_image(Image.fromarray(PHOTO).convert("P"), "noc/border"),
-     ValueError, r"found mode P; convert it: image\.convert\('RGB'\)"),
+     ValueError, r"found mode P; .*read_image"),
     (lambda: one_image(Image.fromarray(PHOTO).convert("CMYK"), "noc/border"),
      ValueError, "mode L, LA, RGB, RGBA, found mode CMYK"),
     (lambda: jax.jit(lambda image: one_image(image, "contrast"))(PHOTO),

@@ -76,7 +76,7 @@ def test_a_tree_with_a_damaged_image(tree, caplog):
 def seen(monkeypatch):
     """The files that are decoded."""
     read, paths = decode.read, []
-    monkeypatch.setattr(decode, "read", lambda path, *sides: paths.append(path) or read(path, *sides))
+    monkeypatch.setattr(decode, "read", lambda path, *sides, **more: paths.append(path) or read(path, *sides, **more))
     return paths
 
 

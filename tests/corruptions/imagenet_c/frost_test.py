@@ -1,8 +1,10 @@
 """Frost: drawn textures at any size, and photographs of a folder or of the original package, cropped as drawn."""
 
 import functools
+import hashlib
 import importlib.util
 import math
+import shutil
 import sys
 
 import jax
@@ -89,7 +91,7 @@ def test_errors_of_folders(tmp_path, folder):
     with pytest.raises(FileNotFoundError, match="image files"):
         use_photographs(empty)
     (empty / "frost1.png").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match=r"expected a photograph of frost, found .*frost1\.png', which cannot be read"):
+    with pytest.raises(ValueError, match=r"frost1\.png cannot be read"):
         use_photographs(empty)
 
 
@@ -109,27 +111,77 @@ def test_small_textures_are_enlarged_for_large_images(folder):
         np.testing.assert_array_equal(params["texture"], enlarged[row : row + 340, column : column + 700])
 
 
-def test_the_original_photographs_are_found_in_the_installed_package(tmp_path, folder, monkeypatch):
-    """One word names the photographs, and records replace it by the digest; a sixth file is not read."""
-    package = tmp_path / "imagecorruptions"
-    (package / "frost").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    for file, name in zip(sorted(folder.glob("*.png")) * 2, (*frost_files._FILES, "frost6.jpg")):
-        (package / "frost" / name).write_bytes(file.read_bytes())
-    monkeypatch.syspath_prepend(tmp_path)
+NAMES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg", "frost6.jpg")
+
+
+@pytest.fixture
+def release(tmp_path, monkeypatch):
+    """A folder of six files, of which the first five stand in for ImageNet-C's."""
+    (tmp_path / "release").mkdir()
+    for number, name in enumerate(NAMES):
+        Image.new("RGB", (60, 50), (10 * number, 100, 200)).save(tmp_path / "release" / name)
+    files = [(tmp_path / "release" / name).read_bytes() for name in NAMES[:5]]
+    originals = tuple(hashlib.sha256(content).hexdigest() for content in files)
     monkeypatch.setattr(frost_files, "_USED", {})
-    with pytest.raises(ValueError, match=r"expected ImageNet-C's photographs in .*frost, found others"):
-        imagenet_c.use_photographs("original")
-    digest = frost_files.Photographs(package / "frost", frost_files._FILES).digest
-    assert digest != frost_files.Photographs(package / "frost").digest
-    monkeypatch.setattr(frost_files, "ORIGINAL_PHOTOGRAPHS", digest)
+    monkeypatch.setattr(frost_files, "_ORIGINALS", originals)
+    monkeypatch.setattr(frost_files, "ORIGINAL_PHOTOGRAPHS", hashlib.sha256("\n".join(originals).encode()).hexdigest())
+    return tmp_path / "release"
+
+
+def install(release, folder, package, below):
+    (folder / package / below).parent.mkdir(parents=True)
+    (folder / package / "__init__.py").touch()
+    shutil.copytree(release, folder / package / below)
+
+
+def files_drawn(digest):
+    draw = jax.vmap(lambda i: frost.sample(jax.random.key(i), (32, 32, 3), 1, photographs=digest)["texture"][0, 0, 0])
+    return set(np.round(np.asarray(jax.jit(draw)(jnp.arange(300)))).astype(int).tolist())
+
+
+def test_of_the_folder_as_released_the_five_are_drawn(release, caplog):
+    digest = use_photographs(release)
+    assert digest == frost_files.ORIGINAL_PHOTOGRAPHS and "frost6.jpg" in caplog.text
+    assert len(files_drawn(digest)) == 5
+    (release / "frost3.png").unlink()
+    others = use_photographs(release)
+    assert others != digest and len(files_drawn(others)) == 5  # of other folders every file
+    caplog.clear()
+    (release / "frost6.jpg").unlink()
+    use_photographs(release)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("package", "below"), [("imagecorruptions", "frost"), ("corrupt_tta", "assets/frost")])
+def test_the_original_photographs_are_found_in_installed_packages(package, below, release, tmp_path, monkeypatch):
+    """One word names the photographs, and records replace it by the digest; a sixth file is not read."""
+    install(release, tmp_path / "site", package, below)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    digest = use_photographs("original")
+    assert imagenet_c.used_photographs() == (digest,) and digest == frost_files.ORIGINAL_PHOTOGRAPHS
     images = np.stack([photograph(32, 32, seed=k) for k in range(2)])
     found = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs="original")
     expected = corruptions.corrupt(jax.random.key(0), images, "imagenet_c/frost", 3, photographs=digest)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == np.uint8 and (np.asarray(found) != images).any((1, 2, 3)).all()
-    assert imagenet_c.used_photographs() == (digest,)
     assert frost.describe((32, 32, 3), {"photographs": "original"}) == {"table": "cifar", "photographs": digest}
+    monkeypatch.setattr(frost_files, "_USED", {})
+    Image.new("RGB", (60, 50)).save(tmp_path / "site" / package / below / "frost1.png")
+    with pytest.raises(ValueError, match="found others"):
+        use_photographs("original")
+
+
+def test_photographs_of_torch_uncertainty_are_named_as_what_they_are(release, tmp_path, monkeypatch, caplog):
+    install(release, tmp_path / "site", "torch_uncertainty_assets", "frost")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    folder = tmp_path / "site/torch_uncertainty_assets/frost"
+    (folder / "frost1.png").unlink()
+    with pytest.raises(FileNotFoundError, match=f"imagecorruptions-imaug.*{folder}.*encoded again"):
+        use_photographs("original")
+    digest = use_photographs(folder)
+    assert not caplog.records
+    monkeypatch.setattr(frost_files, "_OTHERS_DIGEST", digest)
+    assert use_photographs(folder) == digest and "encoded again" in caplog.text
 
 
 def test_without_the_package_the_message_names_it(monkeypatch):

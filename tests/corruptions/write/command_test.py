@@ -62,7 +62,7 @@ def test_a_reader_that_leaves_loses_no_file(tmp_path):
         (["--source=absent"], "expected a folder of images, found no folder absent"),
         (["--source=absent.npz"], "No such file or directory: 'absent.npz'"),
         (["--source=x.npy"], "expected --labels=FILE.npy"),
-        (["--source=x.npz", "--size=3"], "expected no --preprocess and no --size"),
+        (["--source=x.npz", "--size=3"], "expected no --preprocess"),
         (["--source=x.npz", "--limit=0"], "a --limit of at least 1"),
         (["--source=x.npz", "--labels=y.npy"], "expected no --labels beside --source=x.npz, which has its own"),
         (["--source=tfds:cifar10", "--labels=y.npy"], "expected no --labels beside --source=tfds:cifar10"),

@@ -13,7 +13,8 @@ from PIL import Image, JpegImagePlugin
 
 import corruptions
 from corruptions import registry
-from corruptions.write import WriteError, from_folder, verify, write_dataset
+from corruptions.write import WriteError, from_arrays, from_folder, verify, write_dataset
+from data.corrupted import open_corrupted
 from tests.corruptions.comparing import assert_same
 from tests.corruptions.write.datasets import expected
 
@@ -65,6 +66,21 @@ def test_a_benchmark_with_levels_of_its_own_has_severities_1_to_5(clean, tmp_pat
         with Image.open(tmp_path / f"folders/sparkles/{severity}/{labels[1]}/01.png") as image:
             assert_same(np.asarray(image), expected(images, "cbar/sparkles", level, seed=3)[1])
     assert sorted(p.name for p in (tmp_path / "folders/lines").iterdir()) == ["2", "4"]
+
+
+@pytest.mark.parametrize(("names", "written"), [(("truck", "airplane"), True), (("airplane", "truck"), False)])
+def test_names_that_readers_would_sort_otherwise_are_listed(clean, tmp_path, caplog, names, written):
+    source = from_arrays(clean[0], clean[1] % 2, names)
+    folders = {"layout": "folders", "corruptions": "noc/hue", "severities": [0]}
+    for _ in range(2):
+        write_dataset(tmp_path / "out", source, **folders)
+    assert (tmp_path / "out/classes.txt").is_file() == written == ("classes.txt" in caplog.text)
+    if written:
+        assert (tmp_path / "out/classes.txt").read_text().split() == list(names)
+    assert verify(tmp_path / "out", everything=True) == []
+    opened = open_corrupted(tmp_path / "out")
+    ((_, labels),) = opened.batches("noc/hue", 0, batch_size=NUMBER)
+    assert opened.class_names == names and sorted(labels) == sorted(clean[1] % 2)
 
 
 @pytest.mark.parametrize("batch_size", [1, 8, NUMBER, 100, None])

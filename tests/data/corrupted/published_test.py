@@ -187,7 +187,7 @@ def test_damaged_folders_are_named(tmp_path):
     dataset = open_corrupted(tmp_path)
     assert len(whole(dataset, "fog", 1)[0]) == NUMBER
     for severity, message in (
-        (2, r"fog/2/n01440764/ILSVRC2012_val_00000006\.JPEG is damaged"),
+        (2, r"fog/2/n01440764/ILSVRC2012_val_00000006\.JPEG cannot be read"),
         (3, r"fog/3/n01440764/ILSVRC2012_val_00000006\.JPEG: expected an image of 24x40, found 30x30"),
         (4, r"fog/4: expected 7 images as in the other conditions, found 6"),
         (5, r"fog/5: expected the 4 class folders .* they differ in n01443537, tench"),

@@ -124,18 +124,21 @@ def test_arrays_and_folders_of_frames_give_the_same_sequences(folder):
     assert [found.name for found in open_sequences(folder, ["rotate", "rotate"])] == ["rotate"]
 
 
+@pytest.mark.parametrize("form", ["{}.png", "frame{}.png", "img_{}_left.png"])
+def test_frames_without_zeros_in_front_are_in_the_order_of_their_numbers(tmp_path, form):
+    for picture in ("a", "b"):
+        for i in range(12):
+            (tmp_path / "rotate" / picture).mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (16, 16), (i, i, i)).save(tmp_path / "rotate" / picture / form.format(i + 1))
+    (rotate,) = open_sequences(tmp_path)
+    assert rotate.read(0, 2)[:, :, 0, 0, 0].tolist() == [list(range(12))] * 2
+
+
 def test_what_is_no_set_of_sequences_is_refused_by_name(folder):
     with pytest.raises(FileNotFoundError, match="expected tilt, found gaussian_noise, rotate"):
         open_sequences(folder, ["tilt", "rotate"])
     with pytest.raises(FileNotFoundError, match=r"expected PERTURBATION\.npy or"):
         open_sequences(folder / "gaussian_noise" / "n0" / "picture0")
-    first = folder / "gaussian_noise" / "n1" / "picture1" / "00.png"
-    first.rename(first.with_name("9.png"))
-    with pytest.raises(
-        ValueError, match=r"picture1: expected numbers of frames with equally many digits, 01, 02 \.\.\., found"
-    ):
-        open_sequences(folder)
-    first.with_name("9.png").rename(first)
     (folder / "gaussian_noise" / "n1" / "picture1" / "01.png").unlink()
     with pytest.raises(ValueError, match="equally many images, two at least, found 3 of 1, 2 images"):
         open_sequences(folder)
@@ -171,7 +174,7 @@ def test_frames_are_read_as_other_images_are(folder, monkeypatch):
     Image.fromarray(np.full((16, 17), 257 * 100, np.uint16)).save(first)
     assert (open_sequences(folder, ["gaussian_noise"])[0].read(0, 1)[0, 0] == 100).all()
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(ValueError, match=r"00\.png is damaged \(DecompressionBombError"):
+    with pytest.raises(ValueError, match=r"00\.png.*DecompressionBombError"):
         open_sequences(folder)
 
 

@@ -9,13 +9,18 @@ import sys
 import time
 import zlib
 
+import jax
 import numpy as np
 import pytest
 from PIL import Image
 
-from corruptions.write import decoding
-from data import decode
-from data.corrupted.readers import read_image
+import corruptions
+import data
+from analysis import gallery
+from corruptions import imagenet_c, laion_c, pictures, write
+from corruptions.laion_c import banks
+from data import decode, tfds_source
+from data.corrupted import readers
 
 COLOURS = np.array([[0, 0, 0], [255, 255, 255], [10, 200, 30], [255, 1, 128]], np.uint8)
 
@@ -84,7 +89,7 @@ CASES = {
 def test_every_mode_has_its_colours(mode):
     image, expected = CASES[mode]
     assert image.mode == mode
-    found = np.asarray(decoding.rgb(image))
+    found = np.asarray(pictures.rgb(image))
     assert found.dtype == np.uint8 and found.shape == (1, len(expected), 3)
     # Fixed-point tables of Pillow: a level.
     assert np.abs(found[0].astype(int) - expected).max() <= (1 if mode in ("YCbCr", "HSV", "CMYK") else 0), found
@@ -106,7 +111,7 @@ def lab_to_srgb(lab):
 
 def test_lab_is_that_of_the_formula():
     lab = np.array([[255, 128, 128], [0, 128, 128], [128, 128, 128], [137, 190, 170], [224, 100, 180], [90, 140, 90]])
-    found = np.asarray(decoding.rgb(row("LAB", np.uint8(lab ^ [0, 128, 128]).tobytes())))[0]
+    found = np.asarray(pictures.rgb(row("LAB", np.uint8(lab ^ [0, 128, 128]).tobytes())))[0]
     assert np.abs(found - lab_to_srgb(lab)).max() <= 6
 
 
@@ -115,22 +120,106 @@ def test_an_unknown_mode_is_refused_by_name():
         mode = "BGR;24"
 
     with pytest.raises(ValueError, match=r"mode among RGB, 1, L.*found BGR;24"):
-        decoding.rgb(Strange())
+        pictures.rgb(Strange())
+
+
+def of_frost(folder):
+    options = {"table": "imagenet", "photographs": imagenet_c.use_photographs(folder)}
+    sample = corruptions.get("imagenet_c/frost").sample
+    return np.asarray(sample(jax.random.key(0), (32, 32, 3), 1, **options)["texture"]).astype(np.uint8)
 
 
 READERS = {
+    "read_image of a path": corruptions.read_image,
+    "read_image of bytes": lambda path: corruptions.read_image(path.read_bytes()),
+    "read_image of Pillow's": lambda path: corruptions.read_image(Image.open(path)),
     "data.decode": lambda path: decode.read(path, 32, 32),
-    "corrupted folders": read_image,
-    "corruptions.write": lambda path: decoding.decode(path, path, decoding.recipe("none", None)),
+    "corrupted folders": readers.read_image,
+    "corruptions.write": lambda path: write.from_folder(path.parents[1]).read(range(1))[0],
+    "frost": lambda path: of_frost(path.parent),
+    "tile images": lambda path: banks.find(laion_c.use_bank(path.parent, side=32)).images[0],
+    "gallery": lambda path: gallery.photograph(path, 32),
+    "tfds": lambda path: tfds_source._image(path.read_bytes()),
+}
+KINDS = {
+    "16 bits": lambda level: Image.fromarray(np.full((32, 32), 257 * level, np.uint16)),
+    "floats": lambda level: Image.fromarray(np.full((32, 32), level, np.float32)),
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_a_grey_png_of_16_bits_is_not_white(tmp_path, reader):
+FILES = [("16 bits", "png"), ("16 bits", "tif"), ("floats", "tif")]
+CALLS = [(reader, *file) for reader in READERS for file in FILES if reader != "tfds" or "png" in file]  # and JPEG
+
+
+@pytest.mark.parametrize(("reader", "kind", "suffix"), CALLS)
+def test_a_picture_of_16_bits_or_floats_is_neither_white_nor_black(tmp_path, reader, kind, suffix):
+    path = tmp_path / "class" / f"x.{suffix}"
+    path.parent.mkdir()
+    KINDS[kind](116).save(path)
+    found = READERS[reader](path)
+    assert found.shape == (32, 32, 3) and found.dtype == np.uint8
+    assert set(found.ravel().tolist()) == {116}
+
+
+def test_a_grey_png_of_16_bits_has_its_levels(tmp_path):
     values = np.linspace(0, 65535, 32 * 32).reshape(32, 32).round().astype(np.uint16)
     Image.fromarray(values).save(tmp_path / "x.png")
-    found = READERS[reader](tmp_path / "x.png")
+    found = corruptions.read_image(tmp_path / "x.png")
     np.testing.assert_array_equal(found, np.rint(values / 257)[..., None].repeat(3, 2))
+
+
+@pytest.mark.parametrize("mode", ["I;16", "F", "P", "CMYK"])
+def test_corrupt_image_names_the_call_that_converts_and_it_works(mode):
+    image = Image.fromarray(np.full((32, 32), 100, np.uint16)) if mode == "I;16" else Image.new(mode, (32, 32))
+    with pytest.raises(ValueError, match=r"corruptions\.read_image\(image\)"):
+        corruptions.corrupt_image(image, "contrast", 1)
+    assert corruptions.corrupt_image(corruptions.read_image(image), "contrast", 1).shape == (32, 32, 3)
+
+
+TURNED = np.zeros((32, 48, 3), np.uint8)
+TURNED[:16, :16] = 200
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+def test_an_orientation_is_counted_and_applied_on_request(tmp_path, suffix, caplog):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the first row is the right side
+    (tmp_path / "in/class").mkdir(parents=True)
+    options = {"lossless": True} if suffix == "webp" else {}
+    Image.fromarray(TURNED).save(tmp_path / f"in/class/x.{suffix}", exif=exif, **options)
+    Image.fromarray(TURNED).save(tmp_path / f"in/class/y.{suffix}", **options)
+    stored, plain = (tmp_path / f"in/class/{name}.{suffix}" for name in "xy")
+    expected = corruptions.read_image(plain)
+    assert not caplog.records
+    np.testing.assert_array_equal(corruptions.read_image(stored), expected)
+    assert "1 files" in caplog.text and "turn=True" in caplog.text
+    caplog.clear()
+    np.testing.assert_array_equal(corruptions.read_image(stored, turn=True), np.rot90(expected, -1))
+    assert not caplog.records
+    write.write_dataset(tmp_path / "out", write.from_folder(tmp_path / "in"), corruptions="noc/hue", severities=[0])
+    assert "1 files" in caplog.text and "--turn" in caplog.text
+    caplog.clear()
+    loaded, turned = (
+        data.load("image_folder", data_dir=tmp_path / "in", image_size=16, test_fraction=1.0, turn=turn)
+        for turn in (False, True)
+    )
+    assert "1 files" in caplog.text
+    assert (loaded.test.images[0] == loaded.test.images[1]).all()
+    np.testing.assert_array_equal(
+        turned.test.images[0, :, 0], decode.read(stored, 16, orientations=pictures.Orientations(True))[:, 0]
+    )
+    caplog.clear()
+    data.load("image_folder", data_dir=tmp_path / "in", image_size=16, test_fraction=1.0)  # from the cache
+    assert "1 files" in caplog.text
+    caplog.clear()
+    np.testing.assert_array_equal(gallery.photograph(stored, 32), gallery.photograph(plain, 32))
+    assert "1 files" in caplog.text
+    assert (gallery.photograph(stored, 32, turn=True) != gallery.photograph(plain, 32)).any()
+
+
+def test_damaged_exif_data_leave_the_pixels(tmp_path):
+    Image.fromarray(TURNED).save(tmp_path / "x.png", exif=b"Exif\0\0II*\0garbage")
+    np.testing.assert_array_equal(corruptions.read_image(tmp_path / "x.png"), TURNED)
 
 
 def png(width, height):
@@ -153,7 +242,7 @@ def test_no_file_takes_more_memory_or_time_than_its_pixels(size):
     resource.setrlimit(resource.RLIMIT_AS, (in_use + 350 * 10**6, limits[1]))
     try:
         found = [decode.read(io.BytesIO(content), 224, name="x")]
-        found += [decoding.decode(content, "x", decoding.recipe(name, 224)) for name in ("imagenet", "resize")]
+        found += [pictures.decode(content, "x", pictures.recipe(name, 224)) for name in ("imagenet", "resize")]
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     for image in found:
@@ -170,8 +259,8 @@ def test_what_is_too_large_looks_as_if_resized_as_a_whole(monkeypatch, size, mod
         image = Image.fromarray(np.asarray(image).astype(np.uint16) * 257)
     image = image.convert(mode) if mode != "I;16" else image
     expected = decode.square(image, 56).astype(int)
-    monkeypatch.setattr(decoding, "LARGE", 0)
-    monkeypatch.setattr(decoding, "_TILE", 100)  # many of them
+    monkeypatch.setattr(pictures, "LARGE", 0)
+    monkeypatch.setattr(pictures, "_TILE", 100)  # many of them
     assert np.abs(decode.square(image, 56) - expected).max() <= 3
 
 
@@ -180,12 +269,12 @@ def test_a_large_jpeg_is_decoded_at_a_part_of_its_size_and_others_are_not(monkey
     content = io.BytesIO()
     Image.fromarray(coarse).resize((1200, 900), Image.Resampling.BICUBIC).save(content, "JPEG", quality=95)
     decoded = []
-    monkeypatch.setattr(decoding, "_reduced", lambda *given: decoded.append(given[0].size) or reduced(*given))
+    monkeypatch.setattr(pictures, "_reduced", lambda *given: decoded.append(given[0].size) or reduced(*given))
     whole = decode.read(content, 56).astype(int)  # 64 pixels of the shorter side: 112 x 128 would do
     assert not decoded
-    monkeypatch.setattr(decoding, "LARGE", 1200 * 900 - 1)
+    monkeypatch.setattr(pictures, "LARGE", 1200 * 900 - 1)
     assert np.abs(decode.read(content, 56) - whole).max() <= 6
     assert decoded == [(300, 225)]
 
 
-reduced = decoding._reduced
+reduced = pictures._reduced

@@ -1,5 +1,8 @@
 """Image files of any mode and size as uint8 RGB arrays, by the published recipes, in bounded memory and time.
 
+Every reader of this project decodes by this module. Pixels are taken as they are stored, as in ImageNet-C and torchvision: an
+orientation in EXIF data is counted, and applied only on request (`Orientations`). Pillow itself turns TIFF files.
+
 The colour of a pixel of each Pillow mode, red, green and blue from 0 to 255 (`rgb`):
 
     RGB, RGBX                      unchanged; X is dropped
@@ -18,13 +21,19 @@ Where Pillow has a conversion, the colour is Pillow's. The exceptions: Pillow tu
 into white, and rounds floats down.
 """
 
+import contextlib
 import io
+import logging
 import math
 import os
+import struct
+import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+
+LOG = logging.getLogger("corruptions")
 
 LARGE = 2**26
 """Pixels of a file above which it is reduced before anything else; photographs have fewer."""
@@ -36,22 +45,87 @@ WIDE = 2**24
 _TILE = 2**11  # side in pixels of the tiles that are converted in turn
 _CONVERTED = ("1", "L", "LA", "P", "PA", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB")
 _SIXTEEN_BITS = ("I", "I;16", "I;16L", "I;16B", "I;16N")
-_DAMAGED = (OSError, ValueError, SyntaxError, EOFError)  # Pillow's errors for truncated files and for other files
+_ORIENTATION, _AS_STORED = 0x0112, (None, 1)  # the tag of EXIF, and its values that turn nothing
+DAMAGED = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
+"""Pillow's errors for truncated files and for files that are no images."""
 
 
-def decode(file: str | os.PathLike | bytes, name: object, prepare: Callable[[Any], Any]) -> np.ndarray:
-    """Decodes a path or encoded bytes to uint8[H, W, 3].
+class Orientations:
+    """Counts the files whose EXIF data hold another orientation than the stored one, and turns them on request.
 
-    `prepare` is a function image -> image, both of Pillow, see `recipe`. Raises ValueError, with the name of the file,
-    for a damaged file or no image.
+    Attributes:
+      turn: whether images are turned.
+      found: names of the files that hold one.
+    """
+
+    def __init__(self, turn: bool = False):
+        self.turn = turn
+        self.found: set[str] = set()
+
+    def warn(self, where: object, option: str = "") -> None:
+        """Logs a warning with the number of files that were not turned; `option` is what turns them."""
+        if self.found and not self.turn:
+            LOG.warning(
+                "%s: EXIF data of %d files hold an orientation (the first: %s). Pixels are read as stored, as ImageNet-C "
+                "and torchvision do%s",
+                *(where, len(self.found), min(self.found), option and f"; {option} turns them"),
+            )
+
+
+def read_image(image: str | os.PathLike | bytes | BinaryIO | Any, *, turn: bool = False) -> np.ndarray:
+    """Reads an image of any mode as uint8 [H, W, 3], at its own size. Needs Pillow.
+
+    16-bit grey is divided by 257 and floats of mode F are levels from 0 to 255, where Pillow's `convert("RGB")` clips at 255;
+    alpha is dropped. All readers of the library, such as `write.from_folder`, convert in this way.
+
+    Args:
+      image: a path, encoded bytes, an open file of them, or a Pillow image.
+      turn: apply the orientation that EXIF data hold; by default pixels stay as stored, with a warning.
+
+    Raises:
+      ValueError: no image, a damaged one, or one of an unknown mode.
+    """
+    orientations = Orientations(turn)
+    name = "the image" if isinstance(image, bytes) else getattr(image, "filename", None) or image
+    pixels = decode(image, name, lambda picture: picture, orientations)
+    orientations.warn(name, "turn=True")
+    return pixels
+
+
+def decode(
+    file: str | os.PathLike | bytes | BinaryIO | Any,
+    name: object,
+    prepare: Callable[[Any], Any],
+    orientations: Orientations | None = None,
+) -> np.ndarray:
+    """Decodes a path, encoded bytes, an open file of them or a Pillow image to uint8[H, W, 3].
+
+    `prepare` is a function image -> image, both of Pillow, see `recipe`; `orientations` counts, and says whether to turn.
+    Raises ValueError, with the name of the file, for a damaged file or no image.
     """
     from PIL import Image
 
     try:
+        if isinstance(file, Image.Image):
+            return _prepared(file, name, prepare, orientations)
         with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file) as image:
-            return np.asarray(rgb(prepare(image)))
-    except (*_DAMAGED, Image.DecompressionBombError) as error:
+            return _prepared(image, name, prepare, orientations)
+    except (*DAMAGED, Image.DecompressionBombError) as error:
         raise ValueError(f"{name} cannot be read as an image ({type(error).__name__}: {error})") from error
+
+
+def _prepared(image, name, prepare, orientations):
+    if orientations is None:
+        return np.asarray(rgb(prepare(image)))
+    if orientations.turn:
+        from PIL import ImageOps
+
+        return np.asarray(rgb(prepare(ImageOps.exif_transpose(image))))
+    pixels = np.asarray(rgb(prepare(image)))
+    with contextlib.suppress(Exception):  # damaged EXIF data leave the pixels as they are
+        if image.getexif().get(_ORIENTATION) not in _AS_STORED:  # read after the pixels: in PNG it may follow them
+            orientations.found.add(str(name))
+    return pixels
 
 
 def recipe(name: str, size: int | str | None) -> Callable[[Any], Any]:
