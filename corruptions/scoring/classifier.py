@@ -2,8 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,11 +14,13 @@ from corruptions import registry
 from corruptions.batch import corrupt, to_float
 from corruptions.contract import image_shape
 from corruptions.from_files import with_files
-from corruptions.keys import image_index, integers, named_key, prng, seed_key
+from corruptions.keys import image_index, integers, named_key, seed_key
+from corruptions.origin import Origin, first_images, make, values_of
 from corruptions.record import Corruption
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
 from corruptions.scoring.folder import Count, Folder
+from corruptions.scoring.reuse import Part, Passes, look, reusable
 from corruptions.write import files
 from corruptions.write import progress as bars
 
@@ -29,6 +29,7 @@ OUTPUTS = ("logits", "probabilities")
 Predict = Callable[[jax.Array], Any]
 """From images [batch_size, H, W, 3] to logits, or probabilities, [batch_size, classes]."""
 _to_float = jax.jit(to_float)
+_LARGEST_LABEL = 2**31 - 1  # beyond it a label would count as another one, in 32 bits
 
 
 def checked(
@@ -47,8 +48,8 @@ def checked(
     for name, array in (("labels", labels), ("index", index)):
         if array.shape != (number,) or array.dtype.kind not in "iu":
             raise ValueError(f"expected {name} of integers [{number}], found {array.dtype}{list(array.shape)}")
-    if labels.min() < 0:
-        raise ValueError(f"expected labels from 0 up, found {labels.min()}")
+    if labels.min() < 0 or labels.max() > _LARGEST_LABEL:
+        raise ValueError(f"expected labels from 0 to {_LARGEST_LABEL}, found {labels.min()} to {labels.max()}")
     if dtype not in DTYPES:
         raise ValueError(f"expected dtype among {', '.join(DTYPES)}, found {dtype!r}")
     if outputs not in OUTPUTS:
@@ -60,22 +61,12 @@ def checked(
     return labels, index
 
 
-@dataclasses.dataclass(frozen=True)
-class _Part:
-    """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
-
-    images: np.ndarray
-    labels: np.ndarray
-    index: np.ndarray
-    size: int
-
-
 def _parts(
     images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str
 ) -> Callable[[], Any]:
     """Checks the test set of `evaluate`; returns a function that yields its parts, once for each condition."""
     if labels is not None:
-        of_all = _Part(images, *checked(images, labels, index, seed, dtype, batch_size, outputs), batch_size)
+        of_all = Part(images, *checked(images, labels, index, seed, dtype, batch_size, outputs), batch_size)
         return lambda: iter([of_all])
     if isinstance(images, Iterator) or not isinstance(images, Iterable) or hasattr(images, "dtype"):
         kind = f"{type(images).__name__} without labels"
@@ -86,7 +77,9 @@ def _parts(
     if index is not None:
         raise ValueError("expected index=None with batches, which number their images in order, found an index")
 
-    def read() -> Iterator[_Part]:
+    passes = Passes()
+
+    def read() -> Iterator[Part]:
         start, size = 0, 0
         for batch in images:
             if not isinstance(batch, tuple | list) or len(batch) != 2:
@@ -94,12 +87,12 @@ def _parts(
             pixels, of_batch = (np.asarray(array) for array in batch)
             places = np.arange(start, start + len(of_batch))
             size = size or len(of_batch)
-            yield _Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size, outputs), size)
+            yield Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size, outputs), size)
             start += len(of_batch)
         if not start:
             raise ValueError("expected at least one batch, found none")
 
-    return read
+    return lambda: passes.compared(read())
 
 
 class Answer(NamedTuple):
@@ -154,9 +147,9 @@ def _scores(answer: Any, number: int, largest: int, outputs: str) -> np.ndarray:
         raise ValueError(
             f"expected real {outputs} [{number}, classes] from predict, found {scores.dtype}{list(scores.shape)}"
         )
-    if scores.shape[1] <= largest:
+    if scores.shape[1] <= max(largest, 1):
         raise ValueError(
-            f"expected {outputs} of at least {largest + 1} classes for these labels, found {scores.shape[1]}"
+            f"expected {outputs} of at least {max(largest, 1) + 1} classes for these labels, found {scores.shape[1]}"
         )
     top = scores.max(-1)
     if not (top < np.inf).all() or (top == -np.inf).any():
@@ -179,6 +172,7 @@ def evaluate(
     index: Sequence[int] | np.ndarray | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     path: str | os.PathLike | None = None,
+    network: str | None = None,
     progress: bool | None = None,
 ) -> list[Count]:
     """Evaluates any classifier under corruptions: Flax, Equinox, PyTorch, ONNX, NumPy ...
@@ -201,8 +195,8 @@ def evaluate(
         classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
-        shuffling. It is read once for each condition, and once more for `path`.
-      labels: integers [N].
+        shuffling. It is read once for each condition, and once more for `path`; each time it must yield the same images.
+      labels: integers [N], below 2^31.
       corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels` (those that a benchmark selects, else all; for a range 0, 1/4 .. 1),
         `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5"; of a benchmark
@@ -216,9 +210,13 @@ def evaluate(
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
       options: corruption -> its static options, such as calibrated ranges; those of corruptions that are not asked for have
         no effect.
-      path: folder of this one classifier, made when missing. It keeps the answers to every finished
+      path: folder of this one classifier, made when missing. It keeps the per-image results under every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
-        counts.csv and errors.csv of this call. None writes nothing.
+        counts.csv and errors.csv of this call. What made a result is kept beside it (`corruptions.origin`): before anything
+        is reused, `predict` is asked again about 32 images, and a corruption whose code changed must give the pixels that it
+        gave. `corruptions.scoring.folder.read_wrong` and `read_confidence` read a folder without `predict`. None writes nothing.
+      network: name of the classifier, compared with the stored one in place of asking `predict` again: for one that draws
+        at random or adapts to its batches.
       progress: a progress bar, or lines where tqdm is not installed: True, False, or None for only a terminal.
 
     Returns:
@@ -235,7 +233,7 @@ def evaluate(
     used = {name: with_files(name, given.get(name, {})) for name in expand(asked)}
     parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
 
-    def show(condition: Condition, part: _Part, rows: np.ndarray) -> Any:
+    def show(condition: Condition, part: Part, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:
             return part.images[rows]
         name = condition.corruption
@@ -244,29 +242,43 @@ def evaluate(
             named_key(seed, name), part.images[rows], name, condition.value, index=part.index[rows], **of_one
         )
 
+    def ask(
+        condition: Condition, part: Part, first: list[Any] | None = None, update: Any = lambda count: None
+    ) -> Answer:
+        def shown(rows: np.ndarray) -> Any:
+            images = show(condition, part, rows)
+            if first == []:
+                first.append(images[: min(first_images(condition.value), len(part.labels))])
+            return images
+
+        return answer(predict, shown, part.labels, part.size, dtype, outputs, update)
+
     with files.lock(path) if path is not None else contextlib.nullcontext():
-        kept = None
+        kept, answers = None, {}
         if path is not None:
-            settings = {"seed": int(seed), "dtype": dtype, "outputs": outputs, "prng": prng()}
-            kept = Folder(path, settings | _digests(parts()), used)
-        stored = {condition: kept.read(condition) if kept else None for condition in conditions}
-        answers = {condition: right for condition, right in stored.items() if right is not None}
+            kept = Folder(path)
+            seen = look(parts(), kept.number)
+            common = {"dtype": dtype, "outputs": outputs, "seed": int(seed), "data": dict(seen.digests)}
+            if network is not None:
+                common["network"] = network
+            shape = seen.first.images.shape[1:]
+            origins = {c: _origin(c, used.get(c.corruption), shape, common) for c in conditions}
+
+            probed = lambda condition, number: values_of(show(condition, seen.first, np.arange(number)))  # noqa: E731
+            stored = reusable(kept, origins, seen, ask, probed)
+            answers = {condition: result.correct for condition, result in stored.items()}
         missing = [condition for condition in conditions if condition not in answers]
         total = None if labels is None else len(missing) * len(labels)
         with bars.bar(total, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
-                found = [
-                    answer(
-                        predict,
-                        functools.partial(show, condition, part),
-                        *(part.labels, part.size, dtype, outputs, bar.update),
-                    )
-                    for part in parts()
-                ]
+                first: list[Any] = []
+                found = [ask(condition, part, first, bar.update) for part in parts()]
                 answers[condition], of_condition = map(np.concatenate, zip(*found, strict=True))
                 if kept:
-                    kept.write(condition, answers[condition], of_condition)
+                    probe = None if condition.corruption == CLEAN else values_of(first[0])
+                    origin = dataclasses.replace(origins[condition], probe=probe)
+                    kept.write(condition, answers[condition], of_condition, origin)
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
@@ -274,10 +286,9 @@ def evaluate(
     return [Count(c.corruption, c.label, int(right.sum()), right.size) for c, right in answers.items()]
 
 
-def _digests(parts: Iterable[_Part]) -> dict[str, str]:
-    hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
-    for part in parts:
-        arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
-        for content, array in zip(hashes.values(), arrays, strict=True):
-            content.update(np.ascontiguousarray(array).data)
-    return {name: content.hexdigest() for name, content in hashes.items()}
+def _origin(condition: Condition, options: Any, shape: Sequence[int], common: Mapping[str, Any]) -> Origin:
+    name = condition.corruption
+    if options is None:  # clean
+        return make(corruption=name, **common)
+    table = registry.get(name).describe(shape, options).get("table")
+    return make(corruption=name, options=options, table=table, levels=condition.levels, **common)

@@ -8,10 +8,12 @@ from scipy.special import log_softmax, softmax
 
 import corruptions
 from analysis.confidence import metrics
+from corruptions.origin import Origin
 from corruptions.scoring import confidence, folder
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import read_confidence
 from tests.corruptions.scoring.evaluate_test import OF, predict
+from tests.corruptions.scoring.reuse_test import EARLIER
 from tests.corruptions.write.datasets import IMAGES, LABELS
 
 ONE = np.float32(1)
@@ -139,11 +141,10 @@ def test_ends_and_ties(row, label, expected):
 
 
 def test_two_sets_of_images_under_one_name_are_refused(tmp_path):
-    rows, settings = np.ones(3, bool), {"images": "of a test"}
-    written = folder.Folder(tmp_path, settings, {})
+    written = folder.Folder(tmp_path)
     for levels in ((1, 2), (1, 2, 3)):
         condition = Condition("cbar/sparkles", "random", levels)
-        written.write(condition, rows, np.zeros(3))
+        written.write(condition, np.ones(3, bool), np.zeros(3), Origin())
     with pytest.raises(ValueError, match=r"expected a condition once, found 'cbar/sparkles random.*; use two folders"):
         folder.read_wrong(tmp_path)
 
@@ -183,17 +184,15 @@ def test_other_outputs_are_refused(outputs, answer, message):
 
 
 def test_a_folder_of_before_is_read_and_says_what_it_lacks(tmp_path):
-    before = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
-    with np.load(tmp_path / "answers.npz") as file:
+    with np.load(EARLIER / "answers.npz") as file:
         arrays = {name: file[name] for name in file.files if not name.endswith(" confidence")}
     settings = json.loads(str(arrays.pop("settings")))
     del settings["sha256"]
     settings["sha256"] = folder._digest(arrays, settings)
     np.savez(tmp_path / "answers.npz", **arrays, settings=json.dumps(settings))
-    assert corruptions.evaluate(lambda images: 1 / 0, IMAGES, LABELS, path=tmp_path, **OF) == before
-    with pytest.raises(
-        ValueError, match=r"answers\.npz: expected answers with their confidence, found none for clean 0"
-    ):
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)
+    with pytest.raises(ValueError, match=r"expected answers with their confidence, found none for clean 0"):
         read_confidence(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"expected a folder of corruptions\.evaluate, found no"):
         read_confidence(tmp_path / "nothing")

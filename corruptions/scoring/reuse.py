@@ -1,0 +1,206 @@
+"""Whether stored per-image results are those that a call of `evaluate` would compute: what made them is compared, the
+classifier is asked again about 32 images, and where code changed a probe of the corruption decides.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from corruptions.origin import UNKNOWN, Origin, Probe, differences, first_images
+from corruptions.scoring.conditions import CLEAN_IMAGES, Condition
+from corruptions.scoring.confidence import decode
+from corruptions.scoring.folder import Folder, Result
+from corruptions.write import files
+
+ASKED = 32
+"""The number of images that the classifier is asked about again."""
+_CLOSE = 0.01  # largest difference of two confidences of one classifier, on another machine or in another batch
+_PIXELS = 64  # values of an image by which passes over a loader are compared
+_ACCEPTED = "accepted.json"
+_OF_CONDITION = ("corruption", "options", "table", "levels", "code", "probe")
+_ELSE = "use another folder"
+_REMEDY = f"use the code that made it or {_ELSE}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    index: np.ndarray
+    size: int
+
+    def rows(self, places: Any) -> "Part":
+        """Takes some of the images."""
+        return Part(self.images[places], self.labels[places], self.index[places], self.size)
+
+    def fingerprint(self) -> int:
+        """Computes a checksum of the labels and of some values of each image."""
+        flat = np.asarray(self.images).reshape(len(self.labels), -1)
+        some = np.ascontiguousarray(flat[:, :: max(1, flat.shape[1] // _PIXELS)])
+        return zlib.crc32(some.data, zlib.crc32(self.labels.astype(np.int64).data))
+
+
+class Passes:
+    """Compares each pass over a loader with the first: a loader that shuffles gives each image another's results."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._whole = False
+
+    def compared(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yields the parts of a pass; ValueError where they are others than those of the first pass."""
+        number = -1
+        for number, part in enumerate(parts):
+            found = part.fingerprint()
+            if not self._whole:
+                self._first.append(found)
+            elif self._first[number : number + 1] != [found]:
+                self._refuse(number)
+            yield part
+        if number + 1 != len(self._first):
+            self._refuse(number + 1)
+        self._whole = True
+
+    def _refuse(self, batch: int) -> None:
+        raise ValueError(
+            f"expected the same images in the same order each time the batches are read, found others in batch {batch}: give a "
+            "loader that does not shuffle (shuffle=False) and draws no augmentation"
+        )
+
+
+class Seen(NamedTuple):
+    """What a pass over the test set shows.
+
+    Attributes:
+      digests: sha256 of images, labels and index.
+      first: the first images, for probes of corruptions.
+      spread: (images, their places [n]) of `ASKED` images spread over the set, joined by their shape.
+    """
+
+    digests: Mapping[str, str]
+    first: Part
+    spread: Sequence[tuple[Part, np.ndarray]]
+
+
+def look(parts: Iterable[Part], number: int) -> Seen:
+    """Reads the test set once; `number` is that of its images in stored results, 0 where there are none."""
+    hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
+    asked = np.unique(np.linspace(0, number - 1, ASKED).astype(int)) if number else np.zeros(0, int)
+    first: list[Part] = []
+    start, most = 0, first_images(None)
+    by_shape: dict[tuple[int, ...], list[tuple[Part, np.ndarray]]] = {}
+    for part in parts:  # a test set without images is refused there
+        arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
+        for content, array in zip(hashes.values(), arrays, strict=True):
+            content.update(np.ascontiguousarray(array).data)
+        if start < most and all(one.images.shape[1:] == part.images.shape[1:] for one in first):
+            first.append(part.rows(slice(0, most - start)))
+        inside = asked[(asked >= start) & (asked < start + len(part.labels))]
+        if inside.size:
+            by_shape.setdefault(part.images.shape[1:], []).append((part.rows(inside - start), inside))
+        start += len(part.labels)
+    digests = {name: content.hexdigest() for name, content in hashes.items()}
+    spread = [(_joined([p for p, _ in few]), np.concatenate([i for _, i in few])) for few in by_shape.values()]
+    return Seen(digests, _joined(first), spread)
+
+
+def _joined(parts):
+    images, labels, index = (np.concatenate([getattr(p, n) for p in parts]) for n in ("images", "labels", "index"))
+    return Part(images, labels, index, parts[0].size)
+
+
+Ask = Callable[[Condition, Part], Any]
+"""From a condition and images to `(correct, confidence)` of the classifier."""
+Probed = Callable[[Condition, int], Probe]
+"""From a condition and a number of images to the probe of its corruption."""
+
+
+def reusable(
+    folder: Folder, requested: Mapping[Condition, Origin], seen: Seen, ask: Ask, probed: Probed
+) -> dict[Condition, Result]:
+    """Returns the stored results of the requested conditions.
+
+    Raises ValueError where anything stored has another origin than what is requested: other images, options or draws,
+    another classifier, or a requested corruption whose code corrupts otherwise.
+    """
+    of_corruption = {origin.corruption: dataclasses.replace(origin, levels=UNKNOWN) for origin in requested.values()}
+    unknown: dict[str, Any] = dict.fromkeys(_OF_CONDITION, UNKNOWN)
+    of_all = dataclasses.replace(next(iter(requested.values())), **unknown)
+    for condition, result in folder.results.items():
+        _refuse(folder, differences(result.origin, of_corruption.get(condition.corruption, of_all)))
+    if folder.results and (of_all.network == UNKNOWN or folder.network != of_all.network):  # no name that both have
+        _refuse_other_network(folder, of_all.network, seen, ask)
+    accepted = _read_accepted(folder)
+    before = dict(accepted)
+    for condition, result in folder.results.items():
+        origin = of_corruption.get(condition.corruption)
+        if origin is None or (
+            origin.code != UNKNOWN and origin.code in (result.origin.code, accepted.get(result.seal))
+        ):
+            continue
+        if result.origin.probe == UNKNOWN:  # of version 0.2
+            wrong = _answered_otherwise(condition, result, seen, ask)
+            lines = wrong and [
+                f"code: stored of an earlier version, requested one that differs in {condition}: {wrong}; {_REMEDY}"
+            ]
+        else:
+            images = (result.origin.probe or {}).get("images", 0)
+            lines = differences(result.origin, origin, functools.partial(probed, condition, images))
+        _refuse(folder, lines)
+        accepted[result.seal] = origin.code
+    if accepted != before:
+        files.replace(folder.path / _ACCEPTED, json.dumps(accepted).encode())
+    return {condition: result for condition, result in folder.results.items() if condition in requested}
+
+
+def _refuse(folder, lines):
+    if lines:
+        others = ", ".join(line.partition(":")[0] for line in lines[1:])
+        more = f" ({others} differ too)" if others else ""
+        raise ValueError(f"{folder.path} holds results that this call would not compute: {lines[0]}{more}")
+
+
+def _refuse_other_network(folder, name, seen, ask):
+    """Asks the classifier again about images whose answers are stored; clean ones, where they are."""
+    if name == UNKNOWN and isinstance(folder.network, str) and folder.network != UNKNOWN:
+        own = f"network={folder.network!r}"
+        _refuse(folder, [f"network: stored {folder.network!r}, requested no name; give {own} or {_ELSE}"])
+    if (clean := folder.read(CLEAN_IMAGES)) is None:
+        _refuse(folder, [f"network: stored no results on clean images, by which it is compared; {_ELSE}"])
+    if wrong := _answered_otherwise(CLEAN_IMAGES, clean, seen, ask):
+        what = f"network: stored another, requested one that answers otherwise: {wrong}; give the one that was evaluated or {_ELSE}"
+        _refuse(folder, [f"{what}, and where predict draws or adapts give it a name: network='NAME'"])
+
+
+def _answered_otherwise(condition, result, seen, ask):
+    """Says how many answers differ from the stored ones, "" where none does."""
+    differ = []
+    for part, places in seen.spread:
+        correct, confidence = ask(condition, part)
+        before = result.correct[places]
+        differ.append(before != correct)
+        if result.confidence is not None:
+            old, new = decode(result.confidence[places], before), decode(confidence, correct)
+            close = np.isclose(old.top, new.top, rtol=0, atol=_CLOSE, equal_nan=True)
+            differ[-1] |= (old.predicted != new.predicted) | ~close
+    found = np.concatenate(differ)
+    if not found.any():
+        return ""
+    return f"{found.sum()} of {found.size} images have another class, or a confidence more than {_CLOSE} off"
+
+
+def _read_accepted(folder):
+    """Reads which code a probe found equal to that of a result: {seal: code}; none where the file is damaged."""
+    try:
+        found = json.loads((folder.path / _ACCEPTED).read_text())
+        return {str(seal): str(code) for seal, code in found.items()}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}

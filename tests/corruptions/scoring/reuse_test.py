@@ -1,0 +1,294 @@
+"""A folder of corruptions.evaluate belongs to one classifier, test set and code: what is reused, and what is refused."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+import corruptions
+from corruptions import Levels, registrar
+from corruptions.scoring import classifier, folder
+from corruptions.scoring.folder import read_confidence, read_wrong
+from corruptions.write import files
+from tests.corruptions.scoring.evaluate_test import NAMES, OF, predict
+from tests.corruptions.scoring.evaluate_test import stub as stub
+from tests.corruptions.write.datasets import IMAGES, LABELS
+
+# Written by version 0.2 (revision c6dcd0ab): evaluate(predict, IMAGES, LABELS, path=..., **OF).
+EARLIER = pathlib.Path(__file__).parents[2] / "fixtures" / "evaluate_0.2"
+
+
+def other(images):
+    """Another classifier."""
+    return predict(images)[:, ::-1]
+
+
+def unsure(images):
+    """A classifier with the classes of `predict`, and other confidences."""
+    return predict(images) * 30
+
+
+def reordered(order):
+    return [(IMAGES[rows], LABELS[rows]) for rows in np.array_split(np.asarray(order), 3)]
+
+
+@pytest.mark.parametrize("network", [other, unsure])
+@pytest.mark.parametrize("as_batches", [False, True])
+def test_results_of_another_classifier_are_refused_before_anything_is_stored(stub, tmp_path, network, as_batches):
+    given = (reordered(range(12)),) if as_batches else (IMAGES, LABELS)
+    found = corruptions.evaluate(predict, *given, path=tmp_path, **OF)
+    before = contents(tmp_path)
+    for severity in ("0,0.5", "0,0.5,1"):
+        with pytest.raises(ValueError, match=r"network: .*network='NAME'"):
+            corruptions.evaluate(network, *given, path=tmp_path, **OF | {"severity": severity})
+    assert contents(tmp_path) == before
+    almost = lambda images: predict(images) * 1.001  # noqa: E731 - as another machine computes it
+    assert corruptions.evaluate(almost, *given, path=tmp_path, **OF | {"batch_size": 12}) == found
+
+
+def contents(path):
+    return {file.relative_to(path): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_a_name_replaces_asking_a_classifier_that_draws(stub, tmp_path):
+    rng = np.random.default_rng(0)
+    drawn = lambda images: predict(images) + rng.normal(size=(len(images), 3))  # noqa: E731
+    found = corruptions.evaluate(drawn, IMAGES, LABELS, path=tmp_path, network="a", **OF)
+    again = corruptions.evaluate(lambda x: pytest.fail("asked"), IMAGES, LABELS, path=tmp_path, network="a", **OF)
+    assert again == found
+    for name in ("b", None):
+        with pytest.raises(ValueError, match=r"network: stored '?a'?, requested"):
+            corruptions.evaluate(drawn, IMAGES, LABELS, path=tmp_path, network=name, **OF)
+
+
+def register_mine(by, unused=0):
+    """Registers a corruption that takes `by` levels away from each value; `unused` changes its code alone."""
+
+    def sample(key, shape, severity):
+        return {"by": by * severity / 255, "unused": unused * severity}
+
+    def darker(image, params):
+        return image - params["by"]
+
+    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"})(darker)
+
+
+MINE = {"corruptions": "mine/darker", "severity": "levels", "batch_size": 12, "progress": False}
+
+
+def test_an_edited_corruption_is_refused_and_an_edited_comment_costs_nothing(own_registry, tmp_path, monkeypatch):
+    register_mine(10)
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE)
+    called = []
+    corrupt = classifier.corrupt
+    monkeypatch.setattr(classifier, "corrupt", lambda *args, **kw: called.append(args[3]) or corrupt(*args, **kw))
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and not called
+    register_mine(10, unused=1)
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and sorted(called) == [1, 2, 3]
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and len(called) == 3
+    register_mine(20)
+    for severity in ("levels", "1"):
+        with pytest.raises(ValueError, match=r"code: .* mine/darker"):
+            corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE | {"severity": severity})
+
+
+def test_no_two_codes_of_a_corruption_stand_in_one_folder(own_registry, tmp_path):
+    register_mine(10)
+    corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE | {"severity": 1})
+    register_mine(20)
+    with pytest.raises(ValueError, match=r"code: .* mine/darker"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE | {"severity": 2})
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"seed": 1}, "seed"),
+        ({"outputs": "probabilities"}, "outputs"),
+        ({"dtype": "uint8"}, "dtype"),
+        ({"index": range(1, 13)}, "data.index"),
+        ({"options": {NAMES[0]: {"range": (0.5, 0.8)}}}, "options.range"),
+    ],
+)
+@pytest.mark.parametrize("earlier", [False, True])
+def test_other_arguments_are_named(stub, tmp_path, change, field, earlier):
+    if earlier:
+        shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
+    else:
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    with pytest.raises(ValueError, match=f": {field}: stored .*, requested .*use another folder"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF, **change)
+    with pytest.raises(ValueError, match=r"data.images: stored .* \(data.labels differ too\)"):
+        corruptions.evaluate(predict, IMAGES[::-1], 2 - LABELS, path=tmp_path, **OF)
+
+
+def test_options_are_those_of_one_corruption(stub, tmp_path):
+    one, two = ({**OF, "path": tmp_path, "corruptions": name} for name in NAMES)
+    corruptions.evaluate(predict, IMAGES, LABELS, **one, options={NAMES[0]: {"range": (0.5, 0.8)}})
+    corruptions.evaluate(predict, IMAGES, LABELS, **two, options={NAMES[1]: {"range": np.array([0.1, 0.2])}})
+    for of in (one, two):
+        with pytest.raises(ValueError, match=r"options.range: stored"):
+            corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    again = {"options": {NAMES[1]: {"range": [0.1, 0.2]}}}
+    corruptions.evaluate(predict, IMAGES, LABELS, **two, **again)
+
+
+def test_results_are_bound_to_the_bank_of_tiles(monkeypatch, tmp_path):
+    shown = []
+    monkeypatch.setattr(classifier, "corrupt", lambda *given, index, **options: shown.append(options) or given[1])
+    of = {"corruptions": "laion_c/mosaic", "severity": 1, "batch_size": 12, "path": tmp_path}
+    banks = [corruptions.laion_c.use_bank(images) for images in (IMAGES, IMAGES[:5])]
+    corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    assert shown == [{"bank": banks[1]}]
+    corruptions.laion_c.use_bank(IMAGES)
+    with pytest.raises(ValueError, match=r"options.bank: stored"):
+        corruptions.evaluate(predict, IMAGES, LABELS, **of)
+    given = {"options": {"laion_c/mosaic": {"bank": banks[1]}}}
+    corruptions.evaluate(predict, IMAGES, LABELS, **of, **given)
+    assert len(shown) == 1
+
+
+def test_a_folder_of_version_0_2_is_read_continued_and_compared(tmp_path):
+    shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
+    before = read_wrong(tmp_path)
+    assert len(before) == 5 and read_confidence(tmp_path).keys() == before.keys()
+    more = OF | {"severity": (0, 0.5, 1)}
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **more)
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **more)
+    after = read_wrong(tmp_path)
+    assert len(after) == 7 and all((after[cell] == wrong).all() for cell, wrong in before.items())
+    assert (tmp_path / "answers.npz").read_bytes() == (EARLIER / "answers.npz").read_bytes()
+    with pytest.raises(ValueError, match="network: "):
+        corruptions.evaluate(other, IMAGES, LABELS, path=tmp_path, **OF)
+
+
+def test_a_folder_of_version_0_2_is_compared_with_the_code(stub, tmp_path):
+    """The stub corrupts otherwise than the code that made the folder."""
+    shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
+    with pytest.raises(ValueError, match=r"code: .*noc/contrast"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+
+
+class Loader:
+    """Batches that another order has at each pass, or other pixels."""
+
+    def __init__(self, orders, add=(0, 0, 0, 0, 0, 0)):
+        self.orders, self.add, self.passes = orders, add, 0
+
+    def __iter__(self):
+        order, add = self.orders[self.passes % len(self.orders)], self.add[self.passes]
+        self.passes += 1
+        yield from ((images + np.uint8(add), labels) for images, labels in reordered(order))
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(
+    "loader",
+    [
+        lambda: Loader([range(12), range(11, -1, -1)]),
+        lambda: Loader([range(12), [*range(3, 12), 0, 1, 2]]),  # the same labels
+        lambda: Loader([range(12)], add=(0, 1, 0, 0, 0, 0)),
+        lambda: Loader([range(12), range(8), range(12)]),
+    ],
+    ids=["labels", "images", "pixels", "fewer"],
+)
+def test_a_loader_that_shuffles_is_refused_before_its_results_are_stored(stub, tmp_path, loader, kept):
+    with pytest.raises(ValueError, match="shuffle"):
+        corruptions.evaluate(predict, loader(), path=tmp_path if kept else None, **OF)
+    assert not kept or not folder.is_folder(tmp_path)
+
+
+def test_a_loader_without_shuffling_is_read_again_and_again(stub, tmp_path):
+    found = corruptions.evaluate(predict, Loader([range(12)]), path=tmp_path, **OF)
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)
+
+
+def test_bytes_written_are_at_most_twice_those_of_the_result(stub, tmp_path, monkeypatch):
+    written = []
+    replace = files.replace
+    monkeypatch.setattr(files, "replace", lambda path, content: written.append(len(content)) or replace(path, content))
+    severities = np.linspace(0, 1, 40)
+    images, labels = np.repeat(IMAGES[:, :16, :16], 100, 0), np.repeat(LABELS, 100)
+    given = OF | {"severity": severities, "batch_size": 1200}
+    corruptions.evaluate(predict, images, labels, path=tmp_path, **given)
+    assert sum(written) <= 2 * sum(map(len, contents(tmp_path).values()))
+    assert sum(map(len, contents(tmp_path).values())) < 2 * 81 * 1200 * 15  # mostly results
+
+
+def damaged_bytes(path):
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def edited(change):
+    def edit(path):
+        with np.load(path) as archive:
+            arrays = dict(archive)
+        origin = json.loads(str(arrays.pop("origin")))
+        change(arrays, origin)
+        np.savez(path, **arrays, origin=json.dumps(origin))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damaged_bytes,
+        edited(lambda arrays, origin: arrays.update(correct=arrays["correct"][:7])),
+        edited(lambda arrays, origin: arrays.update(correct=~arrays["correct"])),
+        edited(lambda arrays, origin: origin.pop("sha256")),
+        edited(lambda arrays, origin: origin["origin"].update(network="a")),
+        lambda path: path.rename(path.with_name("noc.hue-1.npz")),
+        lambda path: shutil.copy(path.with_name("noc.hue-0.0.npz"), path),
+    ],
+    ids=["half", "shorter", "turned", "unsealed", "another network", "renamed", "copied"],
+)
+def test_files_that_evaluate_did_not_write_so_are_refused(stub, tmp_path, damage):
+    corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    damage(tmp_path / "conditions" / "noc.hue-0.5.npz")
+    for call in (
+        lambda: corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF),
+        lambda: read_wrong(tmp_path),
+    ):
+        with pytest.raises(ValueError, match="remove it to evaluate again"):
+            call()
+
+
+def test_a_file_of_another_folder_is_refused(stub, tmp_path):
+    for name, network, seed in (("a", predict, 0), ("b", other, 0), ("c", predict, 1)):
+        corruptions.evaluate(network, IMAGES, LABELS, path=tmp_path / name, seed=seed, **OF)
+    whole = (tmp_path / "a/conditions/noc.hue-0.5.npz").read_bytes()
+    for name, field in (("b", "network"), ("c", "seed")):
+        shutil.copy(tmp_path / name / "conditions/noc.hue-0.5.npz", tmp_path / "a/conditions")
+        with pytest.raises(ValueError, match=f"expected the {field} of"):
+            read_wrong(tmp_path / "a")
+    (tmp_path / "a/conditions/noc.hue-0.5.npz").write_bytes(whole)
+    assert len(read_wrong(tmp_path / "a")) == 5
+
+
+def test_a_record_of_a_newer_version_is_refused(stub, tmp_path):
+    corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF | {"corruptions": "noc/hue", "severity": 1})
+    path = tmp_path / "conditions/noc.hue-1.0.npz"
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    settings = json.loads(str(arrays.pop("origin")))
+    del settings["sha256"]
+    settings["origin"]["weather"] = "fine"
+    seal = folder._digest(arrays, settings)
+    np.savez(path, **arrays, origin=json.dumps(settings | {"sha256": seal}))
+    with pytest.raises(ValueError, match=r"'weather'.* newer jax-corruptions"):
+        read_wrong(tmp_path)
+
+
+@pytest.mark.parametrize("labels", [LABELS + 2**32, LABELS.astype(np.uint64) + 2**31])
+def test_labels_that_32_bits_do_not_hold_are_refused(labels):
+    with pytest.raises(ValueError, match=r"expected labels from 0 to 2147483647, found"):
+        corruptions.evaluate(predict, IMAGES, labels, **OF)
+
+
+def test_one_class_is_none():
+    with pytest.raises(ValueError, match=r"at least 2 classes for these labels, found 1"):
+        corruptions.evaluate(lambda images: predict(images)[:, :1], IMAGES, 0 * LABELS, **OF)
