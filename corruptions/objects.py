@@ -21,6 +21,8 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from corruptions.write.files import check_relative, contained
+
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/?(.*)", re.S)  # pathlib makes gs:/bucket of gs://bucket
 _SECONDS = 45  # until a store that does not answer is given up, for requests that carry little
 _RETRIES = {"max_retries": 8, "initial_delay": "500ms", "max_delay": "8s"}  # some 40 s
@@ -62,12 +64,23 @@ def parse(text: str | os.PathLike) -> Address:
     """Splits an address into scheme, bucket and key, without slashes at its end.
 
     Raises:
-      ValueError: no address, of another scheme, or without a bucket.
+      ValueError: no address, of another scheme, without a bucket, or with parts that are no names, such as `..`.
     """
     match = _ADDRESS.fullmatch(os.fspath(text))
     if not match or match[1] not in SCHEMES or not match[2]:
-        raise ValueError(f"expected an address gs://BUCKET/... or s3://BUCKET/..., found {os.fspath(text)}")
-    return Address(match[1], match[2], match[3].rstrip("/"))
+        raise ValueError(
+            "expected a path of this machine, or an address gs://BUCKET/... or s3://BUCKET/..., found the address "
+            f"{os.fspath(text)}; copy its files to this machine, or mount the bucket and give that folder"
+        )
+    address = Address(match[1], match[2], match[3].rstrip("/"))
+    try:
+        check_relative("/".join(filter(None, address[1:])))
+    except ValueError:
+        raise ValueError(
+            "expected an address gs://BUCKET/... or s3://BUCKET/... of names between slashes, neither empty ones nor . "
+            f"and .., found {os.fspath(text)}"
+        ) from None
+    return address
 
 
 @functools.cache
@@ -234,9 +247,9 @@ class Copy:
 
     def _path(self, name):
         """The path of an object; None for a name that leads out of the copy."""
-        if name and {"", ".."} & set(name.split("/")):
-            return None
-        return self.root / name if name else self.root
+        with contextlib.suppress(ValueError):
+            return self.root / check_relative(name) if name else self.root
+        return None
 
     def fetch(self) -> None:
         """Makes the copy like the bucket."""
@@ -256,7 +269,15 @@ class Copy:
 
     def _wanted(self, names):
         """Chooses the objects that are read."""
-        return sorted(name for name in names if self._path(name))
+        wanted = {name for name in names if self._path(name)}
+        for name in wanted:
+            for folder in map(str, pathlib.PurePosixPath(name).parents):
+                if folder in wanted:
+                    raise BucketError(
+                        f"{self.address._replace(key=self.key(folder))}: expected a file or a folder of this name, found an "
+                        f"object beside {name}; remove one of them"
+                    )
+        return sorted(wanted)
 
     def _get(self, names):
         """Reads objects that changed; returns the names of those that there are."""
@@ -278,8 +299,10 @@ class Copy:
 
     def _place(self, name, one):
         path = self._path(name)
+        if path != self.root:
+            contained(self.root, path.relative_to(self.root).as_posix())
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".part-{path.name}.{secrets.token_hex(4)}")
+        aside = path.with_name(f".part-{secrets.token_hex(8)}")
         try:
             self._fill(aside, name, one)
             if path.is_dir() or aside.is_dir():
@@ -309,7 +332,8 @@ class Copy:
 
     def _load_index(self):
         with contextlib.suppress(OSError, ValueError):
-            self._known = json.loads(self._index.read_text())
+            known = json.loads(self._index.read_text())
+            self._known = known if isinstance(known, dict) else {}
 
     def _save_index(self):
         self._index.parent.mkdir(parents=True, exist_ok=True)
@@ -329,8 +353,10 @@ def copied(path: str | os.PathLike) -> str:
         return text
     address = parse(text)
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    above = pathlib.Path(cache, "jax-corruptions", "inputs", hashlib.sha256(str(address).encode()).hexdigest()[:16])
-    copy = Copy(address, above / (address.key.rpartition("/")[2] or address.bucket), above / "generations.json")
+    inputs = pathlib.Path(cache, "jax-corruptions", "inputs")
+    name = hashlib.sha256(str(address).encode()).hexdigest()[:16]
+    root = contained(inputs, f"{name}/{address.key.rpartition('/')[2] or address.bucket}")
+    copy = Copy(address, root, inputs / name / "generations.json")
     copy.fetch()
     return str(copy.root)
 

@@ -34,18 +34,19 @@ def local(address: str, cache: Path) -> Path:
     """Returns the path of an address in its mirror and makes the mirror known; asks the bucket nothing.
 
     Raises:
-      ValueError: an address of another scheme than gs:// and s3://.
+      ValueError: an address of another scheme than gs:// and s3://, or that leads out of the mirrors.
     """
     global _folder
     from corruptions import objects
+    from corruptions.write.files import contained
     from runtime.mirrors import Mirror
 
     parts = objects.parse(address)
     _folder = str(cache / "buckets")
-    path = Path(_folder, parts.scheme, parts.bucket, *filter(None, parts.key.split("/")))
+    path = contained(_folder, "/".join(filter(None, parts)))
     pattern = _PATTERN.search(parts.key)
     fixed = parts._replace(key=parts.key[: pattern.start()].rpartition("/")[0]) if pattern else parts
-    root = Path(_folder, parts.scheme, parts.bucket, *filter(None, fixed.key.split("/")))
+    root = Path(_folder, *filter(None, fixed))
     if root not in _mirrors:
         index = hashlib.sha256(str(fixed).encode()).hexdigest()[:16]
         _mirrors[root] = Mirror(fixed, root, Path(_folder, "index", f"{index}.json"))
@@ -68,6 +69,8 @@ def prepare(path: Path) -> None:
     mirror = _mirrors.get(path)
     if mirror is None or mirror.fetched or mirror.lease:
         return
+    if not mirror.address.key or mirror.is_written_here():
+        return fetch(path)
     del _mirrors[path]
     if _of(path.parent) is not None:
         return

@@ -42,7 +42,7 @@ def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str
         before `locked`.
 
     Raises:
-      SettingsError: an address of another scheme than gs:// and s3://.
+      SettingsError: an address of another scheme than gs:// and s3://, or that leads out of its mirror.
       OSError: the bucket cannot be read.
     """
     text = os.fspath(path)
@@ -50,11 +50,8 @@ def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str
         return text
     try:
         mirrored = buckets.local(found[1], cache_folder())
-    except ValueError:
-        raise SettingsError(
-            f"{what}: expected a path of this machine, gs://BUCKET/... or s3://BUCKET/..., found the address "
-            f"{found[1]}; copy its files to this machine, or mount the bucket and give that folder"
-        ) from None
+    except ValueError as error:
+        raise SettingsError(f"{what}: {error}") from None
     if use == "read":
         buckets.fetch(mirrored)
     elif use == "write":

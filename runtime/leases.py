@@ -83,7 +83,8 @@ class Lease:
         """Waits for the end of another's term and takes the lease; InUseError: it is renewed."""
         first = self._bucket.read(self._key)
         holder = _json(first.content)
-        lasts = float(holder.get("term", self._term))
+        stated = holder.get("term")
+        lasts = float(stated) if isinstance(stated, int | float) and 0 < stated < 1e9 else self._term
         log.info(
             "%s was left by %s, process %s, or is in use: waiting up to %.0f s to see whether it is.",
             self._address, holder.get("host"), holder.get("process"), lasts,

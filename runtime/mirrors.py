@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from corruptions.objects import MISSING, Copy, delete, state_of, time_of
+from corruptions.write.files import contained
 from runtime.leases import Lease
 from runtime.log import bar
 
@@ -67,9 +68,9 @@ class Mirror(Copy):
 
     def _wanted(self, names):
         """Leaves out checkpoints, and what another process of this machine is writing."""
-        times = self.bucket.read(self.key(_TIMES)).content if _TIMES in names else None
-        self._times, self._stored_times = (json.loads(times) if times else {} for _ in range(2))
-        self._busy = [lock.parent for lock in self.root.rglob(f"*/{_LOCK}") if _is_locked(lock)]
+        self._stored_times = _times(self.bucket.read(self.key(_TIMES)).content) if _TIMES in names else {}
+        self._times = dict(self._stored_times)
+        self._busy = [folder for folder in _written_in(self.root) if folder != self.root]
         self._listed = names
         return [
             name
@@ -99,6 +100,7 @@ class Mirror(Copy):
     def unpack(self, folder: Path) -> None:
         """Makes folders of the objects FOLDER/NAME.tar, and removes others."""
         names = self.packed(folder)
+        contained(self.root, self.name(folder))
         self._get(names)
         paths = set(map(self._path, names))
         for path in folder.iterdir() if names else ():
@@ -202,7 +204,8 @@ class Mirror(Copy):
 
     def prepare(self, name: str) -> None:
         """Brings up to date what a writer of NAME reads: what is there of this name, and records of origin."""
-        delete(self.root / name)
+        if not any(_written_in(self.root / name)):
+            delete(self.root / name)
         self._load_index()
         self._get([name, f"{name}/provenance.json", "provenance.json"])
         self.fetched = True
@@ -218,6 +221,22 @@ def _is_locked(path):
     return False
 
 
+def _written_in(folder):
+    """Lists the workdirs in a folder that processes of this machine hold."""
+    found = (Path(above) for above, _, names in os.walk(folder) if _LOCK in names)
+    return [workdir for workdir in found if _is_locked(workdir / _LOCK)]
+
+
+def _times(content):
+    """Reads the object of times; what another program wrote there counts as none."""
+    try:
+        times = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    times = times if isinstance(times, dict) else {}
+    return {name: ns for name, ns in times.items() if isinstance(ns, int) and 0 <= ns < 2**63}
+
+
 def _packed(folder):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as packed:
@@ -226,8 +245,15 @@ def _packed(folder):
 
 
 def _extract(content, folder):
-    """Makes a folder of an object; of a damaged one what can be read, so that the reader of checkpoints refuses it."""
+    """Makes a folder of an object: its files and folders, no links.
+
+    Of a damaged one, or one with paths that lead out, it makes what comes before, which the reader of checkpoints refuses.
+    """
     folder.mkdir(parents=True)
-    with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(content)) as packed:
-        known = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
-        packed.extractall(folder, **known)
+    damaged = (tarfile.TarError, EOFError, ValueError)
+    with contextlib.suppress(*damaged), tarfile.open(fileobj=io.BytesIO(content)) as packed:
+        for member in packed:
+            path = contained(folder, name) if (name := member.name.removeprefix("./")) != "." else folder
+            (path if member.isdir() else path.parent).mkdir(parents=True, exist_ok=True)
+            if member.isfile():
+                path.write_bytes(packed.extractfile(member).read())

@@ -308,10 +308,10 @@ def _enter_lock(stack, path):
 
 def _own_folders(path):
     """Lists the workdir and its folders, without checkpoints and workdirs inside, which have their own locks."""
-    yield path
-    for folder in path.iterdir():
-        if folder.is_dir() and folder.name != "checkpoints" and not (folder / ".lock").exists():
-            yield from _own_folders(folder)
+    for folder, names, _ in os.walk(path):  # follows no links
+        here = pathlib.Path(folder)
+        names[:] = [name for name in names if name != "checkpoints" and not (here / name / ".lock").exists()]
+        yield here
 
 
 def _claim(path, config, free):

@@ -1,4 +1,4 @@
-"""Files that are complete or absent, and folders with one writer."""
+"""Files that are complete or absent, in the folder that they belong to; and folders with one writer."""
 
 import contextlib
 import hashlib
@@ -31,6 +31,32 @@ def local(path: str | os.PathLike) -> pathlib.Path:
 def is_address(path: str | os.PathLike) -> bool:
     """Returns True for gs://BUCKET/FOLDER and the like."""
     return bool(_ADDRESS.match(os.fspath(path)))
+
+
+def check_relative(path: str) -> str:
+    """Returns a relative path, `a/b/c`, unchanged.
+
+    Raises:
+      ValueError: a part between slashes is no name: empty, `.`, `..`, or a drive letter.
+    """
+    for part in path.split("/"):
+        if part == ".." or "\0" in part or pathlib.PurePath(part).parts != (part,):
+            raise ValueError(f"expected names between slashes, neither empty ones nor . and .., found {path!r}")
+    return path
+
+
+def contained(base: str | os.PathLike, relative: str) -> pathlib.Path:
+    """Resolves a path that a file names (a manifest, listing, archive, config or address) against its folder `base`.
+
+    What deletes or overwrites by such a name takes the path from here: the file may come from others.
+
+    Raises:
+      ValueError: `relative` has a part that is no name (`check_relative`), or leads out of `base` through a link.
+    """
+    path = pathlib.Path(base, check_relative(relative))
+    if not (found := pathlib.Path(os.path.realpath(path))).is_relative_to(os.path.realpath(base)):
+        raise ValueError(f"expected {relative} within {base}, found a link to {found}")
+    return path
 
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class Layout:
             raise files.WriteError(f"{path} exists and was not written by this program; move it away")
 
     def _part(self, path):
-        return self.folder / ".part" / path
+        return files.contained(self.folder, f".part/{path}")  # a link there is no part of ours
 
     def _publish(self, unit):
         path = self.folder / unit.path

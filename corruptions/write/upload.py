@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from corruptions import objects
 from corruptions.write import manifests
-from corruptions.write.files import WriteError
+from corruptions.write.files import WriteError, contained
 from corruptions.write.manifests import Manifest
 from corruptions.write.verifying import Unit
 
@@ -69,19 +69,19 @@ class Upload:
         """Brings the files of a unit here, to be compared."""
         names = [name for name in self._names if name in (unit.path, unit.recorded) or name.startswith(f"{unit.path}/")]
         for name, (_, found) in zip(names, self._bucket.read_many((self._key(name), None) for name in names)):
-            path = self.folder / name
+            path = contained(self.folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(found.content or b"")
 
     def fetch_file(self, name: str) -> None:
         """Brings a file here, if the bucket has it."""
         if name in self._names:
-            (self.folder / name).write_bytes(self._bucket.read(self._key(name)).content or b"")
+            contained(self.folder, name).write_bytes(self._bucket.read(self._key(name)).content or b"")
 
     def drop(self, unit: Unit) -> None:
         """Removes the files of a unit here."""
-        for path in (self.folder / unit.path, self.folder / unit.recorded):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for name in (unit.path, unit.recorded):
+            objects.delete(contained(self.folder, name))
 
     def take(self) -> None:
         """Uploads all visible files, then the manifest, and removes them here but for the manifest."""
@@ -105,4 +105,4 @@ class Upload:
     def _clear(self):
         for path in self.folder.iterdir():
             if path.name != ".lock":
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                objects.delete(path)

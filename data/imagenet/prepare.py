@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corruptions import pictures
+from corruptions.write.files import contained
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store
@@ -106,7 +107,7 @@ def prepare(
             refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
             workdirs.claim(path / _PLAN, made_from, refusal)
             for file in again:
-                store.discard_shard(path / "shards" / file)
+                store.discard_shard(contained(path / "shards", file))
             jobs = _jobs(opened, path / "shards", sides, shard_images)
             records = _make(jobs, opened, path, workers, max_damaged)
             orientations = pictures.Orientations()

@@ -28,20 +28,6 @@ from training import ranges, study
 CONFIG = {"seed": 1, "train": {"epochs": 2}}
 
 
-@pytest.fixture
-def machine(tmp_path, monkeypatch):
-    """Calls of `machine(name)` move to a machine with a home folder of its own; `memory://` is what they share."""
-    objects._tensorstore.cache_clear()  # with an empty store
-    objects._open.cache_clear()
-
-    def move(name):
-        monkeypatch.setattr(buckets, "_mirrors", {})
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-
-    move("first")
-    return move
-
-
 def bucket(name="b"):
     return objects.Bucket("memory", name)
 
@@ -62,7 +48,7 @@ def content(folder):
 
 @pytest.mark.parametrize("text", ["az://b/c", "https://h/c", "gs://", "b/c", "hdfs://b"])
 def test_other_addresses_are_refused_by_name(text, machine):
-    with pytest.raises(ValueError, match=r"expected an address gs://BUCKET/\.\.\. or s3://"):
+    with pytest.raises(ValueError, match=r"expected .* address gs://BUCKET/\.\.\. or s3://"):
         objects.parse(text)
     if ":/" in text:
         with pytest.raises(SettingsError, match=f"^weights: expected .*, found the address {text}; copy its files"):

@@ -177,6 +177,18 @@ def test_checksums_that_are_not_those_of_the_pixels_are_found(tree, prepared, co
     assert mended(tree, copy) == content(prepared)
 
 
+def test_a_shard_that_store_json_names_outside_is_not_removed(tree, copy, tmp_path, capsys):
+    (tmp_path / "thesis.npy").write_bytes(b"precious")
+    meta = copy / "imagenet100" / "16" / store.META
+    text = meta.read_text()
+    meta.write_text(text.replace("test-00000.npy", str(tmp_path / "thesis.npy")))
+    assert f"{tmp_path}/thesis.npy" in meta.read_text()
+    arguments = ["--dataset=imagenet100", f"--data_dir={copy}", "--image_size=16", "--verify"]
+    assert data.prepare.main([*arguments, f"--source={tree}", "--workers=1", "--shard_images=8"]) == 1
+    assert "expected names between slashes" in capsys.readouterr().err
+    assert (tmp_path / "thesis.npy").read_bytes() == b"precious"
+
+
 def test_shards_without_checksums_are_made_again(tree, prepared, copy):
     meta = copy / "imagenet100" / "16" / store.META
     for path in (meta, shards(copy)[3].with_suffix(".json")):
