@@ -214,7 +214,7 @@ def probe(
     )
 
 
-def first_images(severity: float | None) -> int:
+def first_images(severity: Any) -> int:
     """Counts the images that a probe takes: 1, or 16 of random severities, where one would show one severity only."""
     return 16 if severity is None else 1
 

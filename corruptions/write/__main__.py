@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from corruptions import pictures
 from corruptions.from_files import FROM_FILES
 from corruptions.objects import BucketError, copied
-from corruptions.write import files, manifests, sources, verifying
+from corruptions.write import files, manifests, revisions, sources, verifying
 from corruptions.write.files import WriteError
 from corruptions.write.writer import LAYOUTS, write_dataset
 
@@ -76,6 +76,8 @@ def _verify(out):
         print(f"error: {line}", file=sys.stderr)
     if lines:
         print(f"error: the command that wrote it repairs it: {manifests.command(manifest)}", file=sys.stderr)
+    for line in revisions.several(manifest):
+        print(line)
     print(f"{out}: {number} files verified, {len(lines)} problems")
     return 1 if lines else 0
 

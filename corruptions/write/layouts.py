@@ -111,6 +111,19 @@ class Layout:
             if self.upload:
                 self.upload.take()
 
+    def first(self, entry: Entry, severity: Severity, number: int) -> list[np.ndarray]:
+        """Reads the first images of a finished block from this machine, uint8[H, W, 3] each; none where they are not here."""
+        raise NotImplementedError
+
+    @property
+    def lossy(self) -> bool:
+        """Whether the files hold other pixels than were written."""
+        return self.manifest["jpeg_quality"] is not None
+
+    def as_written(self, image: np.ndarray) -> np.ndarray:
+        """Returns the pixels that a reader finds after an image was written."""
+        return image
+
     def close(self) -> None:
         """Removes the folder of unfinished units; keeps the stamps of units that were compared."""
         _remove(self.folder / ".part")
@@ -208,6 +221,11 @@ class Npy(Layout):
             os.fsync(file.fileno())
         super().finish(entry, severity)
 
+    def first(self, entry: Entry, severity: Severity, number: int) -> list[np.ndarray]:
+        path = next((p for p in (self.folder / entry["path"], self._part(entry["path"])) if p.exists()), None)
+        start = entry["severities"].index(severity) * self.manifest["images"]
+        return [] if path is None else list(np.load(path, mmap_mode="r")[start : start + number])
+
     def _describe(self, unit):
         return files.describe_file(self._part(unit.path))
 
@@ -276,6 +294,17 @@ class Folders(Layout):
         Image.fromarray(image).save(content, **kind)  # Pillow's default for JPEG is 4:2:0, as published
         return content.getvalue()
 
+    def as_written(self, image: np.ndarray) -> np.ndarray:
+        return _decoded(self.encode(image))
+
+    def first(self, entry: Entry, severity: Severity, number: int) -> list[np.ndarray]:
+        folder = self.folder / entry["path"] / manifests.token(severity)
+        return [_decoded(content) for content in self._encoded(folder, number)] if folder.exists() else []
+
+    def _encoded(self, folder, number):
+        """Reads the first encoded images of a block."""
+        return [(folder / self.name(position)).read_bytes() for position in range(number)]
+
     def _write_image(self, part, position, image):
         content, name = self.encode(image), self.name(position)
         path = part / name
@@ -300,6 +329,12 @@ class Folders(Layout):
         _remove(part)
         part.mkdir(parents=True)
         return part
+
+
+def _decoded(content):
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(content)))
 
 
 def _remove(path):

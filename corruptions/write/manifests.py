@@ -8,7 +8,6 @@ import collections
 import datetime
 import functools
 import hashlib
-import importlib.metadata
 import json
 import numbers
 import os
@@ -21,7 +20,9 @@ from typing import Any
 import jax
 
 from corruptions import cbar, registry
+from corruptions.code import code_digest
 from corruptions.from_files import FROM_FILES, with_files
+from corruptions.origin import recorded
 from corruptions.record import Corruption
 from corruptions.write import files
 from corruptions.write.files import WriteError
@@ -133,22 +134,13 @@ def _short(value):
 
 
 def run_record() -> dict[str, Any]:
-    """Describes this run: command, time, versions and device."""
-    packages = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
-    device = jax.devices()[0]
+    """Describes this run: command, time, code, versions and device."""
     return {
         "command": shlex.join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "versions": {name: _version(name) for name in packages} | {"python": sys.version.split()[0]},
-        "device": f"{jax.local_device_count()} x {device.device_kind} ({device.platform})",
+        "code": code_digest(corruption="clean"),  # of the library
+        **recorded(),
     }
-
-
-def _version(package):
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def command(manifest: Manifest, *more: str) -> str:

@@ -88,6 +88,10 @@ class Parquet(Shards):
     def open_shard(self, path: pathlib.Path) -> Any:
         return _Rows(path, self.source.class_names)
 
+    def _encoded(self, folder, number):
+        rows = _pyarrow().parquet.ParquetFile(folder / f"{0:05d}{self.file_suffix}").read_row_group(0)
+        return [row["bytes"] for row in rows["image"].slice(0, number).to_pylist()]
+
 
 class WebDataset(Shards):
     """Writes tar files."""
@@ -96,6 +100,10 @@ class WebDataset(Shards):
 
     def open_shard(self, path: pathlib.Path) -> Any:
         return _Members(path)
+
+    def _encoded(self, folder, number):
+        with tarfile.open(folder / f"{0:05d}{self.file_suffix}") as file:
+            return [file.extractfile(member).read() for member in file.getmembers()[: 2 * number : 2]]
 
 
 class _Rows:

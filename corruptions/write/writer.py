@@ -19,7 +19,7 @@ from corruptions import contract, devices
 from corruptions.batch import corrupt
 from corruptions.keys import named_key, prng, seed_key
 from corruptions.one_image import corrupt_each
-from corruptions.write import files, manifests, sources
+from corruptions.write import files, manifests, revisions, sources
 from corruptions.write.files import WriteError
 from corruptions.write.layouts import LOG, Folders, Npy
 from corruptions.write.progress import Background, bar
@@ -57,7 +57,8 @@ def write_dataset(
     benchmark that selects levels (`cifar10_c_bar`) stand for those levels (`corruptions.severities`).
 
     The same call continues a run that was killed. It skips blocks (one corruption at one severity) that are complete,
-    and writes damaged files again (see `corruptions.write.verify`). A later call may add corruptions. Files get their
+    and writes damaged files again (see `corruptions.write.verify`). Where the code of a corruption changed since, its first
+    image is corrupted again and must have the pixels that were written. A later call may add corruptions. Files get their
     names when they are complete.
 
     Args:
@@ -87,7 +88,7 @@ def write_dataset(
       The path or address of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
 
     Raises:
-      WriteError: the folder is not writable, in use, full, holds foreign files or a dataset with other settings.
+      WriteError: the folder is not writable, in use, full, holds foreign files, or a dataset with other settings or pixels.
       ValueError, TypeError: an argument is not as described.
     """
     devices.refuse_forked()
@@ -165,6 +166,7 @@ def _write(layout, images, names, batch_size, progress, verify):
     manifest = layout.manifest
     layout.start()
     todo = {name: layout.todo(manifest["corruptions"][name]) for name in names}
+    revisions.refuse_other_pixels(layout, images, names)
     _check_space(layout, [manifest["corruptions"][name] for name in names if todo[name]])
     blocks = sum(map(len, todo.values()))
     if blocks:
@@ -180,8 +182,11 @@ def _write(layout, images, names, batch_size, progress, verify):
     size, parts = (batch_size or _READ, _each) if many else (batch_size or _batch_size(images), _corrupted)
     with bar(blocks * len(images), "corrupting", progress) as counter, Background(3 * jax.local_device_count()) as disk:
 
-        def save(entry, severity, start, corrupted, count):
-            layout.write(entry, severity, start, corrupted if many else np.asarray(corrupted)[:count])
+        def save(name, entry, severity, start, corrupted, count):
+            corrupted = corrupted if many else np.asarray(corrupted)[:count]
+            if start == 0:
+                revisions.note(name, entry, severity, corrupted)
+            layout.write(entry, severity, start, corrupted)
             counter.update(count)
 
         for name, missing in todo.items():
@@ -189,7 +194,7 @@ def _write(layout, images, names, batch_size, progress, verify):
             for severity in missing:
                 disk.run(layout.begin, entry, severity)
                 for start, count, corrupted in parts(images, name, entry, severity, manifest["seed"], size):
-                    disk.run(save, entry, severity, start, corrupted, count)
+                    disk.run(save, name, entry, severity, start, corrupted, count)
                 disk.run(layout.finish, entry, severity)
             if missing:
                 rate = len(missing) * len(images) / (time.perf_counter() - started)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import Levels, registrar
 from corruptions.scoring import classifier, folder
 from corruptions.scoring.folder import read_confidence, read_wrong
 from corruptions.write import files
 from tests.corruptions.scoring.evaluate_test import NAMES, OF, predict
 from tests.corruptions.scoring.evaluate_test import stub as stub
-from tests.corruptions.write.datasets import IMAGES, LABELS
+from tests.corruptions.write.datasets import IMAGES, LABELS, register_mine
 
 # Written by version 0.2 (revision c6dcd0ab): evaluate(predict, IMAGES, LABELS, path=..., **OF).
 EARLIER = pathlib.Path(__file__).parents[2] / "fixtures" / "evaluate_0.2"
@@ -61,18 +60,6 @@ def test_a_name_replaces_asking_a_classifier_that_draws(stub, tmp_path):
     for name in ("b", None):
         with pytest.raises(ValueError, match=r"network: stored '?a'?, requested"):
             corruptions.evaluate(drawn, IMAGES, LABELS, path=tmp_path, network=name, **OF)
-
-
-def register_mine(by, unused=0):
-    """Registers a corruption that takes `by` levels away from each value; `unused` changes its code alone."""
-
-    def sample(key, shape, severity):
-        return {"by": by * severity / 255, "unused": unused * severity}
-
-    def darker(image, params):
-        return image - params["by"]
-
-    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"})(darker)
 
 
 MINE = {"corruptions": "mine/darker", "severity": "levels", "batch_size": 12, "progress": False}

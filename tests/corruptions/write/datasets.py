@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 import corruptions
+from corruptions import Levels, registrar
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (12, 32, 32, 3), np.uint8)
 LABELS = np.arange(12) % 3
@@ -39,3 +40,15 @@ def comparable(files, manifest=False):
     found = {name: content for name, content in files.items() if name not in (".lock", ".checks.json")}
     fields = {key: value for key, value in about.items() if key not in ("runs", "sha256")}
     return found | ({"manifest": fields} if manifest else {})
+
+
+def register_mine(by, unused=0):
+    """Registers a corruption that takes `by` levels away from each value; `unused` changes its code alone."""
+
+    def sample(key, shape, severity):
+        return {"by": by * severity / 255, "unused": unused * severity}
+
+    def darker(image, params):
+        return image - params["by"]
+
+    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"})(darker)

@@ -1,0 +1,101 @@
+"""Whether a dataset that was begun is completed by the same pixels.
+
+The manifest records for each block the code that computed it (`code.code_digest`) and a probe: some values of the first
+image. Where the code is another one now, the same values are computed again. Of a block that version 0.2 wrote, the
+first image is read from its file.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from corruptions.batch import corrupt
+from corruptions.code import UNKNOWN, code_digest
+from corruptions.keys import named_key
+from corruptions.one_image import corrupt_each
+from corruptions.origin import Origin, differences, first_images, recorded, values_of
+from corruptions.write import manifests
+from corruptions.write.files import WriteError
+from corruptions.write.layouts import LOG, Layout
+from corruptions.write.manifests import Entry, Manifest, Severity, token
+from corruptions.write.sources import Source
+
+_ORIGINS, _ACCEPTED = "origins", "accepted"
+_LOSSY = 0.05  # largest mean difference in levels after JPEG, where a value one level off changes a block by a few
+
+
+def note(name: str, entry: Entry, severity: Severity, images: Any) -> None:
+    """Records which code computes a block, and a probe of its first images, corrupted uint8 [n, H, W, 3] or a list."""
+    entry.setdefault(_ORIGINS, {})[token(severity)] = {
+        "code": code_digest(corruption=name),
+        "version": recorded()["versions"]["jax-corruptions"],
+        "probe": values_of(images[: first_images(manifests.level(entry, severity))]),
+    }
+
+
+def refuse_other_pixels(layout: Layout, images: np.ndarray | Source, names: list[str]) -> None:
+    """Raises WriteError where a finished block of a corruption has other pixels than it would get now.
+
+    Nothing is computed where the code is the one that wrote the block.
+    """
+    for name in names:
+        entry, code = layout.manifest["corruptions"][name], code_digest(corruption=name)
+        for severity in entry["written"]:
+            stored = entry.setdefault(_ORIGINS, {}).setdefault(token(severity), {})
+            if code != UNKNOWN and code in (stored.get("code"), *stored.get(_ACCEPTED, ())):
+                continue
+            if "probe" in stored:
+                again = lambda: values_of(_corrupted(layout, images, name, severity, stored["probe"]["images"]))  # noqa: B023, E731
+                before = Origin(corruption=name, code=stored["code"], probe=stored["probe"])
+                lines = differences(before, Origin(corruption=name, code=code), again)
+            else:
+                lines = _of_files(layout, images, name, severity, stored)
+            if lines:
+                raise WriteError(f"{layout.folder}, {name} at severity {severity}: {lines[0]}")
+            if code != UNKNOWN:
+                stored.setdefault(_ACCEPTED, []).append(code)
+
+
+def _of_files(layout, images, name, severity, stored):
+    """Compares the first images of a block of version 0.2 with those of now, and records their probe."""
+    entry = layout.manifest["corruptions"][name]
+    number = min(first_images(manifests.level(entry, severity)), layout.manifest["images"])
+    written = layout.first(entry, severity, number)
+    if not written:
+        LOG.warning(
+            "%s, %s at severity %s: no record of the code that wrote it; not compared", layout.folder, name, severity
+        )
+        return []
+    corrupted = _corrupted(layout, images, name, severity, number)
+    now = [layout.as_written(image) for image in corrupted]
+    apart = [abs(old.astype(int) - new).astype(float) for old, new in zip(written, now, strict=True)]
+    wrong = max(x.mean() for x in apart) > _LOSSY if layout.lossy else max((x > 1).mean() for x in apart) > 1e-3
+    if not wrong:
+        stored |= {"code": UNKNOWN, "probe": values_of(corrupted)}
+    return wrong and [
+        "code: of another version, which corrupts otherwise; use the version that wrote it or another folder"
+    ]
+
+
+def _corrupted(layout, images, name, severity, number):
+    """Corrupts the first images as a block would."""
+    entry, index = layout.manifest["corruptions"][name], np.arange(number)
+    key, level = named_key(layout.manifest["seed"], name), manifests.level(entry, severity)
+    if isinstance(images, Source):
+        return list(corrupt_each(key, images.read(range(number)), name, level, **entry["options"]))
+    return np.asarray(corrupt(key, np.asarray(images[:number]), name, level, index=index, **entry["options"]))
+
+
+def several(manifest: Manifest) -> list[str]:
+    """Lists the corruptions whose blocks are of several codes, a line each."""
+    lines = []
+    for name, entry in manifest["corruptions"].items():
+        by_code: dict[str, list[str]] = {}
+        for severity in map(token, entry["written"]):
+            stored = entry.get(_ORIGINS, {}).get(severity, {})
+            made = f"code {stored.get('code', UNKNOWN)[:12]} of jax-corruptions {stored.get('version', UNKNOWN)}"
+            by_code.setdefault(made, []).append(severity)
+        if len(by_code) > 1:
+            told = "; ".join(f"{', '.join(severities)} by {made}" for made, severities in by_code.items())
+            lines.append(f"{name}: severities {told}: a probe of the first image found no difference")
+    return lines
