@@ -141,18 +141,28 @@ _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "dm-
 
 
 def provenance() -> dict[str, Any]:
-    """Returns a JSON-ready record of code, libraries, machine, command, photographs and banks behind a result."""
+    """Returns a JSON-ready record of code, libraries, generator, machine, command, photographs and banks of a result."""
     import jax
 
     import corruptions
+    from corruptions.devices import cpu_count
 
     files_read = {
         "frost_photographs": list(corruptions.imagenet_c.used_photographs()),
         "banks": list(corruptions.laion_c.used_banks()),
     }
-    machine = {"processes": jax.process_count(), "machine": platform.platform()}
+    machine = {"processes": jax.process_count(), "machine": platform.platform(), "cores": cpu_count()}
     digests = {name: found for name, found in files_read.items() if found}
-    return {"versions": versions(_PACKAGES)} | of_file() | machine | digests
+    return {"versions": versions(_PACKAGES), "generator": generator()} | of_file() | machine | digests
+
+
+def generator() -> str:
+    """Describes JAX's random draws in this process (`corruptions.keys.prng`), and whether it computes with 64 bits."""
+    import jax
+
+    from corruptions.keys import prng
+
+    return f"{prng()}, 64 bits: {jax.config.jax_enable_x64}"
 
 
 def of_file() -> dict[str, Any]:

@@ -159,7 +159,7 @@ def check_same(values: Mapping[str, Any]) -> None:
             ]
         if lines:
             lines[10:] = [f"... and {len(lines) - 10} more"] if len(lines) > 10 else []
-            head = "expected the same command, config and code in all processes, found:"
+            head = "expected the same command, config, variables and code in all processes, found:"
             raise ProcessError("\n  ".join([head, *lines]))
 
     on_main(compare)

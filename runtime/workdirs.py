@@ -29,6 +29,7 @@ CONFIG_DIGESTS = "config_sha256"
 _FILES, _MODEL = "files", "model"
 _RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # these files exist before the first step
 _RESTORE = "restore it or use another folder"
+_DEFAULT_GENERATOR = "threefry2x32, partitionable: True, 64 bits: False"  # of all versions of JAX that 0.2 worked with
 FINAL = {"step": int, "digest": str, "num_classes": int}
 """Shape of final.json."""
 FINAL_REMEDY = "remove it and give the command that trained this model again"
@@ -339,9 +340,32 @@ def _claim(path, config, free):
     else:
         refusal = f"workdir {path} holds a run with another config; use another --workdir or the same settings"
         settings.check_equal(content, config, refusal, free=free)
+    if "train" in config and not (path / "final.json").exists():  # nothing is drawn for a finished model
+        _check_generator(path)
     # The digests are written first, so that a run that stops between the two writes leaves a config.json with a digest.
     _record_run(path, config.get("seed"), sorted({before, asked}))
     files.write_json(stored, config, sort_keys=True)
+
+
+def _check_generator(folder):
+    """Refuses to continue a training with other random draws; one of 0.2, which recorded none, counts as JAX's default."""
+    path, now = folder / "provenance.json", artifacts.generator()
+    runs = _runs(read_json(path)) if path.exists() else [{}]
+    stored = next((run["generator"] for run in runs if "generator" in run), None)
+    if stored is None:
+        log.info("%s names no random generator: it counts as begun with JAX's default, %s.", folder, _DEFAULT_GENERATOR)
+    if (stored or _DEFAULT_GENERATOR) != now:
+        hint = "" if stored else f'; if it began with this one, write "generator": "{now}" into its provenance.json'
+        raise WorkdirError(
+            f"expected the random generator of the training in {folder}, {stored or _DEFAULT_GENERATOR}, found {now}: set "
+            "JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE and JAX_ENABLE_X64 as for the first run, or use another "
+            f"--workdir{hint}"
+        )
+
+
+def _runs(record):
+    """Lists the runs in provenance.json, the first one first."""
+    return [record, *record.get("continued", [])]
 
 
 def _record_run(folder, seed, digests):
@@ -350,10 +374,23 @@ def _record_run(folder, seed, digests):
     record = provenance() | {"seed": seed}
     if path.exists():
         first = read_json(path)
-        earlier = [first, *first.get("continued", [])]
-        same = ("git_revision", "versions", "device", "machine")
+        earlier = _runs(first)
+        _tell_cores(folder, earlier[-1], record)
+        same = ("git_revision", "versions", "device", "machine", "cores", "generator")
         known = any(all(run.get(key) == record[key] for key in same) for run in earlier)
         if known and first.get(CONFIG_DIGESTS) == digests:
             return
         record = first if known else first | {"continued": [*first.get("continued", []), record]}
     files.write_json(path, record | {CONFIG_DIGESTS: digests}, sort_keys=True)
+
+
+def _tell_cores(folder, before, now):
+    """Says that a training continues on a CPU with another number of cores."""
+    cores = before.get("cores", now["cores"])
+    training = (folder / "metrics.jsonl").exists() and not (folder / "final.json").exists()
+    if training and cores != now["cores"] and now["device"].endswith("(cpu)"):
+        log.info(
+            "%s continues on %d cores, before on %d: sums are rounded in another order, and its last bits differ from those "
+            "of a run on one number of cores.",
+            *(folder, now["cores"], cores),
+        )

@@ -5,21 +5,27 @@ noc/hue and cbar/lines, with severity=1 on cbar/lines, and with severity=random 
 cbar/lines stayed. The stopped one is the same after its first epoch.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import tarfile
 
+import jax
 import pytest
 
 import train
 from analysis import answers
+from corruptions import devices
 from evaluation import commands
+from runtime import artifacts, workdirs
 from runtime.log import log
+from runtime.settings import WorkdirError
 from tests.fixtures import small
 from tests.training import tiny
 from tools import check
+from training import study
 
 ARCHIVE = pathlib.Path(__file__).parent / "fixtures" / "workdir_0_2.tar.xz"
 LINES = ("noc/border", 0, "cbar/lines", "random")
@@ -32,6 +38,14 @@ def settings():
     config.model.update({"stem": 4, "widths": (8,)})
     config.eval.batch_size = 40
     return config
+
+
+@pytest.fixture
+def said(caplog, monkeypatch):
+    """What the commands say."""
+    monkeypatch.setattr(log, "propagate", True)
+    caplog.set_level("INFO", log.name)
+    return caplog
 
 
 @pytest.fixture
@@ -53,11 +67,10 @@ def stopped(folder):
     return folder
 
 
-def test_a_finished_workdir_is_read_and_evaluated_further(finished, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
+def test_a_finished_workdir_is_read_and_evaluated_further(finished, said):
     found = answers.read(finished)
     assert found.record(LINES).levels == (1, 2, 3, 4, 5)  # no record says which set was asked for last
-    assert "cbar/lines" in caplog.text
+    assert "cbar/lines" in said.text
     for place, path in enumerate(sorted(finished.glob("answers/*.npz"), reverse=True)):
         os.utime(path, (place, place))
     assert answers.read(finished).counts == found.counts
@@ -65,9 +78,11 @@ def test_a_finished_workdir_is_read_and_evaluated_further(finished, caplog, monk
     config.eval.update({"corruptions": ("cbar/lines", "noc/hue"), "severity": "random"})
     counts = commands.run(config, finished)
     assert [count.corruption for count in counts[:3]] == ["clean", "cbar/lines", "noc/hue"]
-    caplog.clear()
+    said.clear()
     now = answers.read(finished)
-    assert now.record(LINES).levels is None and not caplog.text  # what was asked for last is known from now on
+    assert (
+        now.record(LINES).levels is None and "cbar/lines" not in said.text
+    )  # what was asked for last is known from now on
     assert {cell: now.correct(cell).tolist() for cell in now if cell != LINES} == {
         cell: found.correct(cell).tolist() for cell in found if cell != LINES
     }
@@ -88,3 +103,36 @@ def test_a_stopped_training_continues(finished):
     assert json.loads((finished / "final.json").read_text())["step"] == 4
     steps = tiny.metrics(finished, "step", "loss")
     assert steps[:1] == first and [step for step, _ in steps] == [2, 4]
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_stopped_training_continues_with_the_generator_that_it_began_with(finished, old, said):
+    """0.2 recorded none: its workdirs count as begun with JAX's default."""
+    path = stopped(finished) / "provenance.json"
+    if not old:
+        with jax.threefry_partitionable(False):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"generator": artifacts.generator()}))
+    config = study.model_config(settings(), "noc/border", 0, 2).to_dict()
+    for partitionable in (old, not old):
+        with jax.threefry_partitionable(partitionable), contextlib.ExitStack() as stack:
+            if partitionable is old:
+                stack.enter_context(workdirs.open_workdir(finished, config))
+                continue
+            with pytest.raises(
+                WorkdirError, match=rf"partitionable: {old}.*, found threefry2x32, partitionable: {not old}"
+            ):
+                stack.enter_context(workdirs.open_workdir(finished, config))
+    assert ("names no random generator" in said.text) is old
+    (finished / "final.json").write_text("{}")  # a finished model draws nothing
+    with jax.threefry_partitionable(not old), workdirs.open_workdir(finished, config):
+        pass
+
+
+def test_another_number_of_cores_is_told_once_and_recorded(finished, said, monkeypatch):
+    config = study.model_config(settings(), "noc/border", 0, 2).to_dict()
+    for cores, told in ((2, False), (3, True), (3, False)):
+        said.clear()
+        monkeypatch.setattr(devices, "cpu_count", lambda cores=cores: cores)
+        with workdirs.open_workdir(stopped(finished) if cores == 2 else finished, config):
+            assert (f"continues on {cores} cores" in said.text) is told
+    assert [run["cores"] for run in workdirs.read_json(finished / "provenance.json")["continued"]] == [2, 3]

@@ -107,6 +107,22 @@ def test_processes_with_different_settings_refuse(tmp_path):
     assert not (tmp_path / "host0" / "work").exists()
 
 
+def test_processes_with_different_variables_refuse(tmp_path):
+    """Each of them gave another model, or a wait of minutes for checkpoints that the other wrote elsewhere."""
+    other = {
+        "JAX_DEFAULT_PRNG_IMPL": "rbg",
+        "JAX_ENABLE_X64": "1",
+        "JAX_CORRUPTIONS_CHECKPOINTS": str(tmp_path / "own"),
+    }
+    with Pair(tmp_path, *TRAIN, other=other) as pair:
+        assert pair.wait(60) == [1, 1], pair.output()
+        for process in (0, 1):
+            lines = pair.output(process)
+            assert "64 bits: False' in process 0, 'rbg, partitionable: True, 64 bits: True' in process 1" in lines
+            assert "own' in process 1" in lines and "Traceback" not in lines
+    assert not (tmp_path / "host0" / "work").exists()
+
+
 TALK = """
 import sys
 import jax, numpy as np

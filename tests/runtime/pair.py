@@ -28,10 +28,11 @@ def free_port():
 class Pair:
     """Starts two processes with one device each, in separate folders, like hosts without a shared disk.
 
-    `more` are variables of their environment.
+    `more` are variables of their environment. The second process has `differently` among its arguments, and the
+    variables `other`.
     """
 
-    def __init__(self, folder, *command, differently=(), heartbeat=10, **more):
+    def __init__(self, folder, *command, differently=(), other=(), heartbeat=10, **more):
         self.folders = [folder / "host0", folder / "host1"]
         join = ["--num_processes=2", f"--coordinator=127.0.0.1:{free_port()}", f"--heartbeat_seconds={heartbeat}"]
         self._processes = []
@@ -39,6 +40,7 @@ class Pair:
             place.mkdir(parents=True, exist_ok=True)
             own = [f"--process_id={process}", *(differently if process else ())]
             shared = environment(1, **{"JAX_CORRUPTIONS_CHECKPOINTS": str(folder / "shared")} | more)
+            shared |= dict(other) if process else {}
             words = [sys.executable, *command, *join, *own]
             self._processes.append(processes.Process(words, cwd=place, env=shared, output=place / "output"))
 
