@@ -69,7 +69,7 @@ def parse(text: str | os.PathLike) -> Address:
     match = _ADDRESS.fullmatch(os.fspath(text))
     if not match or match[1] not in SCHEMES or not match[2]:
         raise ValueError(
-            "expected a path of this machine, or an address gs://BUCKET/... or s3://BUCKET/..., found the address "
+            "expected a path of this machine, gs://BUCKET/... or s3://BUCKET/..., found the address "
             f"{os.fspath(text)}; copy its files to this machine, or mount the bucket and give that folder"
         )
     address = Address(match[1], match[2], match[3].rstrip("/"))

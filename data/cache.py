@@ -27,6 +27,7 @@ import numpy as np
 from data import blocks
 from data.dataset import sha256
 from runtime import artifacts, files
+from runtime.locks import take_lock
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -118,7 +119,7 @@ def _alone(folder: Path) -> Iterator[None]:
     path, told = folder.with_name(f".lock-{folder.name}"), False
     while True:
         with open(path, "a") as file:
-            while not files.take_lock(file):
+            while take_lock(file, folder.parent) is False:
                 if not told:
                     logging.info("another process decodes %s; waiting for it", folder.name)
                 told = True
@@ -255,10 +256,10 @@ def _remove_stale(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _hold(folder: Path) -> Iterator[bool]:
-    """Holds a folder against other processes until this one ends or dies; yields True if it was free."""
+def _hold(folder: Path) -> Iterator[bool | None]:
+    """Holds a folder against other processes until this one ends or dies; yields `take_lock`'s answer."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        yield files.take_lock(descriptor)
+        yield take_lock(descriptor, folder.parent)
     finally:
         os.close(descriptor)

@@ -1,11 +1,11 @@
 """Files that are complete or absent, readers that say which file is damaged, and folders with one writer.
 
 Every writer goes through `writing`: the content goes to a file beside, is forced to disk and takes the name in one
-rename, so that a crash at any moment leaves the old file or the new one. Needs no JAX.
+rename, so that a crash at any moment leaves the old file or the new one. The file beside is locked by its writer; one
+that is not was left by a killed process, and the next writer of the same name removes it. Needs no JAX.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import json
@@ -15,11 +15,12 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from runtime import buckets
+from runtime.locks import force_to_disk, take_lock
 from runtime.settings import SettingsError
 
 _ASIDE = ".part-"
@@ -77,23 +78,18 @@ def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
     """
     path = Path(local(path, use="write"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
-    try:
-        with naming(path):
-            with open(aside, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
+    remove_parts(path.parent, path.name)
+    with naming(path), _open_aside(path) as (file, aside):
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
             os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
-    descriptor = os.open(path.parent, os.O_RDONLY)  # forces the rename itself to disk
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+    force_to_disk(path.parent)
     (buckets.appended if grows else buckets.wrote)(path)
 
 
@@ -209,10 +205,27 @@ def naming(path: str | os.PathLike) -> Iterator[None]:
         raise
 
 
-def remove_parts(folder: Path) -> None:
-    """Removes the unfinished files of killed writers from a folder, whose lock the caller holds."""
-    for path in folder.glob(f"{_ASIDE}*"):
-        path.unlink(missing_ok=True)
+@contextlib.contextmanager
+def _open_aside(path):
+    """Opens and locks a new file beside `path`; yields it and its own path."""
+    while True:
+        aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
+        with open(aside, "xb") as file:
+            if take_lock(file, path.parent) is False or not os.fstat(file.fileno()).st_nlink:
+                continue  # another writer took the new file for a left one
+            yield file, aside
+            return
+
+
+def remove_parts(folder: Path, name: str = "") -> None:
+    """Removes the unfinished files that killed writers, of the file `name` or of any, left in a folder."""
+    of_name = re.compile(re.escape(f"{_ASIDE}{name}.") + "[0-9a-f]{8}" if name else re.escape(_ASIDE) + ".*", re.S)
+    with os.scandir(folder) as entries:
+        found = [Path(entry.path) for entry in entries if of_name.fullmatch(entry.name)]
+    for path in found:
+        with contextlib.suppress(OSError), open(path, "r+b") as file:
+            if take_lock(file, folder):
+                path.unlink()
 
 
 @contextlib.contextmanager
@@ -222,19 +235,10 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
     A workdir in a bucket is held by a lease there, too, and its mirror is brought up to date.
     """
     with open(Path(folder) / ".lock", "a") as file:
-        if not take_lock(file):
+        if take_lock(file, Path(folder)) is False:
             raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
         with buckets.held(Path(folder)):
             yield
-
-
-def take_lock(file: IO | int) -> bool:
-    """Locks an open file (or folder) until it is closed or this process dies; False when another process has it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _damaged(path, expected, file, error, remedy):

@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import fcntl
 import io
 import json
 import os
@@ -18,6 +17,7 @@ from typing import Any
 from corruptions.objects import MISSING, Copy, delete, state_of, time_of
 from corruptions.write.files import contained
 from runtime.leases import Lease
+from runtime.locks import take_lock
 from runtime.log import bar
 
 _LOCK, _TIMES = ".lock", ".times.json"  # objects: the lease; {name: time of change in ns} of the files
@@ -62,7 +62,7 @@ class Mirror(Copy):
         """Makes the mirror like the bucket, without the content of checkpoints."""
         self._index.parent.mkdir(parents=True, exist_ok=True)
         with open(self._index.with_suffix(".lock"), "a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # against other processes that fetch
+            take_lock(file, self._index.parent, wait=True)  # against other processes that fetch
             super().fetch()
         self.fetched = True
 
@@ -213,11 +213,8 @@ class Mirror(Copy):
 
 def _is_locked(path):
     """Whether a process of this machine holds the lock file of a workdir."""
-    with contextlib.suppress(FileNotFoundError), open(path) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+    with contextlib.suppress(FileNotFoundError), open(path, "r+") as lock:
+        return take_lock(lock, path.parent) is False
     return False
 
 

@@ -1,7 +1,10 @@
 """Files that are complete or absent, in the folder that they belong to; and folders with one writer."""
 
 import contextlib
+import errno
+import functools
 import hashlib
+import logging
 import os
 import pathlib
 import re
@@ -10,6 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+LOG = logging.getLogger("corruptions.write")
+_LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # what a file system cannot do
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
 _WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
 _PIECES, _PIECE = 1024, 2**14  # number of pieces in a sample, and bytes in each
@@ -116,7 +121,7 @@ def replace(path: pathlib.Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def lock(folder: str | os.PathLike) -> Iterator[None]:
-    """Makes the folder and holds it against other writers.
+    """Makes the folder and holds it against other writers; a warning names one whose file system has no locks.
 
     Raises WriteError where the folder cannot be made or written, or another process is writing it.
     """
@@ -136,16 +141,29 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WriteError(f"another process is writing {folder}; wait for it or use another folder") from None
+        except OSError as error:
+            if error.errno not in _LACKS:
+                raise
+            _warn_of_no_locks(str(folder), error.strerror)
         yield
 
 
+@functools.cache  # once for each folder
+def _warn_of_no_locks(folder: str, reason: str) -> None:
+    LOG.warning("%s: its file system has no locks (%s); see that no other process writes there", folder, reason)
+
+
 def reserve(file: BinaryIO, size: int) -> None:
-    """Makes an open file `size` bytes long and allocates the disk space where the system can.
+    """Makes an open file `size` bytes long and allocates the disk space where the system and its file system can.
 
     A full disk is then met at once and not after hours of work.
     """
     file.flush()
-    if hasattr(os, "posix_fallocate"):  # not on macOS
+    try:
         os.posix_fallocate(file.fileno(), 0, size)
-    else:
+    except AttributeError:  # macOS
+        file.truncate(size)
+    except OSError as error:
+        if error.errno not in _LACKS:
+            raise
         file.truncate(size)

@@ -99,7 +99,7 @@ def test_what_a_folder_refuses_a_bucket_refuses():
     write(ADDRESS, "npy")
     with pytest.raises(WriteError, match="seed: stored 0, asked 1"):
         write(ADDRESS, "npy", seed=1)
-    with pytest.raises(WriteError, match=r"expected .* address gs://BUCKET/.*, found the address az://b/c"):
+    with pytest.raises(WriteError, match=r"expected .*gs://BUCKET/.*, found the address az://b/c"):
         write("az://b/c", "npy")
 
 
