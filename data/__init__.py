@@ -11,6 +11,7 @@ listed.py        some of the test images, by a list: RobustBench's 5,000
 prepare.py       the command `python -m data.prepare`: downloads CIFAR, makes the shards of ImageNet
 cache.py         decoded images on disk, so that a dataset is decoded once per machine
 decode.py        one image file to a square of pixels
+hosts.py         the check that all processes of a run read the same data
 blocks.py        .npy files of images: written piece by piece, compared with checksums when they are read
 
 `data.register` adds a dataset; modules of `config.imports` call it.

@@ -19,6 +19,8 @@ from corruptions.folders import balanced_prefix
 from data.blocks import Blocks
 from runtime.meshes import place_array
 
+_SAMPLED = 2000  # images of a `sample`
+
 
 class ShardedImages:
     """Images uint8[N, H, W, 3] in shards uint8[n_i, H, W, 3], in order: a prepared store, or two datasets. Read-only.
@@ -203,6 +205,21 @@ def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, 
     """Makes the provenance of one split: size, image shape and sha256 of the arrays (from `known` if present)."""
     digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}
+
+
+def sampled(dataset: Dataset) -> Dataset:
+    """Adds `sample` to the provenance of splits without sha256, as of `data.register`: digests of labels, of the index and of
+    2,000 images at equal distances, so that no large dataset is read whole.
+    """
+    provenance = dict(dataset.provenance)
+    for name in ("train", "test"):
+        facts, split = provenance.get(name, {}), getattr(dataset, name)
+        if "sha256" not in facts:
+            rows = np.linspace(0, len(split) - 1, min(_SAMPLED, len(split))).astype(int)
+            arrays = {"images": np.asarray(split.images[rows]), "labels": split.labels, "index": split.index}
+            digests = {key: sha256(np.asarray(array)) for key, array in arrays.items()}
+            provenance[name] = {**facts, "sample": {"number": len(split), **digests}}
+    return dataclasses.replace(dataset, provenance=provenance)
 
 
 def union(first: Dataset, second: Dataset) -> Dataset:

@@ -18,7 +18,7 @@ from corruptions import enhance as enhancements
 from corruptions.registry import qualified_options
 from corruptions.scoring import classifier
 from corruptions.scoring.conditions import Severities, list_conditions
-from data import Split
+from data import Split, hosts
 from data.corrupted import open_corrupted
 from data.dataset import sha256
 from evaluation import adaptation, natural, superclasses, temperature, trained_models
@@ -43,6 +43,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
     if config.eval.stored:
         where = config.dataset.data_dir or None
         stored = open_corrupted(config.eval.stored, data_dir=where, verify=config.eval.verify)
+        hosts.check_files(stored.path.name, stored.path, stored.files())
     conditions = list_conditions(() if stored else config.eval.corruptions, config.eval.severity)
     mesh = meshes.data_mesh(config.eval.batch_size)
     with trained_models.open_workdir(workdir, config) as trained:

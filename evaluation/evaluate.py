@@ -94,6 +94,8 @@ class Evaluation:
                 continue
             by_model, before = answers.read_answered(self._path(record), content=content)
             asked = {**record.shown, "number": record.number}
+            if before.shown.get("images") == {}:  # of a user's dataset, before a sample of its images was taken
+                asked["images"] = {}
             if lines := settings.differences({**before.shown, "number": before.number}, asked):
                 other.append(f"{record.stem}.npz: {'; '.join(lines)}")
             for key, answered in by_model.items():

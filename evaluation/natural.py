@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 
 from analysis.frames import CLEAN, NATURAL, OF_CLASSES
 from corruptions.scoring.conditions import Condition
-from data import Dataset, Split
+from data import Dataset, Split, hosts
 from data.natural import NaturalImages, open_natural
 from data.natural.sets import listed
 from evaluation.evaluate import Ask, Evaluation
@@ -46,6 +46,8 @@ def open_evaluations(
     size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
     folder = files.local(config.eval.natural_dir) or None
     opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
+    for images in opened:
+        hosts.check(images.name, {"test": images.provenance["sha256"]}, [images.provenance["source"]])
     evaluations = []
     for images in opened:
         groups = images.classes.of_model(dataset.class_names, images.name)

@@ -91,7 +91,8 @@ class Shown(_Images):
           dataset: dataset of the test images, for their digests and names.
         """
         options = TrainSettings.of(config.train).corruption_options
-        digests = dataset.provenance.get("test", {}).get("sha256", {}) if dataset else {}
+        facts = dataset.provenance.get("test", {}) if dataset else {}
+        digests = facts.get("sha256", facts.get("sample", {}))
         about = name_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
 

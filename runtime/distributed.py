@@ -6,6 +6,7 @@ written by all (`training.states`). With a single process each function here is 
 """
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import jax
@@ -28,6 +29,7 @@ from runtime.log import log
 HEARTBEAT_SECONDS = 30
 # How long a process waits for a live process. A heartbeat finds a dead process much sooner.
 _PATIENCE_MS = 24 * 3600 * 1000
+_BLOCK = 1000  # lines that travel at once
 _STATUS = re.compile(r"(ABORTED|CANCELLED|DEADLINE_EXCEEDED|FAILED_PRECONDITION|INTERNAL|UNAVAILABLE|UNKNOWN): ")
 
 _calls = itertools.count()
@@ -140,29 +142,66 @@ def on_main(function: Callable[[], Any]) -> Any:
     return values[0] if values else None
 
 
+def _compare(value: Any, function: Callable[[list[Any]], Any]) -> Any:
+    """Calls `function` in process 0 with the JSON-ready values of all processes; returns its value, and raises, as `from_main`.
+
+    With one process, or within a function of `from_main`, it is called with this process's value alone.
+    """
+    client = _client()
+    if client is None or _speaking:
+        return function([value])
+    key = f"jax_corruptions/{next(_calls)}"
+    client.key_value_set(f"{key}/{jax.process_index()}", json.dumps(value))
+    names = [f"{key}/{process}" for process in range(jax.process_count())]
+    return from_main(lambda: function([json.loads(client.blocking_key_value_get(n, _PATIENCE_MS)) for n in names]))
+
+
+def all_equal(value: Any) -> bool:
+    """Checks in every process whether all hold the same JSON-ready value."""
+    return _compare(value, lambda values: all(other == values[0] for other in values))
+
+
 def check_same(values: Mapping[str, Any]) -> None:
     """Checks that all processes hold the same JSON-ready values; else a ProcessError in all names each difference."""
-    client = _client()
-    if client is None:
-        return
-    key = f"jax_corruptions/{next(_calls)}"
-    client.key_value_set(f"{key}/{jax.process_index()}", json.dumps(values))
 
-    def compare():
-        first, lines = json.loads(json.dumps(values)), []
-        for process in range(1, jax.process_count()):
-            other = json.loads(client.blocking_key_value_get(f"{key}/{process}", _PATIENCE_MS))
-            lines += [
-                f"{name}: {first.get(name)!r} in process 0, {other.get(name)!r} in process {process}"
-                for name in sorted(first.keys() | other.keys())
-                if first.get(name) != other.get(name)
-            ]
+    def compare(found):
+        first = found[0]
+        lines = [
+            f"{name}: {first.get(name)!r} in process 0, {other.get(name)!r} in process {process}"
+            for process, other in enumerate(found)
+            for name in sorted(first.keys() | other.keys())
+            if first.get(name) != other.get(name)
+        ]
         if lines:
             lines[10:] = [f"... and {len(lines) - 10} more"] if len(lines) > 10 else []
             head = "expected the same command, config, variables and code in all processes, found:"
             raise ProcessError("\n  ".join([head, *lines]))
 
-    on_main(compare)
+    _compare(values, compare)
+
+
+def check_lines(what: str, lines: Sequence[str], remedy: str) -> None:
+    """Checks that all processes hold the same lines, however many; else a ProcessError in all names the first that differs.
+
+    Digests of blocks of lines are compared, then one block.
+    """
+    blocks = [lines[start : start + _BLOCK] for start in range(0, len(lines), _BLOCK)]
+
+    def first_other(found):
+        """Finds the first process whose block differs from that of process 0: (its number, place of the block), else None."""
+        of_process = ([pair[0] != pair[1] for pair in itertools.zip_longest(found[0], other)] for other in found)
+        return next(((process, unlike.index(True)) for process, unlike in enumerate(of_process) if any(unlike)), None)
+
+    def refuse(found):
+        pairs = itertools.zip_longest(found[0], found[process], fillvalue="nothing")
+        here, there = next(pair for pair in pairs if pair[0] != pair[1])
+        raise ProcessError(
+            f"expected the same {what} in all processes, found {here} in process 0 and {there} in process {process}; {remedy}"
+        )
+
+    if differs := _compare([hashlib.sha256(json.dumps(block).encode()).hexdigest() for block in blocks], first_other):
+        process, place = differs
+        _compare(blocks[place] if place < len(blocks) else [], refuse)
 
 
 def anyone(flag: Any) -> bool:

@@ -263,9 +263,12 @@ def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Itera
 
     Raises:
       WorkdirError: not a directory, not writable, in use by another process, holding foreign files, holding a run with
-        another config (the differing keys are named), or with a config.json that was edited.
+        another config (the differing keys are named), with a config.json that was edited, or a training that began
+        with another random generator.
     """
     workdir = Workdir(path)
+    if (distributed := _distributed()) is not None:  # it holds digests of files, such as the weights of a start
+        distributed.check_same(settings.flatten(config))
     workdir.on_main(_make, workdir.path)
     with open_existing(path):
         workdir.on_main(_claim, workdir.path, config, free)

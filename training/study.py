@@ -13,7 +13,8 @@ from ml_collections import ConfigDict
 
 import corruptions
 import data
-from data.dataset import Dataset, Split, union
+from data import hosts
+from data.dataset import Dataset, Split, sampled, union
 from data.listed import choose
 from runtime import meshes, settings
 from runtime.artifacts import summary
@@ -53,21 +54,28 @@ def load_data(
     dataset = load_dataset(config, mixed)
     if listed:
         dataset = choose(dataset, listed)
+        hosts.check_dataset(dataset)
     return dataset, *memory.place_splits(dataset, config.dataset.placement, mesh, placed)
 
 
 def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
-    """Loads the dataset of `load_data` and leaves it on the host."""
+    """Loads the dataset of `load_data` and leaves it on the host.
+
+    Raises ProcessError where processes of one run have other data.
+    """
     optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 mean the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
-    dataset = data.load(**given)
+    dataset = sampled(data.load(**given))
     if mixed and config.train.mix_in.name:
         try:
-            dataset = union(dataset, data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
+            second = sampled(data.load(**given | {k: v for k, v in config.train.mix_in.items() if v}))
+            dataset = union(dataset, second)
         except (FileNotFoundError, ValueError) as error:
             raise type(error)(f"config.train.mix_in: {error}") from None
     if config.get("ranges"):
         ranges.check_image_shape(config.ranges, dataset.image_shape)
+    if dataset.name != _DRAWN:  # of which other processors may draw other lowest bits
+        hosts.check_dataset(dataset)
     return dataset
 
 
@@ -82,14 +90,18 @@ def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple
         record = {"name": dataset.name, "class_names": list(dataset.class_names), **dataset.provenance}
         if workdir.exists("data.json"):
             before, now = map(_digests, (workdir.read_json("data.json"), record))
-            settings.check_equal(before, now, f"{workdir} was trained on other images")
+            now = {
+                name: digests for name, digests in now.items() if before[name]
+            }  # earlier versions recorded no sample
+            settings.check_equal({name: before[name] for name in now}, now, f"{workdir} was trained on other images")
         workdir.write_json("data.json", record)
     return dataset, *splits
 
 
 def _digests(record):
     sources = (("first", record), ("mixed_in", record.get("mixed_in", {})))
-    return {name: source.get("train", {}).get("sha256", {}) for name, source in sources}
+    splits = ((name, source.get("train", {})) for name, source in sources)
+    return {name: split.get("sha256", split.get("sample", {})) for name, split in splits}
 
 
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:

@@ -83,6 +83,14 @@ class CorruptedDataset(abc.ABC):
             self._contents[paths] = content_sha256(paths)
         return self._contents[paths]
 
+    def files(self) -> Iterator[Path]:
+        """Yields the files of all conditions."""
+        for place in self._places.values():
+            yield from self._all_files(place)
+
+    def _all_files(self, place: Any) -> Iterable[Path]:
+        return self._files(place)
+
     @abc.abstractmethod
     def _files(self, place: Any) -> Iterable[Path]:
         """Lists the files that `content` reads of the condition at `place`."""

@@ -126,6 +126,9 @@ class CorruptedFolders(CorruptedDataset):
         of_each = (sorted(filter(Path.is_file, (place / name).iterdir())) for name in _spread(classes, 32))
         return [file for files_of_class in of_each for file in _spread(files_of_class, 8)]
 
+    def _all_files(self, place: Path) -> list[Path]:
+        return [path for path, _ in self._list(place)]
+
     def _read(self, place: Path, batch_size: int) -> Iterator[Batch]:
         items = self._list(place)
         if len(items) != self.number:

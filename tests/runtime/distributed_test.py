@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
+from corruptions import write_dataset
 from runtime import distributed
 from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
@@ -123,6 +126,60 @@ def test_processes_with_different_variables_refuse(tmp_path):
     assert not (tmp_path / "host0" / "work").exists()
 
 
+def write_images(folder, change=lambda paths: None):
+    """Writes data/CLASS/NUMBER.png of four classes of six images, then changes some of the files."""
+    for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (24, 32, 32, 3), np.uint8)):
+        path = folder / "data" / "abcd"[number % 4] / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+    change(folder / "data")
+
+
+def other_pixels(data):
+    Image.fromarray(np.zeros((32, 32, 3), np.uint8)).save(data / "b" / "05.png")
+
+
+def exchanged(data):
+    for old, new in (("b", "e"), ("c", "b"), ("e", "c")):
+        (data / old).rename(data / new)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (other_pixels, ("b/05.png", "b/05.png")),
+        (lambda data: (data / "c" / "06.png").unlink(), ("c/06.png", "c/10.png")),
+        (exchanged, ("b/01.png", "b/02.png")),
+    ],
+)
+def test_processes_with_different_images_refuse(tmp_path, change, found):
+    """Each of them trained, and process 0 recorded its own data as that of the run."""
+    write_images(tmp_path / "host0")
+    write_images(tmp_path / "host1", change)
+    with Pair(tmp_path, *TRAIN, "--config.dataset.name=image_folder", "--config.dataset.data_dir=data") as pair:
+        assert pair.wait(100) == [1, 1], pair.output()
+        for process in (0, 1):
+            (line,) = (line for line in pair.output(process).splitlines() if "expected the same" in line)
+            assert "image_folder in all processes" in line and "Traceback" not in pair.output(process)
+            here, there = line.partition("found ")[2].split(" in process 0 and ")
+            assert here.startswith(found[0]) and there.startswith(found[1]) and "in process 1" in there
+    assert not list(tmp_path.glob("host0/work/metrics.jsonl"))
+
+
+def test_processes_with_different_stored_images_refuse(tmp_path):
+    for host in ("host0", "host1"):
+        images = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
+        write_dataset(tmp_path / host / "set", (images, np.arange(6)), corruptions="noc/contrast", severities=[0.5, 1])
+    path = tmp_path / "host1" / "set" / "contrast.npy"
+    stat, content = path.stat(), path.read_bytes()
+    path.write_bytes(content[:-9] + bytes(9))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as the manifest has them, so that nothing is read again
+    with Pair(tmp_path, *EVAL, "--config.eval.stored=set") as pair:
+        assert pair.wait(100) == [1, 1], pair.output()
+        for process in (0, 1):
+            assert "content of set in all processes, found contrast.npy" in pair.output(process)
+
+
 TALK = """
 import sys
 import jax, numpy as np
@@ -151,6 +208,20 @@ else:
     raise AssertionError("an error of process 0 did not reach the others")
 
 distributed.check_same({"a": 1})
+assert distributed.all_equal([1, 2]) and not distributed.all_equal(me)
+lines = [str(number) for number in range(2500)]
+distributed.check_lines("numbers", lines, "count again")
+for mine, found in (
+    ([*lines[:2100], *lines[2100 + me:]], ["2100", "2101"]),
+    (lines[: 2499 + me], ["nothing", "2499"]),
+    ([str(me), *lines[1:]], ["0", "1"]),
+):
+    try:
+        distributed.check_lines("numbers", mine, "count again")
+    except distributed.ProcessError as error:
+        assert f"found {found[0]} in process 0 and {found[1]} in process 1; count again" in str(error), error
+    else:
+        raise AssertionError("other lines were not found")
 assert distributed.anyone(me == 1) and not distributed.anyone(False)
 told = iter([False, me == 1, False, False])
 ask = distributed.anyone_before(lambda: next(told))

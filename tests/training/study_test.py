@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import data
 import train
 from corruptions.augment import stored
+from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from tests import processes
 from tests.analysis.made_up import read_counts
@@ -292,6 +294,33 @@ def test_a_run_on_one_dataset_refuses_other_images_too(root, tmp_path):
     Image.fromarray(np.full((16, 16, 3), 9, np.uint8)).save(tmp_path / "plain" / "train" / "left" / "more.png")
     with pytest.raises(workdirs.WorkdirError, match=r"trained on other images:\n  first\.images"):
         train.train_and_evaluate(config, tmp_path / "run")
+
+
+def test_a_dataset_of_ones_own_without_digests_is_bound_by_a_sample(tmp_path, monkeypatch):
+    """Labels and index are digested whole, and 2,000 images; a run of an earlier version recorded none, and continues."""
+    monkeypatch.setattr(data, "_SOURCES", dict(data._SOURCES))
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
+
+    def load(name, **_):
+        train_split, test = (
+            data.Split(pixels[part], np.arange(6, dtype=np.int32), np.arange(6)) for part in np.split(np.arange(12), 2)
+        )
+        return data.Dataset(name, tuple("abcdef"), train_split, test, {"source": "mine"})
+
+    data.register("mine", load)
+    config, mesh, workdir = tiny.config(), meshes.data_mesh(16), workdirs.Workdir(tmp_path)
+    config.dataset.update({"name": "mine", "train_limit": 0, "test_limit": 0})
+    workdir.write_json("data.json", {"name": "mine"})
+    for _ in range(2):
+        dataset, *_ = study.load_for_training(config, mesh, workdir)
+    sample = workdir.read_json("data.json")["train"]["sample"]
+    assert (
+        sample["number"] == 6
+        and Shown.of(config, dataset.test, mesh, dataset).digests == dataset.provenance["test"]["sample"]
+    )
+    pixels[3] = 255 - pixels[3]
+    with pytest.raises(workdirs.WorkdirError, match=r"trained on other images:\n  first\.images"):
+        study.load_for_training(config, mesh, workdir)
 
 
 def test_a_second_dataset_that_is_missing_or_has_other_classes_is_refused(root, tmp_path):
