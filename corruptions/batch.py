@@ -51,7 +51,8 @@ def corrupt(
         empty). Images in the host's memory, put there or not, go to the default device.
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own from the benchmark's distribution), a scalar, or one value per image
-        [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced.
+        [N]. A level where the benchmark has levels, a fraction in [0, 1] where it has a range. May be traced. Where a
+        corruption has severity tables (option `table`), the images have the one that is nearest to their shorter side.
       index: integers [N] of up to 64 bits, none negative, the identity of each image, by default 0..N-1. Pass positions
         in the dataset to make the corruption of an image independent of its batch. Inside `shard_map` and `pmap` each
         device counts its own images, so that without an index all devices make the same draws: this is refused where

@@ -114,7 +114,8 @@ def _choice(
         "Draws the number `which` of a member, or the number of members for none; their own draws follow from `key`, at "
         "`severity`.",
     )
-    return _made(name, "choice", members, scale, "which", bounds, branches, docs)
+    remade = lambda others: _choice(others, shares, selected, probability, name)  # noqa: E731
+    return _made(name, "choice", members, scale, "which", bounds, branches, docs, remade)
 
 
 @functools.lru_cache(maxsize=256)
@@ -136,10 +137,11 @@ def _composition(parts: tuple[Corruption, ...], probability: float, name: str) -
         "batches only (`corrupt`).",
         "Draws whether the image is `skipped`, 0 or 1; the parts' draws follow from `key`, at `severity`.",
     )
-    return _made(name, "composition", parts, scale, "skipped", (probability,), branches, docs)
+    remade = lambda others: _composition(others, probability, name)  # noqa: E731
+    return _made(name, "composition", parts, scale, "skipped", (probability,), branches, docs, remade)
 
 
-def _made(name, family, members, scale, drawn, bounds, branches, docs):
+def _made(name, family, members, scale, drawn, bounds, branches, docs, remade):
     """Makes a corruption that draws the number `drawn` of a branch, the first whose bound is above a uniform number,
     and applies that branch.
     """
@@ -178,6 +180,7 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs):
         straight_through=straight_through,
         moves=_first_words(members, "moves"),
         members=members,
+        remade=remade,
     )
 
 

@@ -1,13 +1,12 @@
 """The contract of a call: clear errors for bad input, the meaning of a severity, and the two halves of one image.
 
 Each error names the expected and the found value. `Levels` and `Fraction` say which severities a corruption takes and
-which it draws; `lookup` and `Tables` read published tables.
+which it draws; `lookup` reads a published table (`corruptions.severity_tables`).
 """
 
 import contextvars
 import dataclasses
 import difflib
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import padded
 from corruptions.devices import is_traced
 from corruptions.primitives import random
 
@@ -303,38 +301,6 @@ def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
     high = jnp.minimum(low + 1, rows.shape[0] - 1)
     fraction = position - low.astype(jnp.float32)
     return rows[low] * (1 - fraction) + rows[high] * fraction
-
-
-@dataclasses.dataclass(frozen=True)
-class Tables:
-    """The severity tables of a benchmark, one for each image size that it was made for.
-
-    Attributes:
-      sides: table name -> side in pixels of the images that the table was made for.
-    """
-
-    sides: Mapping[str, int]
-
-    def name_for(self, shape: Sequence[int], table: str | None = None) -> str:
-        """Picks a table for images of a shape (H, W, ...): `table` if it is not None (ValueError for an unknown one),
-        else the one whose side is nearest in ratio to min(H, W). The borders between tables are the geometric means
-        of neighbouring sides.
-        """
-        if table is not None:
-            if table not in self.sides:
-                raise ValueError(f"expected a severity table among {', '.join(self.sides)}, found {table!r}")
-            return table
-        side = min(shape[:2])
-        return min(self.sides, key=lambda name: abs(math.log(side / self.sides[name])))
-
-    def lookup(
-        self, rows: Mapping[str, Any], shape: Sequence[int], table: str | None, severity: ArrayLike
-    ) -> jax.Array:
-        """Reads a severity's row from `rows`, {table name: its rows}; a padded image's own table is traced."""
-        if isinstance(shape, padded.Shape):
-            every = jnp.asarray(np.array([rows[name] for name in self.sides], np.float32))
-            return lookup(every[shape.tables["table"]], severity)
-        return lookup(rows[self.name_for(shape, table)], severity)
 
 
 def sample(key: Any, severity: Any, corruption: Any, shape: tuple[int, ...], options: Iterable[tuple[str, Any]]) -> Any:

@@ -72,7 +72,8 @@ class CorruptRecord(_Transform, transforms.RandomMap):
       image: key of the image in a record, a dictionary, or keys of several; `"camera/left"` is the key "left" of the
         dictionary "camera", unless a key has that name itself. An image is as `corrupt_image` takes it, or has leading
         axes [..., H, W, C] for frames or cameras, and comes back as NumPy.
-      options: static options of the corruption (`get(name).options`).
+      options: static options of the corruption (`get(name).options`). Where it has severity tables, each image takes the
+        one nearest to its shorter side; for images of many sizes give `{"table": "imagenet"}`.
 
     Raises:
       ValueError, TypeError: at once a wrong name, severity or option; with the record a wrong image, or a record

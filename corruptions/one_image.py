@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, contract, devices, keys, padded, registry
+from corruptions import batch, contract, devices, keys, padded, registry, severity_tables
 from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
@@ -54,8 +54,9 @@ def corrupt_image(
 ) -> np.ndarray:
     """Corrupts one image, for code without JAX: returns NumPy for every kind of input.
 
-    An RGB image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes))`: images of many sizes
-    share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
+    A corruption with severity tables takes the one that is nearest to the image's shorter side, as `corrupt` does. An RGB
+    image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes, table="by_size"))`: images of many
+    sizes share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
     name, severity)[0]`, and compiles once for each size. uint8 and floats have separate programs; another severity
     or seed, grey or alpha compile nothing.
 
@@ -182,9 +183,14 @@ def corrupt_each(
 ) -> Iterator[np.ndarray]:
     """Corrupts images of any sizes, one after another, with few compiled programs.
 
+    A severity means the same for all images: a corruption with severity tables takes that of ImageNet, `table="imagenet"`,
+    whatever the sizes, as imagecorruptions does; one line says so. `table="by_size"` takes for each image the table that is
+    nearest to its shorter side, as `corrupt` does: gaussian_noise 5 then has a deviation of 26 levels at 45 pixels, 46 at 46
+    and 83 at 224.
+
     Image i is corrupted with the key `fold_in(key, i)`, whatever the other images: `sizes="exact"` gives `corrupt(key,
-    image[None], name, severity, index=[i])[0]`, and compiles a program for each size (in threads, as many as there are
-    cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
+    image[None], name, severity, index=[i], table="imagenet")[0]`, and compiles a program for each size (in threads, as many
+    as there are cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
     256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
     too, and results are cropped. They equal the exact ones except for rounding
     (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them,
@@ -216,7 +222,16 @@ def corrupt_each(
         raise TypeError(
             f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"
         )
-    return _in_order(_tasks(images, index, _preparation(key, registry.get(name), severity, sizes, options)))
+    found = registry.get(name)
+    corruption = found.for_many_sizes
+    prepare = _preparation(key, corruption, severity, sizes, options)
+
+    def with_a_line(image: np.ndarray, position: Array) -> _Task:
+        if "table" not in options and corruption is not found and corruption.differs_by_size(image.shape):
+            severity_tables.say_one_for_all("corrupt_each")
+        return prepare(image, position)
+
+    return _in_order(_tasks(images, index, with_a_line))
 
 
 def _preparation(

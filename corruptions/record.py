@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import contract, devices, padded
+from corruptions import contract, devices, padded, severity_tables
 from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
 
@@ -74,6 +74,7 @@ class Corruption:
       by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such as the severity
         table; for `describe`.
       members: the corruptions that it is made of (`random_choice`, `compose`).
+      remade: makes it of other members, in their order.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Corruption:
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
     members: tuple["Corruption", ...] = ()
+    remade: Callable[[tuple["Corruption", ...]], "Corruption"] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Levels | Fraction):
@@ -148,6 +150,30 @@ class Corruption:
         if self.by_size is not None:
             used |= {o: value for o, value in self.by_size(shape, used).items() if o in self._defaults}
         return {option: list(value) if isinstance(value, tuple) else value for option, value in used.items()}
+
+    @functools.cached_property
+    def for_many_sizes(self) -> "Corruption":
+        """The corruption with one severity table for images of all sizes, `severity_tables.OF_MANY_SIZES`, where it has that
+        table and its benchmark fixes none; itself otherwise.
+        """
+        if self.remade is not None:
+            members = tuple(member.for_many_sizes for member in self.members)
+            return self if members == self.members else self.remade(members)
+        table = {"table": severity_tables.OF_MANY_SIZES}
+        if self.by_size is None or "table" in self.fixed or "table" not in self._defaults:
+            return self
+        try:
+            self.by_size((224, 224, 3), table)
+        except ValueError:  # its tables have other names
+            return self
+        return dataclasses.replace(self, fixed={**self.fixed, **table})
+
+    def differs_by_size(self, shape: Sequence[int]) -> bool:
+        """Whether images of a shape (H, W, ...) have by their size another table than `for_many_sizes` takes."""
+        if self.remade is not None:
+            return any(member.differs_by_size(shape) for member in self.members)
+        by_size = self.by_size(shape, {}) if self.by_size is not None else {}
+        return by_size.get("table", severity_tables.OF_MANY_SIZES) != severity_tables.OF_MANY_SIZES
 
     def check_request(self, channels: int, options: Iterable[str]) -> None:
         """Refuses, by a ValueError, more than four channels where it mixes them, or an unknown option."""

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, padded, registry
+from corruptions import contract, padded, registry, severity_tables
 from corruptions.primitives import color
 
 # The sides of the images that the ranges were chosen for: sides up to 84 use `cifar`, larger ones `imagenet`.
-_TABLES = contract.Tables({"cifar": 32, "imagenet": 224})
+_TABLES = severity_tables.Tables({"cifar": 32, "imagenet": 224})
 TABLES = tuple(_TABLES.sides)
 table_for = _TABLES.name_for
 STEPS = 10

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import contract, padded, registry
+from corruptions import contract, padded, registry, severity_tables
 
 # The sides of the images that the tables were made for: sides up to 45 use `cifar`, up to 119 `tiny`, up to 258
 # `imagenet`, larger ones `inception`.
-_TABLES = contract.Tables({"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299})
+_TABLES = severity_tables.Tables({"cifar": 32, "tiny": 64, "imagenet": 224, "inception": 299})
 TABLES = tuple(_TABLES.sides)
 table_for, lookup = _TABLES.name_for, _TABLES.lookup
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, devices
+from corruptions import devices, severity_tables
 from corruptions.laion_c import banks
 from corruptions.laion_c.member import SEVERITIES, count, largest_count, member, scale
 from corruptions.primitives import color
@@ -14,7 +14,7 @@ from corruptions.record import Image, Key, Params, Severity, Shape
 
 # Tiles to a side: 56, 37 1/3, 28, 14, 8 of 4, 6, 8, 16, 28 pixels at 224. At 32 such tiles would be pixels.
 _GRIDS = {"cifar": (16, 11, 8, 5, 3), "imagenet": (56, 112 / 3, 28, 14, 8)}
-_TABLES = contract.Tables({"cifar": 32, "imagenet": 224})  # sides up to 84 use `cifar`, larger ones `imagenet`
+_TABLES = severity_tables.Tables({"cifar": 32, "imagenet": 224})  # sides up to 84 use `cifar`, larger ones `imagenet`
 TABLES = tuple(_TABLES.sides)
 table_for = _TABLES.name_for
 _STICKERS = (100, 200, 400, 600, 1200)

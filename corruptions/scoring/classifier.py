@@ -21,6 +21,7 @@ from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
 from corruptions.scoring.folder import Count, Folder
 from corruptions.scoring.reuse import Part, Passes, look, reusable
+from corruptions.severity_tables import OF_MANY_SIZES, say_one_for_all
 from corruptions.write import files
 from corruptions.write import progress as bars
 
@@ -62,9 +63,11 @@ def checked(
 
 
 def _parts(
-    images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str
+    images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str, sizes: set[Any]
 ) -> Callable[[], Any]:
-    """Checks the test set of `evaluate`; returns a function that yields its parts, once for each condition."""
+    """Checks the test set of `evaluate`; returns a function that yields its parts, once for each condition, and adds the
+    (H, W) of batches to `sizes`.
+    """
     if labels is not None:
         of_all = Part(images, *checked(images, labels, index, seed, dtype, batch_size, outputs), batch_size)
         return lambda: iter([of_all])
@@ -87,6 +90,7 @@ def _parts(
             pixels, of_batch = (np.asarray(array) for array in batch)
             places = np.arange(start, start + len(of_batch))
             size = size or len(of_batch)
+            sizes.add(pixels.shape[1:3])
             yield Part(pixels, *checked(pixels, of_batch, places, seed, dtype, size, outputs), size)
             start += len(of_batch)
         if not start:
@@ -195,7 +199,9 @@ def evaluate(
         classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the images itself.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
-        shuffling. It is read once for each condition, and once more for `path`; each time it must yield the same images.
+        shuffling. It is read once for each condition, and once more for `path`; each time it must yield the same images. Where
+        batches have several sizes, all images have the severity table `imagenet`, as in `corrupt_each`; the option
+        `table="by_size"` of a corruption takes that nearest to the shorter side.
       labels: integers [N], below 2^31.
       corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels` (those that a benchmark selects, else all; for a range 0, 1/4 .. 1),
@@ -231,16 +237,23 @@ def evaluate(
     given = registry.qualified_options(options or {})
     conditions = list_conditions(asked, severity, given)
     used = {name: with_files(name, given.get(name, {})) for name in expand(asked)}
-    parts = _parts(images, labels, index, seed, dtype, batch_size, outputs)
+    sizes: set[Any] = set()  # known after the first pass, that of `look` or of the clean images
+    parts = _parts(images, labels, index, seed, dtype, batch_size, outputs, sizes)
+
+    def in_use(name: str) -> tuple[str | Corruption, dict[str, Any]]:
+        found = registry.get(name)
+        if len(sizes) < 2 or found.for_many_sizes is found or "table" in used[name]:
+            return name, used[name]
+        say_one_for_all("evaluate")
+        return found.for_many_sizes, {"table": OF_MANY_SIZES, **used[name]} if "table" in found.options else used[name]
 
     def show(condition: Condition, part: Part, rows: np.ndarray) -> Any:
         if condition.corruption == CLEAN:
             return part.images[rows]
-        name = condition.corruption
-        of_one = registry.with_levels(used[name], condition.levels)
-        return corrupt(
-            named_key(seed, name), part.images[rows], name, condition.value, index=part.index[rows], **of_one
-        )
+        record, of_one = in_use(condition.corruption)
+        with_levels = registry.with_levels(of_one, condition.levels)
+        key = named_key(seed, condition.corruption)
+        return corrupt(key, part.images[rows], record, condition.value, index=part.index[rows], **with_levels)
 
     def ask(
         condition: Condition, part: Part, first: list[Any] | None = None, update: Any = lambda count: None
@@ -262,7 +275,8 @@ def evaluate(
             if network is not None:
                 common["network"] = network
             shape = seen.first.images.shape[1:]
-            origins = {c: _origin(c, used.get(c.corruption), shape, common) for c in conditions}
+            options_of = {name: in_use(name)[1] for name in used}
+            origins = {c: _origin(c, options_of.get(c.corruption), shape, common) for c in conditions}
 
             probed = lambda condition, number: values_of(show(condition, seen.first, np.arange(number)))  # noqa: E731
             stored = reusable(kept, origins, seen, ask, probed)

@@ -122,7 +122,11 @@ def _parser(imports):
     quality = "for all layouts but npy: 1..95 (published: 85), or none"
     add("--jpeg_quality", "--jpeg-quality", type=_quality, default=85, help=quality)
     add("--seed", type=int, default=0)
-    add("--table", help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet)")
+    add(
+        "--table",
+        help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet), or by_size: the one "
+        "nearest to the shorter side; default: by_size, with --size=keep imagenet",
+    )
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     for name, known in FROM_FILES.items():
         add(f"--{name}", help=known.what)

@@ -24,6 +24,7 @@ from corruptions.code import code_digest
 from corruptions.from_files import FROM_FILES, with_files
 from corruptions.origin import recorded
 from corruptions.record import Corruption
+from corruptions.severity_tables import BY_SIZE, OF_MANY_SIZES
 from corruptions.write import files
 from corruptions.write.files import WriteError
 from corruptions.write.sources import safe_name
@@ -97,6 +98,14 @@ def _refuse_outside(folder, manifest):
 def merged(stored: Manifest, requested: Manifest) -> Manifest:
     """Adds to the stored manifest the corruptions that only the requested one has; WriteError names all differences."""
     requested = json.loads(json.dumps(requested))  # tuples become lists, as in the stored one
+    if stored.get("image_shape") is None:  # version 0.2.0 took the table of each image's size, and recorded none
+        for name, entry in stored["corruptions"].items():
+            if (
+                entry["table"] is None
+                and name in registry.NAMED
+                and registry.get(name).for_many_sizes.fixed.get("table")
+            ):
+                entry["table"], entry["options"] = BY_SIZE, {"table": BY_SIZE, **entry["options"]}
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
@@ -176,8 +185,8 @@ def entries(
     shape: tuple[int, ...] | None,
     suffix: str,
 ) -> dict[str, Entry]:
-    """Plans the entry of each corruption; `shape` is None for images of many sizes, each of which chooses its own table;
-    `suffix` ends the path; other arguments as in `write_dataset`.
+    """Plans the entry of each corruption; `shape` is None for images of many sizes, which have one table whatever their
+    sizes; `suffix` ends the path; other arguments as in `write_dataset`.
 
     Raises ValueError for an unknown name, severity, option or table, severities of other corruptions, or two corruptions
     with one path.
@@ -198,6 +207,8 @@ def entries(
         name = corruption.qualified_name
         own = with_files(corruption, options.get(name, {}))
         ranges = table or cbar.BENCHMARK_TABLE.get(benchmark or "")  # a benchmark selects levels of its own table
+        if shape is None and corruption.for_many_sizes is not corruption:
+            ranges = ranges or OF_MANY_SIZES
         if ranges is not None and "table" in corruption.options:
             own = {"table": ranges, **own}
         listed = severities.get(name) if isinstance(severities, Mapping) else severities
@@ -208,7 +219,7 @@ def entries(
             "path": corruption.name + suffix,
             "severities": listed,
             "levels": selected and [s if s == "random" else selected[s - 1] for s in listed],
-            "table": corruption.describe(shape, own).get("table") if shape else own.get("table"),
+            "table": corruption.describe(shape, own).get("table") if shape else own.get("table", ranges),
             "options": own,
             "rounding": corruption.rounding,
             "written": [],

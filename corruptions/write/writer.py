@@ -77,7 +77,8 @@ def write_dataset(
         None writes lossless PNG.
       seed: seed of the random draws.
       table: severity table of the ImageNet-C corruptions (`cifar`, `tiny`, `imagenet`, `inception`) and of C-bar's
-        (`cifar`, `imagenet`); by default chosen from the image size.
+        (`cifar`, `imagenet`); by default chosen from the image size, and `imagenet` for images that keep many sizes;
+        `by_size` takes the one nearest to the shorter side of each of these.
       options: corruption name -> its options (see `get(name).options`), such as calibrated ranges; those of corruptions
         that are not asked for have no effect.
       batch_size: images on the device at a time; by default a size that suits it.
@@ -121,6 +122,8 @@ def write_dataset(
         "class_names": list(source.class_names),
     }
     planned = manifests.entries(corruptions, severities, options or {}, table, shape, LAYOUTS[layout].suffix)
+    if shape is None and (tables := {entry["table"] for entry in planned.values() if entry["table"]}):
+        LOG.info("severity table of images of all sizes: %s", ", ".join(sorted(tables)))
     manifests.draw_once(planned, first)  # what a sampler refuses is refused before the manifest holds it
     folder = upload.folder if upload else pathlib.Path(out)
     with files.lock(folder), upload.begun() if upload else contextlib.nullcontext():

@@ -66,7 +66,8 @@ def test_threads_draw_under_the_settings_of_the_call():
     with jax.threefry_partitionable(not jax.config.jax_threefry_partitionable):
         alone = np.asarray(corruptions.corrupt(KEY, images[:1], "imagenet_c/gaussian_noise", 3))[0]
         whole = corruptions.corrupt(KEY, images, "imagenet_c/gaussian_noise", 3)
-        each = list(corruptions.corrupt_each(KEY, images, "imagenet_c/gaussian_noise", 3, sizes="exact"))
+        noise = ("imagenet_c/gaussian_noise", 3, "exact")
+        each = list(corruptions.corrupt_each(KEY, images, *noise, table="by_size"))
     assert (alone != usual[0]).any()
     np.testing.assert_array_equal(whole[0], alone)
     np.testing.assert_array_equal(each[0], alone)
@@ -228,7 +229,8 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         corruptions.corrupt(KEY, IMAGES[:1], "fog", 3)
     finally:
         sys.setprofile(before)
-    assert entered == {"batch.py", "contract.py", "devices.py", "imagenet_c/fog.py", "primitives/random.py"}
+    of_fog = {"severity_tables.py", "imagenet_c/fog.py", "primitives/random.py"}
+    assert entered == {"batch.py", "contract.py", "devices.py", *of_fog}
     assert stacks[0] == ["corrupt", "dispatched", "_corrupt", "in_chunks"]
 
 

@@ -242,10 +242,13 @@ def test_gradients_are_near_finite_differences_over_several_levels(name):
     where=lambda corruption: corruption.padding,
 )
 def test_padded_images_come_out_as_the_exact_ones(name):
-    """Four sizes of one square; the last one has another severity table."""
+    """Four sizes of one square; by their sides the last one has another severity table."""
     images = [photographs(1, *shape)[0] for shape in ((30, 41), (52, 33), (33, 52), (60, 50))]
-    for severity in (0.3, 1) if isinstance(corruptions.get(name).scale, Fraction) else (2, 5):
-        exact, found = (corruptions.corrupt_each(KEY, images, name, severity, way) for way in ("exact", "bucket"))
+    by_size = {"table": "by_size"} if "table" in corruptions.get(name).options else {}
+    mild, severe = (0.3, 1) if isinstance(corruptions.get(name).scale, Fraction) else (2, 5)
+    for severity, given in ((mild, {}), (severe, {}), (severe, by_size))[: 3 if by_size else 2]:
+        ways = ("exact", "bucket")
+        exact, found = (corruptions.corrupt_each(KEY, images, name, severity, way, **given) for way in ways)
         for one, other in zip(exact, found, strict=True):
             assert one.shape == other.shape and one.dtype == other.dtype
             difference = np.abs(one.astype(int) - other)

@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 import corruptions
-from corruptions import batch, devices, one_image, padded
+from corruptions import batch, devices, one_image, padded, severity_tables
 from corruptions.contract import Fraction
 from corruptions.padded import Padding
 from corruptions.record import Corruption
@@ -31,29 +31,64 @@ def each(images, name, severity=None, sizes="bucket", **given):
     return list(corruptions.corrupt_each(KEY, images, name, severity, sizes, **given))
 
 
-def test_exact_is_a_batch_of_one():
-    found = each(IMAGES, "imagenet_c/contrast", 3, "exact")
+@pytest.mark.parametrize("given, table", [({}, "imagenet"), ({"table": "by_size"}, None), ({"table": "tiny"}, "tiny")])
+def test_exact_is_a_batch_of_one(given, table):
+    found = each(IMAGES, "imagenet_c/contrast", 3, "exact", **given)
     for k, image in enumerate(IMAGES):
-        alone = corruptions.corrupt(KEY, image[None], "imagenet_c/contrast", 3, index=[k])[0]
+        alone = corruptions.corrupt(KEY, image[None], "imagenet_c/contrast", 3, index=[k], table=table)[0]
         np.testing.assert_array_equal(found[k], alone)
         assert type(found[k]) is np.ndarray and found[k].flags.writeable
 
 
+SIDES = ((44, 100), (48, 100), (300, 200))  # of three severity tables
+
+
+@pytest.mark.parametrize("sizes", ["bucket", "exact"])
+@pytest.mark.parametrize("name", ["imagenet_c/gaussian_noise", "choice", "compose"])
+def test_one_severity_has_one_strength_at_all_sizes(name, sizes, caplog):
+    severity_tables.say_one_for_all.cache_clear()
+    if name == "choice":
+        name = corruptions.random_choice(["imagenet_c/gaussian_noise"])
+    elif name == "compose":
+        name = corruptions.compose("imagenet_c/gaussian_noise", "noc/hue")
+    grey = [np.full((*side, 3), 128, np.uint8) for side in SIDES]
+    found = each(grey, name, 5 if not isinstance(name, corruptions.Corruption) else 1.0, sizes)
+    strengths = [image[..., 1].std() for image in found]
+    assert max(strengths) < 1.1 * min(strengths)
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert "by_size" in line
+    alone = each(grey[1:2], name, 5 if not isinstance(name, corruptions.Corruption) else 1.0, sizes, index=[1])[0]
+    np.testing.assert_array_equal(alone, found[1])
+
+
+def test_a_table_by_size_is_that_of_the_shorter_side(caplog):
+    severity_tables.say_one_for_all.cache_clear()
+    grey = [np.full((*side, 3), 128, np.uint8) for side in SIDES]
+    found = each(grey, "imagenet_c/gaussian_noise", 5, table="by_size")
+    assert [image.std() for image in found] == pytest.approx([25.5, 45.9, 82], rel=0.05)
+    assert not caplog.records
+    fixed = each(grey, "robodepth/gaussian_noise", 5)
+    assert max(image.std() for image in fixed) < 1.1 * min(image.std() for image in fixed) and not caplog.records
+
+
 def test_an_image_of_another_table_than_its_program():
     """A square of 512 is built after `inception`, whose pixels are larger; 120 rows are `imagenet`'s."""
-    exact, found = (each(pictures([(120, 260)]), "imagenet_c/pixelate", 3, sizes)[0] for sizes in ("exact", "bucket"))
+    exact, found = (
+        each(pictures([(120, 260)]), "imagenet_c/pixelate", 3, sizes, table="by_size")[0]
+        for sizes in ("exact", "bucket")
+    )
     difference = np.abs(exact.astype(int) - found)
     assert difference.max() <= 1 and np.count_nonzero(difference) <= 0.005 * difference.size
 
 
 def test_the_statistics_are_those_of_the_image_not_of_its_padding():
     """A bright strip at the lower border is all that reflection repeats."""
-    image = np.zeros((34, 60, 3), np.uint8)
-    image[-16:] = 240
-    exact, found = (each([image], "imagenet_c/contrast", 5, sizes)[0] for sizes in ("exact", "bucket"))
+    image = np.zeros((48, 60, 3), np.uint8)
+    image[-8:] = 240
+    exact, found = (each([image], "imagenet_c/contrast", 5, sizes, table="cifar")[0] for sizes in ("exact", "bucket"))
     assert np.abs(exact.astype(int) - found).max() <= 1
-    squared = np.pad(image, ((0, 30), (0, 4), (0, 0)), "reflect")
-    whole = np.asarray(corruptions.corrupt(KEY, squared[None], "imagenet_c/contrast", 5))[0, :34, :60]
+    squared = np.pad(image, ((0, 16), (0, 4), (0, 0)), "reflect")
+    whole = np.asarray(corruptions.corrupt(KEY, squared[None], "imagenet_c/contrast", 5, table="cifar"))[0, :48, :60]
     assert np.abs(exact.astype(int) - whole).max() > 10
 
 

@@ -37,7 +37,7 @@ ENTRIES = {
     "one image": lambda image: CONTRAST(KEY, image, 3),
     "halves": lambda image: CONTRAST.apply(image, CONTRAST.sample(KEY, image.shape, 3)),
     "corrupt_image": lambda image: corruptions.corrupt_image(image, CONTRAST, 3, 0, sizes="exact"),
-    "corrupt_each": lambda image: next(corruptions.corrupt_each(KEY, [image], CONTRAST, 3, "exact")),
+    "corrupt_each": lambda image: next(corruptions.corrupt_each(KEY, [image], CONTRAST, 3, "exact", table="by_size")),
 }
 
 

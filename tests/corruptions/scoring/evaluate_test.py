@@ -57,6 +57,29 @@ def test_counts_are_those_of_a_loop_over_conditions():
     assert found[0].error == 1 - found[0].correct / 12
 
 
+def test_batches_of_many_sizes_have_one_table(tmp_path):
+    """By their sides these greys would have a deviation of 26, 46 and 83 levels."""
+    sides, seen = (44, 48, 120), {}
+    batches = [(np.full((2, side, side, 3), 128, np.uint8), np.zeros(2, int)) for side in sides]
+
+    def deviation(images):
+        seen[images.shape[1]] = float(images.std())
+        return np.zeros((len(images), 2), np.float32)
+
+    of = {"corruptions": "imagenet_c/gaussian_noise", "severity": 5, "progress": False}
+    corruptions.evaluate(deviation, batches, **of, path=tmp_path / "mine")
+    assert max(seen.values()) < 1.1 * min(seen.values())
+    corruptions.evaluate(deviation, batches, **of)
+    found = dict(seen)
+    corruptions.evaluate(deviation, batches[:1], **of)
+    assert seen[44] < 0.4 * found[44], "images of one size keep the table of their size"
+    by_size = {"imagenet_c/gaussian_noise": {"table": "by_size"}}
+    corruptions.evaluate(deviation, batches, **of, options=by_size)
+    assert seen[44] < 0.6 * seen[48] < 0.4 * seen[120]
+    with pytest.raises(ValueError, match="table"):
+        corruptions.evaluate(deviation, batches, **of, options=by_size, path=tmp_path / "mine")
+
+
 def test_a_stopped_evaluation_continues_and_keeps_answers(stub, tmp_path):
     asked = []
 

@@ -282,7 +282,7 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         ({"corruptions": "cifar10_c_bar", "severities": [6]}, ValueError, r"1\.\.5 of cbar/.* found 6"),
         ({"corruptions": "cifar10_c_bar", "severities": ["random", 0]}, ValueError, r"1\.\.5 of cbar/.* found 0"),
         ({"corruptions": ["cifar10_c_bar", "cbar/lines"]}, ValueError, "lines is asked for with two selections"),
-        ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "among cifar, imagenet, found 'tiny'"),
+        ({"corruptions": "cbar/lines", "table": "tiny"}, ValueError, "found 'tiny'"),
         ({"severities": [1.5]}, ValueError, "expected a severity in"),
         ({"table": "cifar"}, ValueError, "expected no table for corruptions without one, found 'cifar'"),
         ({"severities": {"noc/hue": [1]}}, ValueError, "severities of corruptions that are asked for, .* noc/hue"),

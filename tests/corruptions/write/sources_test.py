@@ -16,7 +16,17 @@ import tensorflow_datasets as tfds
 from PIL import Image
 
 import corruptions
-from corruptions.write import Source, WriteError, __main__, from_arrays, from_folder, from_tfds, verify, write_dataset
+from corruptions.write import (
+    Source,
+    WriteError,
+    __main__,
+    from_arrays,
+    from_folder,
+    from_tfds,
+    manifests,
+    verify,
+    write_dataset,
+)
 from data.corrupted import open_corrupted
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 from tests.data import records
@@ -115,6 +125,32 @@ def test_images_of_many_sizes_keep_them(layout, tmp_path, capsys):
     assert all(np.array_equal(np.asarray(Image.open(path)), image) for path, image in zip(paths, expected, strict=True))
     with pytest.raises(ValueError, match=r"out: expected images of one size, found many sizes"):
         open_corrupted(tmp_path / "out")
+
+
+def test_images_of_many_sizes_have_one_table_which_the_manifest_names(tmp_path, capsys):
+    images = [smooth(44, 60), smooth(48, 60)]
+    for i, image in enumerate(images):
+        save(tmp_path / f"in/a/{i}.png", image)
+    fixed = ["--size=keep", "--layout=folders", "--jpeg_quality=none", "--no-progress", "--severities=3"]
+    flags = [f"--source={tmp_path / 'in'}", *fixed, "--corruptions=imagenet_c/contrast"]
+    key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"imagenet_c/contrast"))
+    for given, table in (([], "imagenet"), (["--table=by_size"], "by_size"), (["--table=cifar"], "cifar")):
+        out = tmp_path / table
+        assert __main__.main([*flags, f"--out={out}", *given]) == 0, capsys.readouterr().err
+        entry = json.loads((out / "manifest.json").read_text())["corruptions"]["imagenet_c/contrast"]
+        assert entry["table"] == table
+        for i, image in enumerate(images):
+            own = corruptions.corrupt(key, image[None], "imagenet_c/contrast", 3, index=[i], table=table)[0]
+            found = np.asarray(Image.open(out / f"contrast/3/a/{i}.png")).astype(int)
+            assert np.abs(found - np.asarray(own)).max() <= 1
+    # Version 0.2.0 took the tables by size and recorded none.
+    path = tmp_path / "by_size/manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["corruptions"]["imagenet_c/contrast"] |= {"table": None, "options": {}}
+    manifests.save(path.parent, manifest)
+    assert __main__.main([*flags, f"--out={path.parent}"]) == 1
+    assert "by_size" in capsys.readouterr().err
+    assert __main__.main([*flags, f"--out={path.parent}", "--table=by_size"]) == 0
 
 
 @pytest.mark.parametrize(
