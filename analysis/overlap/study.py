@@ -180,6 +180,8 @@ def write_selection(path: pathlib.Path, study: Study, threshold: float) -> tuple
     members = tuple(select_benchmark(study.measured, path / "benchmark.json", threshold, sweep=True)["members"])
     stability = algorithm.stability(np.maximum(samples, 0), names, threshold, unclipped=samples)
     content = dataclasses.asdict(stability) | {"sets": stability.sets[:_LISTED_SETS]}
+    if not stability.bound:
+        del content["bound"]
     workdirs.write_json(path / "stability.json", content)
     print(f"\n{stability_text(stability, names, members)}")
     if 0 < len(members) < len(names):

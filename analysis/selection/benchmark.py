@@ -216,7 +216,8 @@ def sweep_text(selections: Sequence[Selection]) -> str:
 
 def stability_text(stability: Stability, names: Sequence[str], members: Collection[str]) -> str:
     """Lists how often resamples of the study select each corruption, most often first, and marks the members."""
-    lines = [f"selected under {stability.resamples} resamples:"]
+    bound = f" ({stability.bound})" if stability.bound else ""
+    lines = [f"selected under {stability.resamples} resamples{bound}:"]
     for name in sorted(names, key=lambda name: -stability.members.get(name, 0)):
         percent = 100 * stability.members.get(name, 0)
         lines.append(f"  {percent:5.1f} %  {name}{'  (selected)' if name in members else ''}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from analysis.selection import algorithm, select
+from analysis.selection import algorithm, cliques, select
 from tests.analysis import published
 from tests.analysis.matrices import OFF, imagenet_c, indices, label, noc, symmetric
 from tests.analysis.published import FIGURE3, IMAGENET_C, NOC
@@ -138,13 +138,61 @@ def test_integer_program(overlap, threshold):
 
 
 def test_giving_up_is_stated(monkeypatch):
-    monkeypatch.setattr(algorithm, "MAX_NODES", 3)
+    monkeypatch.setattr(algorithm, "MAX_BRANCHES", 3)
     rng = np.random.default_rng(3)
     family = np.repeat(np.arange(6), 3)
     cross = rng.uniform(0, 0.2, (18, 18))
     overlap = symmetric(np.where(family[:, None] == family, 0.8, cross))
     found = select(overlap, label(18), 0.3, max_sets=2)
     assert not found.exact and "gave up" in found.describe() and found.size == 6
+    # No exchange of one member for another of its family helps.
+    members = indices(found.members, label(18))
+    for k, v in enumerate(members):
+        for other in (3 * (v // 3), 3 * (v // 3) + 1, 3 * (v // 3) + 2):
+            changed = [*members[:k], other, *members[k + 1 :]]
+            assert overlap[np.ix_(changed, changed)][OFF(6, 1)].mean() >= found.mean_overlap - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "size"),
+    [("random", 105, 32), *(pytest.param(*of, marks=pytest.mark.slow) for of in (("random", 150, 38), ("dense", 300, 70), ("triples", 105, 35)))],
+)  # fmt: skip
+def test_large_and_hard_graphs_end(kind, number, size):
+    """Candidates in triples; at random so that nine pairs in ten are allowed, or 19 in 20."""
+    rng = np.random.default_rng(0)
+    if kind == "triples":
+        family = np.repeat(np.arange(number // 3), 3)
+        unclipped = symmetric(np.where(family[:, None] == family, 0.8, rng.normal(0, 0.05, (number, number))))
+    else:
+        unclipped = symmetric(rng.uniform(0, 1, (number, number)))
+    threshold = {"triples": 0.3, "random": 0.9, "dense": 0.95}[kind]
+    start = time.process_time()
+    found = select(np.maximum(unclipped, 0), label(number), threshold, unclipped=unclipped)
+    assert time.process_time() - start < 60
+    assert found.size >= size
+    inside = indices(found.members, label(number))
+    assert unclipped[np.ix_(inside, inside)][OFF(found.size, 1)].max() <= threshold
+    assert found.exact == (kind == "random") and found.largest == (kind != "dense")
+    assert found.exact or "gave up" in found.describe()
+
+
+def test_stability_says_where_it_stopped(monkeypatch):
+    """Forty candidates in pairs: a resample takes some thousand branches, and the first ones count."""
+    rng = np.random.default_rng(0)
+    family = np.repeat(np.arange(20), 2)
+    overlap = symmetric(np.where(family[:, None] == family, 0.8, rng.normal(0, 0.05, (40, 40))))
+    samples = np.stack([symmetric(overlap + rng.normal(0, 0.05, (40, 40))) for _ in range(200)])
+    names, given = label(40), (np.maximum(samples, 0), label(40), 0.3)
+    monkeypatch.setattr(algorithm, "MAX_BRANCHES", 20_000)
+    found = algorithm.stability(*given, unclipped=samples)
+    assert 100 <= found.resamples < 200
+    assert f"first {found.resamples} of 200" in found.bound and "perhaps not the best" in found.bound
+    same = algorithm.stability(
+        *(of[: found.resamples] for of in given[:1]), *given[1:], unclipped=samples[: found.resamples]
+    )
+    assert same.members == found.members and set(same.sizes) == {20} and set(names) >= set(same.sets[0][0])
+    swept = algorithm.sweep(np.maximum(overlap, 0), names, (0, 0.3), unclipped=overlap)
+    assert [one.exact for one in swept] == [True, False]
 
 
 def test_invalid_candidates_are_dropped_and_named():
@@ -222,11 +270,10 @@ def test_maximum_cliques_match_networkx():
         adjacent = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in joined]
         maximal = list(networkx.find_cliques(networkx.from_numpy_array(joined)))
         size = max(map(len, maximal))
-        assert algorithm.maximum_size(adjacent) == size
-        found, complete = algorithm.maximum_cliques(adjacent, size, 10**6)
+        found, complete, largest = cliques.largest_cliques(adjacent, 10**6, cliques.Work(10**6))
         expected = {tuple(sorted(c)) for c in maximal if len(c) == size}
-        assert complete and len(found) == len(expected)
-        assert {tuple(algorithm.bits(c)) for c in found} == expected
+        assert complete and largest and len(found) == len(expected)
+        assert {tuple(cliques.bits(c)) for c in found} == expected
 
 
 def test_stability_counts_winners():
