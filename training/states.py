@@ -373,6 +373,7 @@ class Checkpoints:
             with _late_work_is_quiet():
                 restored = self._manager.restore(step, args=args)
             state, actual = restored.state, digest(restored.state)
+            chex.assert_trees_all_equal_shapes_and_dtypes(state, abstract)  # Orbax checks arrays of JAX alone
             if actual != restored.meta["digest"]:
                 raise ValueError(f"digest {actual[:12]} differs from the stored {restored.meta['digest'][:12]}")
             if problem := workdirs.another_model(restored.meta.get("model"), self._model):

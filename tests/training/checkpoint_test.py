@@ -3,12 +3,14 @@
 A finished model is read from the checkpoint that final.json names, or not at all; the same command repairs it.
 """
 
+import contextlib
 import json
 import shutil
 
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from corruptions import objects
@@ -50,6 +52,18 @@ def test_round_trip(tmp_path):
     found = restore(tmp_path)
     chex.assert_trees_all_equal(found, state(2))
     assert digest(found) == digest(state(2)) != digest(state(1))
+
+
+@pytest.mark.parametrize("of", [np.asarray, jnp.asarray])
+def test_arrays_of_other_shapes_are_refused(tmp_path, of):
+    """Orbax gave a NumPy array of the stored shape, whatever was asked for."""
+    stored = jax.tree.map(of, state(1))
+    with contextlib.closing(Checkpoints(tmp_path)) as checkpoints:
+        checkpoints.save(stored)
+        chex.assert_trees_all_equal(checkpoints.restore(jax.tree.map(np.zeros_like, stored)), stored)
+        params = stored.params | {"kernel": of(np.zeros((64, 32), np.float32))}
+        with pytest.raises(CheckpointError, match=r"\(64, 32\)"):
+            checkpoints.restore(stored._replace(params=params))
 
 
 def test_a_checkpoint_too_many_goes(tmp_path):
