@@ -3,13 +3,18 @@
 A job is a command that continues where it stopped when it is given again, so all of them may be started anew.
 """
 
+import contextlib
 import os
 import pathlib
+import secrets
 import shlex
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runtime.locks import take_lock
 from runtime.log import log
 from runtime.settings import SettingsError
 
@@ -56,18 +61,33 @@ def skypilot(commands: Mapping[int, str]) -> str:
 
 
 class _Job:
-    """A command as submitit calls it. A job whose time ends, or that is preempted, is queued again and continues."""
+    """A command as submitit calls it. A job whose time ends, or that is preempted, is queued again and continues.
 
-    def __init__(self, command: Sequence[str]):
-        self.command, self.process = list(command), None
+    A job of this machine ends with the process that started it: `wanted` is a file that this process holds a lock of.
+    """
+
+    def __init__(self, command: Sequence[str], wanted: pathlib.Path | None = None):
+        self.command, self.wanted, self.process = list(command), wanted, None
 
     def __call__(self) -> int:
         # A session of its own: schedulers signal whole groups of processes, and a command knows SIGTERM alone.
         self.process = subprocess.Popen(self.command, start_new_session=True)
         try:
-            return self.process.wait()
+            while self._is_wanted():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return self.process.wait(1 if self.wanted else None)
         finally:
             self.stop()
+        return self.process.returncode
+
+    def _is_wanted(self):
+        if self.wanted is None:
+            return True
+        try:
+            with open(self.wanted, "r+") as file:
+                return not take_lock(file, self.wanted.parent)
+        except FileNotFoundError:
+            return False
 
     def stop(self) -> None:
         """Ends the command, which saves its state first."""
@@ -80,13 +100,15 @@ class _Job:
         from submitit.helpers import DelayedSubmission
 
         self.stop()
-        return DelayedSubmission(_Job(self.command))
+        return DelayedSubmission(_Job(self.command, self.wanted))
 
 
 def launch(
     cluster: str, commands: Mapping[int, Sequence[str]], folder: pathlib.Path, options: Sequence[str]
-) -> list[Any]:
-    """Starts a job for each of {number: command} through submitit; returns submitit's jobs, for `wait`.
+) -> dict[int, int]:
+    """Starts a job for each of {number: command} through submitit; waits for local ones and returns their exit statuses.
+
+    Where this process is stopped (Ctrl-C, SIGTERM), it stops local jobs and waits until they have saved their state.
 
     Args:
       cluster: `slurm`, or `local`: all at once on this machine.
@@ -97,6 +119,7 @@ def launch(
 
     Raises:
       SettingsError: submitit is not installed, or an option is not as described.
+      SystemExit, KeyboardInterrupt: SIGTERM or Ctrl-C came.
     """
     try:
         import submitit
@@ -113,15 +136,52 @@ def launch(
         executor.update_parameters(**parameters)
     except (NameError, RuntimeError, TypeError) as error:  # an unknown option; SLURM is not there
         raise SettingsError(f"--launch={cluster} and --job: {error}") from None
-    with executor.batch():
-        jobs = [executor.submit(_Job(command)) for command in commands.values()]
+    if cluster != "local":
+        _start(executor, commands)
+        return {}
+    started: dict[int, Any] = {}
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with _wanting(folder) as wanted:
+            started = _start(executor, commands, wanted)
+            return {number: _wait(job) for number, job in started.items()}
+    except BaseException:
+        log.info("stopping %d jobs, which save their state first", len(started))
+        for job in started.values():
+            _wait(job)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _start(executor, commands, wanted=None):
+    # A terminal sends Ctrl-C to all its processes. Jobs inherit that it is blocked: submitit would kill them after a second.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        with executor.batch():
+            jobs = [executor.submit(_Job(command, wanted)) for command in commands.values()]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     for number, job in zip(commands, jobs, strict=True):
         log.info("member %d is job %s, which writes %s", number, job.job_id, job.paths.stdout)
-    return jobs
+    return dict(zip(commands, jobs))
 
 
-def wait(job: Any) -> int:
-    """Waits for the end of a job that `launch` started and returns its exit status."""
+@contextlib.contextmanager
+def _wanting(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """Yields a file that is there, and locked, while the block runs: jobs end when it is not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".wanted-{secrets.token_hex(4)}"
+    with open(path, "x") as file:
+        take_lock(file, folder)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _wait(job):
+    """Waits for the end of a job and returns its exit status."""
     from submitit.core.utils import UncompletedJobError
 
     try:

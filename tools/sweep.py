@@ -19,8 +19,8 @@ member whose workdir another process holds is named and left to it; the exit sta
 --print=commands, --print=slurm and --print=skypilot run nothing: they print the members that are not finished as a line
 each, as a SLURM file with a task each, or as a YAML file for SkyPilot with a job each (with a --workdir in a bucket).
 --launch=slurm starts a job for each through submitit, and --launch=local starts all of them at once on this machine and
-waits; --job timeout_min=120 --job gpus_per_node=1 is what a job needs. When all jobs have ended, the command without
---print and --launch writes the table.
+waits; where this command is stopped, they save their state and end. --job timeout_min=120 --job gpus_per_node=1 is what a
+job needs. When all jobs have ended, the command without --print and --launch writes the table.
 """
 
 from runtime import command  # isort: skip
@@ -337,11 +337,8 @@ def launch(
 ) -> dict[str, int]:
     """Starts a job for each member through submitit and waits for local ones; returns as `run` does."""
     commands = {number: [*again, f"--member={number}"] for number in members}
-    started = jobs.launch(cluster, commands, workdir / "jobs", options)
-    if cluster != "local":
-        return {}
-    statuses = zip(members.values(), (jobs.wait(job) for job in started), strict=True)
-    return {str(member.folder.relative_to(workdir)): status for member, status in statuses if status}
+    statuses = jobs.launch(cluster, commands, workdir / "jobs", options)
+    return {str(members[number].folder.relative_to(workdir)): status for number, status in statuses.items() if status}
 
 
 def status(failed: Mapping[str, int]) -> int:

@@ -1,6 +1,8 @@
 """runtime.jobs: texts that bash and YAML read, and submitit's local executor where it is installed, else skipped."""
 
+import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -64,26 +66,78 @@ def test_a_preempted_job_stops_its_command_and_is_queued_again():
 
 @pytest.mark.slow
 def test_jobs_of_submitit_on_this_machine(tmp_path):
-    """Statuses of commands, what they print, and a job that is stopped while its command runs."""
+    """Statuses of commands, and what they print."""
     pytest.importorskip("submitit")
     code = "import sys; print('member', sys.argv[1]); sys.exit(75 * int(sys.argv[1]))"
-    started = jobs.launch("local", {n: [sys.executable, "-c", code, str(n)] for n in (0, 1)}, tmp_path, [])
-    assert [jobs.wait(job) for job in started] == [0, 75]
-    assert "member 1" in started[1].stdout()
-    mark = tmp_path / "mark"
-    waits = (
-        "import pathlib, signal, sys, time\n"
-        "signal.signal(15, lambda *_: (pathlib.Path(sys.argv[1]).write_text('told'), sys.exit(143)))\n"
-        "pathlib.Path(sys.argv[1]).write_text('runs'); time.sleep(300)"
-    )
-    # A test in the background ignores SIGINT, and its jobs would inherit that.
+    assert jobs.launch("local", {n: [sys.executable, "-c", code, str(n)] for n in (0, 1)}, tmp_path, []) == {
+        0: 0,
+        1: 75,
+    }
+    assert sorted(path.read_text().count("member 1") for path in tmp_path.glob("*/*.out")) == [0, 1]
+
+
+SAVES = """
+import pathlib, signal, sys, time
+def save(*_):
+    time.sleep(float(sys.argv[2]))
+    pathlib.Path(sys.argv[1]).write_text('saved')
+    sys.exit(143)
+signal.signal(15, save)
+pathlib.Path(sys.argv[1]).write_text('runs'); time.sleep(300)
+"""
+LAUNCHES = """
+import sys
+from runtime import jobs
+commands = {n: [sys.executable, '-c', sys.argv[1], f'{sys.argv[2]}/mark{n}', sys.argv[3]] for n in (0, 1)}
+jobs.launch('local', commands, __import__('pathlib').Path(sys.argv[2], 'jobs'), ['timeout_min=5'])
+"""
+
+
+def until(true, seconds=60):
+    limit = time.monotonic() + seconds
+    while not true() and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert true()
+
+
+def text(path):
+    return path.read_text() if path.exists() else ""
+
+
+def processes_with(argument):
+    """Numbers of processes with such an argument, or a part of one."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if argument.encode() in path.read_bytes():
+                yield int(path.parent.name)
+
+
+@pytest.mark.parametrize(
+    ("number", "group", "seconds"),
+    [
+        (signal.SIGTERM, False, 0.2),
+        pytest.param(signal.SIGINT, False, 0.2, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, True, 2, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, False, 2, marks=pytest.mark.slow),
+    ],
+)
+def test_jobs_on_this_machine_end_with_the_process_that_started_them(number, group, seconds, tmp_path):
+    """A terminal sends Ctrl-C to the whole group. They save their state first, and the process waits for that."""
+    pytest.importorskip("submitit")
+    command = [sys.executable, "-c", LAUNCHES, SAVES, str(tmp_path), str(seconds)]
+    marks = [tmp_path / "mark0", tmp_path / "mark1"]
+    # A test in the background ignores SIGINT, and its processes would inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    (job,) = jobs.launch("local", {0: [sys.executable, "-c", waits, str(mark)]}, tmp_path, ["timeout_min=5"])
+    launcher = subprocess.Popen(command, start_new_session=True)
     signal.signal(signal.SIGINT, before)
-    limit = time.monotonic() + 120
-    while not mark.exists() and time.monotonic() < limit:
-        time.sleep(0.1)
-    os.kill(int(job.job_id), signal.SIGINT)
-    while mark.read_text() != "told" and time.monotonic() < limit:
-        time.sleep(0.1)
-    assert mark.read_text() == "told"
+    try:
+        until(lambda: [text(mark) for mark in marks] == ["runs"] * 2)
+        (os.killpg if group else os.kill)(launcher.pid, number)
+        status = launcher.wait(60)
+        if number != signal.SIGKILL:
+            assert [text(mark) for mark in marks] == ["saved"] * 2 and status
+        until(lambda: [text(mark) for mark in marks] == ["saved"] * 2)
+        until(lambda: not list(processes_with(str(tmp_path))))
+    finally:
+        for left in processes_with(str(tmp_path)):
+            os.kill(left, signal.SIGKILL)
