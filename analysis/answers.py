@@ -338,19 +338,19 @@ def read(workdir: str | os.PathLike) -> Answers:
     now = functools.cache(functools.partial(trained_digest, workdir))
     for path in paths:
         by_model, record = read_file(path)
-        stale = [key for key in by_model if is_stale(record.models.get(key), now(*key))]
+        place = pathlib.PurePath(str(record.shown.get("source", {}).get("source")))
+        misnamed = record.corruption.startswith("imagenet_c/") and place.name == "imagenet2012_corrupted"
+        stale = [key for key in by_model if misnamed or is_stale(record.models.get(key), now(*key))]
         left_out += [f"{model}, seed {seed}, {record.stem}" for model, seed in stale]
         files.append((record, {key: bits for key, bits in by_model.items() if key not in stale}))
     if left_out:
         log.warning(
-            "%d answers in %s come from models that were trained again since (the first: %s): they are left out until "
-            "they are evaluated again.",
+            "%d answers in %s come from models that were trained again since, or have ImageNet-C's names for tfds' other "
+            "benchmark (the first: %s): they are left out until they are evaluated again.",
             *(len(left_out), folder, left_out[0]),
         )
-    serials: dict[str, list[int]] = {}
-    for record, _ in files:
-        if record.severity == RANDOM:
-            serials.setdefault(record.corruption, []).append(record.serial)
+    drawn = [record for record, _ in files if record.severity == RANDOM]
+    serials = {r.corruption: [other.serial for other in drawn if other.corruption == r.corruption] for r in drawn}
     if old := [name for name, numbers in serials.items() if len(numbers) > 1 and not any(numbers)]:
         log.warning(
             "%s holds answers of an earlier version to %s at several sets of random severities, and not which was asked for "

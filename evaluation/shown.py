@@ -245,6 +245,7 @@ def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[st
     manifest = stored.provenance.get("manifest")
     published = PREPROCESSING if dataset.name == IMAGENET and stored.image_shape[0] == 224 else _NONE
     words = published if manifest is None else _in_words(manifest.get("source", {}))
+    words = stored.preprocessing or words
     return name_images(dataset.name, dataset.num_classes, stored.image_shape, words, imports) | {"stored": True}
 
 

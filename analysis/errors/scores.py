@@ -30,6 +30,7 @@ Cell = tuple[str, int, str, Severity]
 LEVELS = "levels"
 OTHERS = "others"
 PLAIN = "imagenet_c"
+OF_TFDS = "imagenet2012_corrupted"  # tfds' own corruptions of ImageNet, for which no errors are published
 BAR = ("imagenet_c_bar", "cifar10_c_bar")
 MEAN = "mean"
 MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
@@ -137,11 +138,14 @@ def complete_benchmarks(
             there.setdefault(corruption, set()).add(severity)
     by_name = {name: corruptions.names(name) for name in corruptions.benchmarks()}
     by_name |= {name: tuple(names) for name, names in (own or {}).items() if tuple(names) not in by_name.values()}
+    by_name[OF_TFDS] = tuple(name.replace(PLAIN, OF_TFDS) for name in by_name[PLAIN])
     benchmarks, covered = [], set()
     for name, of_benchmark in by_name.items():
         registered = name in corruptions.benchmarks()
         at_levels = {
-            member: _levels(member, name, stored) if registered else _numbers(there.get(member, ()))
+            member: _levels(member.replace(OF_TFDS, PLAIN), name, stored)
+            if registered or name == OF_TFDS
+            else _numbers(there.get(member, ()))
             for member in of_benchmark
         }
         drawn_from = {member: at_random(member, registered, name) for member in of_benchmark}
@@ -171,6 +175,7 @@ def gaps(benchmarks: Iterable[Benchmark]) -> list[tuple[Benchmark, Benchmark]]:
 def _levels(member, benchmark, stored):
     import corruptions
 
+    benchmark = benchmark.replace(OF_TFDS, PLAIN)
     levels = tuple(corruptions.severities(member, benchmark))
     selected = stored and corruptions.selected_levels(member, benchmark) is not None
     return tuple(range(1, len(levels) + 1)) if selected else levels

@@ -17,6 +17,7 @@ from corruptions.write.manifests import Severity
 
 MANIFEST = manifests.NAME
 RANDOM = "random"
+IMAGENET_OF_TFDS = "imagenet2012_corrupted"  # a benchmark of its own, see `data.corrupted.tfds`
 
 Batch = tuple[np.ndarray, np.ndarray]
 
@@ -39,6 +40,7 @@ class CorruptedDataset(abc.ABC):
     image_shape: tuple[int, int, int]  # (H, W, 3)
     class_names: tuple[str, ...] | None  # names in the order of the labels, or None where the files do not tell
     provenance: Mapping[str, Any]  # JSON-ready description of the source of the pixels
+    preprocessing: str | None = None  # the test images' preprocessing, in words, where it is not the published one
 
     def __init__(self, path: Path, places: Mapping[tuple[str, Severity], Any]):
         """Takes the place of each condition, in order."""
@@ -53,7 +55,7 @@ class CorruptedDataset(abc.ABC):
 
         Corruptions have their qualified names (`imagenet_c/fog`, `cbar/ripple`) where the files tell the benchmark:
         a manifest, or a published name of ImageNet-C or C-bar (`qualified`); otherwise the name of the file or
-        folder. Severities of released ImageNet-C-bar folders are 1 to 5, as in its papers.
+        folder. Those of tfds' `imagenet2012_corrupted`, which is not ImageNet-C, are `imagenet2012_corrupted/fog`. Severities of released ImageNet-C-bar folders are 1 to 5, as in its papers.
         """
         return tuple(self._places)
 

@@ -122,6 +122,21 @@ def test_of_several_sets_of_levels_those_asked_for_last_count(tmp_path, serials,
         assert counts == {"clean": 0, "cbar/lines": correct}
 
 
+def test_answers_of_an_earlier_version_to_imagenet_of_tfds_are_not_those_to_imagenet_c(tmp_path, caplog):
+    source = {"source": {"source": "/data/imagenet2012_corrupted", "format": "tfds array_record", "version": "3.1.0"}}
+    right = {("m", 0): np.ones(4, bool)}
+    for name, shown in (
+        ("clean", {}),
+        ("imagenet_c/fog", source),
+        ("imagenet2012_corrupted/fog", source),
+        ("imagenet_c/snow", {"source": {"source": "/data/ImageNet-C"}}),
+    ):
+        answers.write(tmp_path / "answers", right, Record(name, 0 if name == "clean" else 1, None, 4, shown))
+    found = answers.read(tmp_path)
+    assert [count.corruption for count in found.counts] == ["clean", "imagenet2012_corrupted/fog", "imagenet_c/snow"]
+    assert "imagenet_c.fog-1" in caplog.text
+
+
 def test_two_sets_of_levels_with_one_serial_number_are_refused_until_one_is_asked_for(tmp_path):
     folder, bits = tmp_path / "answers", {("standard", 0): np.ones(4, bool)}
     answers.write(folder, bits, Record("clean", 0, None, 4, {}, serial=1))

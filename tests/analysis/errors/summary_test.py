@@ -1,5 +1,7 @@
 """errors.csv and errors_summary.csv against errors computed one answer at a time; differences between models."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -143,6 +145,21 @@ def test_procedural_frost_is_named_where_an_mce_is(wrong, folder, tmp_path):
     assert table.frost["imagenet_c", "mCE"] == "procedural"
     by_seed = errors_frame(rows).query("benchmark == 'imagenet_c' and corruption == 'mean'")
     assert table["mean"]["imagenet_c", "mCE"] == pytest.approx(by_seed.CE.mean())
+
+
+def test_imagenet_of_tfds_has_means_and_no_reference():
+    """The classifier answers it as the images of ImageNet-C, under the very conditions of AlexNet's errors."""
+    names = [name.replace("imagenet_c/", "imagenet2012_corrupted/") for name in C]
+    cells = [("clean", 0), *((name, s) for name in names for s in range(1, 6))]
+    packed = {("m", 0, *cell): np.packbits(np.arange(NUMBER) % 3 == 0) for cell in cells}
+    errors = ImageErrors([Count(*cell, 134, NUMBER) for cell in packed], packed)
+    found = dataclasses.replace(conditions(), corruptions={})
+    by_row, by_measure = scored(errors, choose("", "refuse", found), found)
+    row = by_row[0, "imagenet2012_corrupted", "mean"]
+    assert row.error.value == pytest.approx(66.5) and np.isnan(row.ce.value) and row.reference == "none"
+    assert {name for name, _ in by_measure} == {"clean", "imagenet2012_corrupted"}
+    one = complete_benchmarks(cells[:-1])
+    assert [benchmark.name for benchmark in one] == ["others"]
 
 
 def test_only_complete_benchmarks_have_means_and_the_rest_is_listed():

@@ -299,6 +299,25 @@ def test_tfds(tfds_root, monkeypatch):
     assert "tensorflow" not in sys.modules
 
 
+def test_imagenet_of_tfds_is_a_benchmark_of_its_own(tmp_path):
+    configs = ("elastic_transform_5", "fog_1")
+    label = tfds.features.ClassLabel(num_classes=4)
+    for config in configs:
+        name, _, severity = config.rpartition("_")
+        rows = [{"image": image, "label": int(label)} for image, label in zip(pixels(name, int(severity)), LABELS)]
+        records.write(
+            tmp_path, "imagenet2012_corrupted", {"validation": rows}, configs=configs, config=config, label=label
+        )
+    dataset = open_corrupted("imagenet2012_corrupted", data_dir=tmp_path)
+    names = [f"imagenet2012_corrupted/{name}" for name in ("fog", "elastic_transform")]
+    assert dataset.conditions() == ((names[0], 1), (names[1], 5))
+    assert np.array_equal(whole(dataset, names[0], 1)[0], pixels("fog", 1))
+    assert np.array_equal(whole(dataset, "fog", 1)[0], pixels("fog", 1))
+    assert dataset.preprocessing and "87.5 %" in dataset.preprocessing
+    with pytest.raises(FileNotFoundError, match=r"tfds build (.|\n)*imagemagick"):
+        open_corrupted("imagenet2012_corrupted/snow_1", data_dir=tmp_path)
+
+
 def test_tfds_that_is_not_there(tfds_root, tmp_path):
     folder = tmp_path / "cifar10_corrupted/fog_1/1.0.0"
     folder.mkdir(parents=True)
