@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import contract, devices, keys, registry, views
+from corruptions import contract, devices, keys, programs, registry, views
 from corruptions.primitives import random
 from corruptions.record import Array, Corruption
 
@@ -126,7 +126,7 @@ def corrupt(
     return views.joined(run, draw, corruption, key, parts, images.shape, axis, fresh_noise, severities, index)
 
 
-@functools.partial(devices.jitted, static=("corruption", "options"))
+@functools.partial(programs.jitted, static=("corruption", "options"))
 def _corrupt(
     key: jax.Array,
     images: jax.Array,

@@ -1,20 +1,12 @@
 """Devices and processes: where the arrays of a call meet, how a compiled function runs over a batch, values that a
-compiler computes once, how many programs a process keeps, and forked children in which JAX cannot compute.
-
-On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption.
-Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler dies of a segmentation fault: after
-some 460 large programs, as many image sizes need. So maps are counted after new programs were compiled, and at half the
-limit programs are dropped. JAX compiles them again when they are needed.
+compiler computes once, and forked children in which JAX cannot compute.
 """
 
 import concurrent.futures
-import contextlib
 import functools
 import math
 import os
-import pathlib
 import sys
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeGuard
 
@@ -23,24 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from corruptions import programs
+
 Array = jax.Array | np.ndarray
 
 # Values in one call on a CPU, where the working set should stay in the caches. Pieces are separate calls of one
 # program: XLA runs a loop's body on one core, without splitting it over the others.
 _CPU_PIECE = 2**20
-
-# Programs that have been called, hence compiled; a lock for each program that is called for the first time.
-_compiled: set[Hashable] = set()
-_first_calls: dict[Hashable, threading.Lock] = {}
-_SLOW_COMPILE = 2.0  # seconds until a message on a terminal
-
-_MAPS = pathlib.Path("/proc/self/maps")
-_LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
-_EVERY = 16  # programs between two counts of maps: a count takes 1 ms for 1,000 maps, 16 programs add at most 2,240
-_COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
-_clear_caches: list[Callable[[], Any]] = [_compiled.clear, _first_calls.clear]
-_compiles = 0
-_counted_at = 0
 
 _jax_had_started = False
 _forked = False
@@ -56,11 +37,11 @@ def any_traced(tree: Any) -> bool:
     return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(tree))
 
 
-def jitted(function: Callable[..., Any], static: Sequence[str] = (), **settings: Any) -> Any:
-    """Makes `jax.jit` of a function with static arguments, whose programs `bound_programs` drops."""
-    compiled: Any = jax.jit(function, static_argnames=static, **settings)
-    _clear_caches.append(compiled.clear_cache)
-    return compiled
+def held(tree: Any) -> Any:
+    """Copies the NumPy arrays of a tree. JAX reads an array after the call that takes it has returned, when the caller may
+    have overwritten it; the copy of `jnp.array` is made as late.
+    """
+    return jax.tree.map(lambda x: np.array(x) if isinstance(x, np.ndarray) else x, tree)
 
 
 def dispatched(
@@ -78,49 +59,29 @@ def dispatched(
     Returns an array [N, ...]; if the images are split over devices, it is split alike.
     """
     if any_traced((key, images, rows)):
+        key, images, rows = held((key, images, rows))
         return call(key, jnp.asarray(images), *rows)
-    bound_programs()
+    programs.bound_programs()
     if key is not None:
         key, images, *moved = together(key, images, *rows)
         rows = tuple(moved)
     if is_split(images):
-        return jax.device_put(call(key, images, *rows), images.sharding)
+        return jax.device_put(call(*held((key, images, *rows))), images.sharding)
     arrays, number, piece = (images, *rows), images.shape[0], cpu_piece(images.shape)
     program = program, images.shape[1:], str(images.dtype), tuple(x is None for x in arrays)
     if number <= piece or platform(key, images) != "cpu":
-        with first_call((program, number)):
-            return call(key, *arrays)
+        with programs.first_call((program, number)):
+            return call(*held((key, *arrays)))
 
     def run(start: int) -> jax.Array:
         # The last piece begins earlier, so that all have one shape, and gives only its tail.
         begin = min(start, number - piece)
         part = (None if x is None else _rows(x, begin, piece) for x in arrays)
-        with first_call((program, piece)):
-            corrupted = jax.block_until_ready(call(key, *part))
+        with programs.first_call((program, piece)):
+            corrupted = jax.block_until_ready(call(key, *part))  # so that the part was read, without a copy
         return corrupted[start - begin :] if start > begin else corrupted
 
     return jnp.concatenate(list(in_threads(run, range(0, number, piece))))
-
-
-@contextlib.contextmanager
-def first_call(program: Hashable) -> Iterator[None]:
-    """Runs the first call of a program, which compiles it, alone: threads that start together would each compile it.
-
-    A terminal gets a message when that takes more than two seconds.
-    """
-    if program in _compiled:
-        yield
-        return
-    with _first_calls.setdefault(program, threading.Lock()):
-        told = threading.Timer(_SLOW_COMPILE, print, ("compiling (once) ...",), {"file": sys.stderr, "flush": True})
-        told.daemon = True
-        if program not in _compiled and sys.stderr is not None and sys.stderr.isatty():
-            told.start()
-        try:
-            yield
-        finally:
-            told.cancel()
-        _compiled.add(program)
 
 
 def _rows(array: Array, begin: int, number: int) -> Array:
@@ -317,52 +278,6 @@ def look_up(table: jax.Array, index: jax.Array) -> jax.Array:
     return jnp.take(table, index.ravel(), mode="clip").reshape(index.shape)
 
 
-def memory_maps() -> int | None:
-    """Counts the memory maps of this process; None where the system does not tell."""
-    if not _MAPS.exists():
-        return None
-    with _MAPS.open("rb") as lines:
-        return sum(1 for _ in lines)
-
-
-def most_maps() -> int:
-    """Returns the number of memory maps at which programs are dropped: half the kernel's limit."""
-    return int(_LIMIT.read_text()) // 2 if _LIMIT.exists() else 65530 // 2
-
-
-def bound_programs(most: int | None = None) -> bool:
-    """Drops compiled programs when this process holds too many memory maps.
-
-    `corrupt` and `augment` call it; long work that compiles much besides may do so too. It costs nothing unless 16
-    programs were compiled since the last count, or one if `most` is given. The library drops all its own programs
-    first, because JAX cannot name the oldest; if that is not enough, it drops the programs of the whole process
-    (`jax.clear_caches`). Arrays and running programs stay.
-
-    `most` is the number of maps not to exceed, by default `most_maps()`. Returns whether programs were dropped; False
-    where maps cannot be counted.
-    """
-    global _counted_at
-    if _compiles - _counted_at < (_EVERY if most is None else 1):
-        return False
-    _counted_at = _compiles
-    most = most_maps() if most is None else most
-    maps = memory_maps()
-    if maps is None or maps < most:
-        return False
-    for clear_cache in _clear_caches:
-        clear_cache()
-    # Half the bound, or the few programs that are left would soon reach it again.
-    if (memory_maps() or 0) > most // 2:
-        jax.clear_caches()
-    return True
-
-
-def _count_compile(event: str, duration_secs: float, **details: Any) -> None:
-    global _compiles
-    del duration_secs, details
-    _compiles += event == _COMPILE_EVENT
-
-
 def jax_started() -> bool:
     """Whether JAX runs in this process, with the devices that it found."""
     started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
@@ -394,6 +309,5 @@ def _after_fork_in_child() -> None:
     _forked = _forked or _jax_had_started
 
 
-jax.monitoring.register_event_duration_secs_listener(_count_compile)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.typing import ArrayLike
 
-from corruptions import batch, contract, registry
+from corruptions import batch, contract, devices, registry
 
 try:
     import keras  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -63,6 +63,10 @@ class Corrupt(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         low, high = value_range
         self.value_range, self.seed = (low, high), seed
         self._seeds = keras.random.SeedGenerator(seed)
+
+    def __call__(self, images: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer, see `call`, with the pixels that images of NumPy have now: Keras hands their memory to JAX."""
+        return super().__call__(devices.held(images), *args, **kwargs)
 
     def call(self, images: jax.Array, training: bool = False) -> jax.Array:
         """Corrupts images [H, W, C], [N, H, W, C] or [N, ..., H, W, C] while training."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, contract, devices, registry
+from corruptions import batch, contract, devices, programs, registry
 from corruptions.record import Array, Corruption, program
 
 
@@ -55,11 +55,12 @@ def coordinates(
     if index is None:
         devices.refuse_counting("coordinates", key, images)
     severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
-    devices.bound_programs()
+    programs.bound_programs()
+    key, index = devices.held((key, index))
     return _coordinates(key, severities, index, corruption, tuple(images.shape[1:]), contract.static_options(options))
 
 
-@functools.partial(devices.jitted, static=("corruption", "shape", "options"))
+@functools.partial(programs.jitted, static=("corruption", "shape", "options"))
 def _coordinates(
     key: jax.Array,
     severities: jax.Array | None,
@@ -96,6 +97,7 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
     wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
     if wide and (largest := int(np.abs(masks).max())) >= 2**31:
         raise ValueError(f"expected labels of at most 31 bits, found {largest}")
+    masks, coordinates, fill = devices.held((masks, coordinates, fill))
     masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
     if masks.shape[:3] != coordinates.shape[:3]:
         raise ValueError(
@@ -135,6 +137,7 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
     """
     devices.refuse_forked()
     _check_coordinates(coordinates)
+    boxes, coordinates = devices.held((boxes, coordinates))
     boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")

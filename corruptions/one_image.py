@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import batch, contract, devices, keys, padded, registry, severity_tables
+from corruptions import batch, contract, devices, keys, padded, programs, registry, severity_tables
 from corruptions.record import Array, Corruption
 
 _MODES = ("L", "LA", "RGB", "RGBA")
@@ -89,7 +89,7 @@ def corrupt_image(
     corruption = registry.NAMED.get(f"imagenet_c/{name}") or registry.get(name)
     key = keys.seed_key(secrets.randbits(64) if seed is None else seed)
     task = _preparation(key, corruption, severity, sizes, options)(as_array(image), keys.image_index([0], 1))
-    devices.bound_programs()
+    programs.bound_programs()
     return task.call()
 
 
@@ -197,7 +197,7 @@ def corrupt_each(
     with reasons), and options other than `table` and `levels`, go the exact way in any case.
 
     Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is bounded (see
-    `corruptions.devices`), and so are the images read ahead: 64, or 2^26 values.
+    `corruptions.programs`), and so are the images read ahead: 64, or 2^26 values.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
@@ -222,6 +222,8 @@ def corrupt_each(
         raise TypeError(
             f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"
         )
+    index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
+    key, options = devices.held(key), dict(contract.static_options(options))
     found = registry.get(name)
     corruption = found.for_many_sizes
     prepare = _preparation(key, corruption, severity, sizes, options)
@@ -260,7 +262,7 @@ def _in_order(tasks: Iterator[_Task]) -> Iterator[np.ndarray]:
         window, failed = _window(tasks)
         if not window:
             break
-        devices.bound_programs()
+        programs.bound_programs()
         yield from devices.in_threads(lambda task: task.call(), window)
     if failed is not None:
         raise failed
@@ -282,7 +284,6 @@ def _window(tasks: Iterator[_Task]) -> tuple[list[_Task], Exception | None]:
 def _tasks(
     images: Iterable[Any], index: Iterable[int] | None, prepare: Callable[[np.ndarray, Array], _Task]
 ) -> Iterator[_Task]:
-    index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
     positions = itertools.count() if index is None else iter(index)
     read = iter(images)
     for place in itertools.count():
@@ -294,7 +295,8 @@ def _tasks(
         if position is _END:
             raise ValueError(f"expected as many positions in index as images, found {place} and more images")
         with _placed(place):
-            task = prepare(as_array(image), keys.image_index([position], 1))
+            # A copy: the task runs after later images were read, perhaps into the same memory.
+            task = prepare(np.array(as_array(image)), keys.image_index([position], 1))
         yield task._replace(call=_placed(place)(task.call))
     if index is not None and next(positions, _END) is not _END:
         raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
@@ -360,7 +362,7 @@ def _padded(
         square = np.pad(pixels, ((0, side - height), (0, side - width), (0, 0)), padding.mode)
         tables = {"table": number, **padding.tables_of(pixels.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
-        with devices.first_call(program):
+        with programs.first_call(program):
             found = program_of(_own_key(key, index[0]), square, size, tables, severity, corruption, static)
         return _as_given(np.asarray(found)[:height, :width], image)
 
@@ -394,7 +396,7 @@ def _corrupt_padded(
     return batch.from_float(corrupted, image.dtype, corruption.rounding)
 
 
-_compiled: Any = functools.partial(devices.jitted, _corrupt_padded, ("corruption", "options"))
+_compiled: Any = functools.partial(programs.jitted, _corrupt_padded, ("corruption", "options"))
 _quick_to_run, _quick_to_compile = _compiled(), _compiled(compiler_options=_QUICK)
 # A program for all corruptions, which takes as long to compile as some of them.
-_own_key = devices.jitted(batch.image_key)
+_own_key = programs.jitted(batch.image_key)

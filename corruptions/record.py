@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import contract, devices, padded, severity_tables
+from corruptions import contract, devices, padded, programs, severity_tables
 from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
 
@@ -324,13 +324,14 @@ def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
     """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
     arrays are traced.
     """
-    compiled = devices.jitted(function, static)
+    compiled = programs.jitted(function, static)
 
     def call(*arrays: Any, **settings: Any) -> Any:
         if devices.any_traced(arrays):
-            return function(*arrays, **settings)
-        devices.bound_programs()
-        return compiled(*arrays, **settings)
+            as_jax = lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x  # noqa: E731 - traced ones may index it
+            return function(*jax.tree.map(as_jax, devices.held(arrays)), **settings)
+        programs.bound_programs()
+        return compiled(*devices.held(arrays), **settings)
 
     return call
 

@@ -26,7 +26,7 @@ def in_unit_range(
     if validate == "checkify":
         near = _rounding(images.dtype, low, high)
         contract.checked_in_program(images, None, low=low - near, high=high + near)
-    images = jnp.asarray(images)
+    images = jnp.asarray(devices.held(images))
     unit = (images.astype(jnp.float32) - low) / (high - low)
     unit = jnp.where(unit < 0, 0.0, jnp.where(unit > 1, 1.0, unit))  # jnp.clip halves derivatives at 0 and 1
     levels = jnp.round(255 * unit)
@@ -70,6 +70,7 @@ def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:
     shape, dtype = np.shape(where), getattr(where, "dtype", type(where).__name__)
     if dtype != np.dtype(bool) or shape != tuple(images.shape[:-1]):
         raise ValueError(f"expected where: bool of shape {tuple(images.shape[:-1])}, found {dtype} of shape {shape}")
+    where, images = devices.held((where, images))
     return jnp.where(jnp.asarray(where)[..., None], corrupted, jnp.asarray(images, corrupted.dtype))
 
 

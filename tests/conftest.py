@@ -81,9 +81,9 @@ def pytest_collection_finish():
 def few_programs():
     """Keeps the compiled programs of a worker's tests within what the kernel allows a process."""
     yield
-    from corruptions import devices
+    from corruptions import programs
 
-    devices.bound_programs()
+    programs.bound_programs()
 
 
 @pytest.fixture(autouse=True)

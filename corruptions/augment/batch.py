@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import contract, devices, keys
+from corruptions import contract, devices, keys, programs
 from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
 from corruptions.batch import from_float, image_key, to_float
@@ -67,7 +67,7 @@ def augment(
     return devices.dispatched(call, static, key, images, index)
 
 
-@functools.partial(devices.jitted, static=("sampler", "applier", "options", "dtype", "rounding"))
+@functools.partial(programs.jitted, static=("sampler", "applier", "options", "dtype", "rounding"))
 def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
     shape, at_once = images.shape[1:], max(1, _CHUNK // math.prod(images.shape[1:]))
 

@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import contract, record, registry
+from corruptions import contract, devices, record, registry
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE, CODES, IDENTITY
 
@@ -109,7 +109,7 @@ class Scheme:
         """
         contract.image_shape(shape)
         contract.options(self.name, self.options, options)
-        return self.sampler(key, tuple(shape), self.choices, **(dict(self.defaults) | options))
+        return self.sampler(devices.held(key), tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
         """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, devices
+from corruptions import contract, devices, programs
 from corruptions.batch import from_float, to_float
 from corruptions.enhance import clahe, clahe_skimage, denoise
 
@@ -124,7 +124,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     return devices.dispatched(lambda _, part: _enhance(part, name), name, None, images)
 
 
-@functools.partial(devices.jitted, static=("name",))
+@functools.partial(programs.jitted, static=("name",))
 def _enhance(images, name):
     own, settings = _settings(name)
 

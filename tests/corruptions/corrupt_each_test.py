@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 import corruptions
-from corruptions import batch, devices, one_image, padded, severity_tables
+from corruptions import batch, devices, one_image, padded, programs, severity_tables
 from corruptions.contract import Fraction
 from corruptions.padded import Padding
 from corruptions.record import Corruption
@@ -150,9 +150,9 @@ def test_programs_of_many_sizes_are_forgotten(monkeypatch):
     """50 maps a program and room for 3: the exact way takes 6 sizes."""
     count = batch._corrupt._cache_size
     batch._corrupt.clear_cache()
-    monkeypatch.setattr(devices, "memory_maps", lambda: 100 + 50 * count())
-    monkeypatch.setattr(devices, "most_maps", lambda: 250)
-    monkeypatch.setattr(devices, "_EVERY", 1)
+    monkeypatch.setattr(programs, "memory_maps", lambda: 100 + 50 * count())
+    monkeypatch.setattr(programs, "most_maps", lambda: 250)
+    monkeypatch.setattr(programs, "_EVERY", 1)
     monkeypatch.setattr(one_image, "_WINDOW", 3)
     sizes = pictures([(16, 16 + k) for k in range(6)])
     kept = [count() for _ in corruptions.corrupt_each(KEY, sizes, "noc/brightness", 0.5, "exact")]
