@@ -80,7 +80,7 @@ def apply(image: jax.Array, params: Params) -> jax.Array:
     _, ends = jax.lax.scan(run, None, (params["operation"], params["strength"]))
     start = nearest(image).astype(jnp.float32)
     change = sum(params["weights"][i] * (levels(ends[i]) - start) for i in range(ends.shape[0]))
-    return jnp.clip(image + color.from_levels(params["mix"] * change), 0.0, 1.0)
+    return color.clip(image + color.from_levels(params["mix"] * change))
 
 
 def sample_one(

@@ -9,7 +9,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions.primitives import random
+from corruptions.primitives import color, random
 from corruptions.record import Params
 
 _SIDES = {"cifar": 32, "imagenet": 224}
@@ -69,5 +69,5 @@ def apply(image: jax.Array, params: Params) -> jax.Array:
     height, width, _ = image.shape
     patch = inside(height, params["row"])[:, None] & inside(width, params["column"])[None, :]
     key = jax.random.wrap_key_data(params["seed"], impl="threefry2x32")
-    noisy = jnp.clip(image + params["sigma"] * random.normal(key, image.shape), 0.0, 1.0)
+    noisy = color.clip(image + params["sigma"] * random.normal(key, image.shape))
     return jnp.where(patch[..., None], noisy, image)

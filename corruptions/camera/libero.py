@@ -9,7 +9,7 @@ from corruptions.camera.sensors import padding
 from corruptions.imagenet_c import blur, glass, motion
 from corruptions.imagenet_c.fog import draws_needed
 from corruptions.padded import Padding
-from corruptions.primitives import filters, random, resizing
+from corruptions.primitives import color, filters, random, resizing
 from corruptions.record import Corruption, Image, Key, Params, Sampler, Severity, Shape
 
 _SOURCE = "LIBERO-Plus (2025), released code, arXiv:2510.13626"
@@ -63,7 +63,7 @@ def _zoomed(image: Image, params: Params) -> Image:
     Source: LIBERO-Plus, zoom_blur.
     """
     layers = params["rows"], params["columns"], params["weights"]
-    return jnp.clip(resizing.sum_of_zooms(image, *layers, largest=_LARGEST_ZOOM), 0.0, 1.0)
+    return color.clip(resizing.sum_of_zooms(image, *layers, largest=_LARGEST_ZOOM))
 
 
 def _sample_fog(key: Key, shape: Shape, severity: Severity) -> Params:

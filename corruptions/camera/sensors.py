@@ -41,12 +41,12 @@ def _exposed(light: Image, params: Params) -> Image:
     """Counts photons and adds read-out noise: clip(min(K / N, 1) + noise), K ~ Poisson(N light)."""
     photons = params["photons"]
     counted = special.poisson_quantile(params["uniform"], photons * light) / photons
-    return jnp.clip(jnp.minimum(counted, 1.0) + params["noise"], 0.0, 1.0)
+    return color.clip(jnp.minimum(counted, 1.0) + params["noise"])
 
 
 def _smoothly_exposed(light: Image, params: Params) -> Image:
     """Adds the difference between the exposed and the given light as noise that does not depend on the light."""
-    return jnp.clip(light + jax.lax.stop_gradient(_exposed(light, params) - light), 0.0, 1.0)
+    return color.clip(light + jax.lax.stop_gradient(_exposed(light, params) - light))
 
 
 def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -158,7 +158,7 @@ def elastic_field(image: Image, params: Params) -> Image:
     `elastic_transform` of the package imagecorruptions, which RoboDepth uses: other than ImageNet-C's, without an affine
     map. Source: imagecorruptions, elastic_transform.
     """
-    return jnp.clip(_displaced(image, params), 0.0, 1.0)
+    return color.clip(_displaced(image, params))
 
 
 def camera_crash(

@@ -31,7 +31,7 @@ def _resampled(image, values, positions, whole):
     highest = jax.lax.Precision.HIGHEST
     channels = jnp.moveaxis(color.to_levels(image), -1, 0)
     channels = jnp.matmul(jnp.matmul(rows, channels, precision=highest), columns.mT, precision=highest)
-    return color.from_levels(jnp.moveaxis(jnp.clip(whole(channels), 0, 255), 0, -1))
+    return color.from_levels(jnp.moveaxis(color.clip(whole(channels), 0, 255), 0, -1))
 
 
 def _sample_chromatic(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -112,4 +112,4 @@ def circular_motion_blur(image: Image, params: Params) -> Image:
     Rotations interpolate by cubic splines and are black where they look beyond the image: corners darken.
     """
     angles = jnp.deg2rad(params["angle"]) * _TURNS
-    return jnp.clip(spline.sum_of_rotations(spline.coefficients(image), angles, jnp.asarray(_WEIGHTS)), 0.0, 1.0)
+    return color.clip(spline.sum_of_rotations(spline.coefficients(image), angles, jnp.asarray(_WEIGHTS)))

@@ -173,7 +173,7 @@ def _sample_balance(key: Key, shape: Shape, severity: Severity, *, table: str | 
 
 def _smooth_balance(image: Image, params: Params) -> Image:
     grey = color.luma(image)[..., None]
-    return jnp.clip(grey + params["factor"] * (image - grey), 0.0, 1.0)
+    return color.clip(grey + params["factor"] * (image - grey))
 
 
 @candidate(

@@ -11,7 +11,7 @@ from corruptions import devices, padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, padding, side
 from corruptions.cbar.waves import caustic_draws
-from corruptions.primitives import filters, random, textures, warps
+from corruptions.primitives import color, filters, random, textures, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 
@@ -55,7 +55,7 @@ def ripple(image: Image, params: Params) -> Image:
     Each axis moves by its own coordinate, as released; ripples usually move by the other one.
     """
     image = padded.blackened(image, params)
-    return jnp.clip(warps.zero_padded(image, *_map_ripple(image.shape, params)), 0, 1)
+    return color.clip(warps.zero_padded(image, *_map_ripple(image.shape, params)))
 
 
 def _sample_scatter(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -90,7 +90,7 @@ def scatter(image: Image, params: Params) -> Image:
     """
     # The barrier keeps a TPU from mixing the hash with the look-ups, which takes twice as long.
     image, y, x = jax.lax.optimization_barrier((image, *_map_scatter(image.shape, params)))
-    return jnp.clip(warps.zero_padded(image, y, x), 0, 1)
+    return color.clip(warps.zero_padded(image, y, x))
 
 
 def _hashes(shape, seed):
@@ -167,7 +167,7 @@ def caustic_refraction(image: Image, params: Params) -> Image:
     """
     slope_y, slope_x = slopes = _slopes(image.shape, params)
     moved = warps.zero_padded(image, *_refracted(slopes, params))
-    return jnp.clip(moved + (params["light"] * (slope_y - slope_x))[..., None], 0, 1)
+    return color.clip(moved + (params["light"] * (slope_y - slope_x))[..., None])
 
 
 def _smooth(plane, axis):

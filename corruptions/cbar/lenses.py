@@ -9,7 +9,7 @@ import numpy as np
 from corruptions import devices
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, side
-from corruptions.primitives import random, warps
+from corruptions.primitives import color, random, warps
 from corruptions.primitives.special import sine_cosine
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
@@ -73,7 +73,7 @@ def pinch_and_twirl(image: Image, params: Params) -> Image:
 
     Rows and columns left over by the cells at the end do not change.
     """
-    return jnp.clip(warps.zero_padded(image, *_map_pinch(image.shape, params)), 0, 1)
+    return color.clip(warps.zero_padded(image, *_map_pinch(image.shape, params)))
 
 
 def _sample_fish_eye(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -110,7 +110,7 @@ def fish_eye(image: Image, params: Params) -> Image:
     """
     margin = _margin(image.shape)
     padded = jnp.pad(image, ((margin, margin), (margin, margin), (0, 0)))
-    return jnp.clip(_through_lenses(padded, params, image.shape), 0, 1)
+    return color.clip(_through_lenses(padded, params, image.shape))
 
 
 def _radius(shape):
@@ -199,4 +199,4 @@ def water_drop(image: Image, params: Params) -> Image:
     """Moves pixels along the radius: the one at the offset v from the centre, |v| <= N // 2, takes the colour at (1 +
     A sin(2 pi |v| / w - phase) w / |v|) v, up to A w away, bilinear, zero outside the image (C-bar, water_drop).
     """
-    return jnp.clip(warps.zero_padded(image, *_map_water_drop(image.shape, params)), 0, 1)
+    return color.clip(warps.zero_padded(image, *_map_water_drop(image.shape, params)))

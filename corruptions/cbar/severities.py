@@ -116,7 +116,7 @@ candidate = registry.registrar(
 
 def to_image(levels: jax.Array) -> jax.Array:
     """Clips grey levels to 0..255 and scales them to [0, 1]."""
-    return color.from_levels(jnp.clip(levels, 0, 255))
+    return color.from_levels(color.clip(levels, 0, 255))
 
 
 def add_grey(image: jax.Array, plane: jax.Array) -> jax.Array:

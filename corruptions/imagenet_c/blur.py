@@ -3,12 +3,11 @@
 import functools
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import numpy as np
 
 from corruptions import contract, padded
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import filters, fourier, resizing
+from corruptions.primitives import color, filters, fourier, resizing
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 # Disk radius and standard deviation of the anti-aliasing, both in pixels.
@@ -90,7 +89,7 @@ def defocus_blur(image: Image, params: Params) -> Image:
     Source: ImageNet-C, defocus_blur. The sums of the two largest kernels exceed one by 1 % (see `disk_kernel`), as in
     the original.
     """
-    return jnp.clip(fourier.filter_symmetric(image, params["kernel"]), 0.0, 1.0)
+    return color.clip(fourier.filter_symmetric(image, params["kernel"]))
 
 
 def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -106,7 +105,7 @@ def gaussian_blur(image: Image, params: Params) -> Image:
 
     Source: ImageNet-C, gaussian_blur.
     """
-    return jnp.clip(filters.gaussian(image, params["sigma"], params["weights"]), 0.0, 1.0)
+    return color.clip(filters.gaussian(image, params["sigma"], params["weights"]))
 
 
 @functools.lru_cache
@@ -167,4 +166,4 @@ def zoom_blur(image: Image, params: Params) -> Image:
     `resizing.zoom_taps`).
     """
     rows, columns = params["rows"], params["columns"]
-    return jnp.clip(resizing.sum_of_zooms(image, rows, columns, params["weights"]), 0.0, 1.0)
+    return color.clip(resizing.sum_of_zooms(image, rows, columns, params["weights"]))

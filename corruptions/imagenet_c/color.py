@@ -51,7 +51,7 @@ def brightness(image: Image, params: Params) -> Image:
     """
     x = color.to_levels(image)
     value = devices.stage_on_cpu(color.value_and_chroma(x)[0])
-    lighter = jnp.clip(value + 255 * params["added"], 0, 255)
+    lighter = color.clip(value + 255 * params["added"], 0, 255)
     # The largest channel takes v' itself, not v (v'/v), which may fall just below a whole level.
     return color.from_levels(jnp.where(x == value, lighter, lighter * (x / _nonzero(value))))
 
@@ -69,7 +69,7 @@ def contrast(image: Image, params: Params) -> Image:
     """
     x = color.to_levels(image)
     mean = color.channel_means(x, params)
-    return color.from_levels(jnp.clip((x - mean) * params["gain"] + mean, 0, 255))
+    return color.from_levels(color.clip((x - mean) * params["gain"] + mean, 0, 255))
 
 
 def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -95,7 +95,7 @@ def saturate(image: Image, params: Params) -> Image:
     x = color.to_levels(image)
     value, chroma = color.value_and_chroma(x)
     # v s' from the chroma v s, so that the saturation itself is never formed (0/0 for black).
-    new_chroma = jnp.clip(params["factor"] * chroma + params["added"] * value, 0, value)
+    new_chroma = color.clip(params["factor"] * chroma + params["added"] * value, 0, value)
 
     def saturated(channels):
         below = jnp.where(chroma > 0, (value - x[..., channels]) / _nonzero(chroma), _TINT[channels])

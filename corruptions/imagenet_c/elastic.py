@@ -10,7 +10,7 @@ import numpy as np
 
 from corruptions import devices, padded
 from corruptions.imagenet_c.tables import lookup, member, table_for
-from corruptions.primitives import filters, random, warps
+from corruptions.primitives import color, filters, random, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 # (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
@@ -67,7 +67,7 @@ def elastic_transform(image: Image, params: Params) -> Image:
     a b c. The parameters are pixels whatever the image size; where the original assumes a square image, the centre is
     (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
-    return jnp.clip(_warped(image, params), 0, 1)
+    return color.clip(_warped(image, params))
 
 
 def _warped(image, params):

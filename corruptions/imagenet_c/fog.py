@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import random
+from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (strength, decay)
@@ -54,7 +54,7 @@ def fog(image: Image, params: Params) -> Image:
     thickness = (fractal[:height, :width] - low) / (high - low)
     brightest, strength = jnp.max(image), params["strength"]
     scale = brightest / (brightest + strength)
-    return jnp.clip((image + strength * thickness[..., None]) * scale, 0, 1)
+    return color.clip((image + strength * thickness[..., None]) * scale)
 
 
 def draws_needed(side: int) -> int:

@@ -126,7 +126,7 @@ def frost(image: Image, params: Params) -> Image:
     `texture` is float32 [H, W, 3], whole levels 0..255. Source: ImageNet-C, frost.
     """
     total = params["image_weight"] * color.to_levels(image) + params["frost_weight"] * params["texture"]
-    return color.from_levels(jnp.clip(total, 0, 255))
+    return color.from_levels(color.clip(total, 0, 255))
 
 
 def _weights(shape, severity, table):

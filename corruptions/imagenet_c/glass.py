@@ -60,4 +60,4 @@ def _scrambled(image, params, cut):
     levels = cut(255 * filters.gaussian(image, *blur)).reshape(-1, image.shape[-1])
     source = copies.sources(params["shifts"], params["passes"], params["reach"], sides)
     glass = copies.look_up(levels, source).astype(jnp.float32).reshape(image.shape)
-    return jnp.clip(filters.gaussian(color.from_levels(padded.repeat_border(glass, params)), *blur), 0.0, 1.0)
+    return color.clip(filters.gaussian(color.from_levels(padded.repeat_border(glass, params)), *blur))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import random, special
+from corruptions.primitives import color, random, special
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _GAUSSIAN = {
@@ -42,7 +42,7 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str |
 @member("noise", _sample_gaussian, {"sigma": "intensity, range 0 to 1"})
 def gaussian_noise(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + noise). Source: ImageNet-C, gaussian_noise."""
-    return jnp.clip(image + params["noise"], 0.0, 1.0)
+    return color.clip(image + params["noise"])
 
 
 def _sample_speckle(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -54,7 +54,7 @@ def _sample_speckle(key: Key, shape: Shape, severity: Severity, *, table: str | 
 @member("noise", _sample_speckle, {"sigma": "relative intensity"})
 def speckle_noise(image: Image, params: Params) -> Image:
     """Multiplies by the noise: clip(x + x noise). Source: ImageNet-C, speckle_noise."""
-    return jnp.clip(image + image * params["noise"], 0.0, 1.0)
+    return color.clip(image + image * params["noise"])
 
 
 def _sample_shot(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -67,7 +67,7 @@ def _smooth_shot(image: Image, params: Params) -> Image:
     """Adds the counts as noise that does not depend on the image: the derivative of the mean."""
     photons = params["photons"]
     noise = special.poisson_quantile(params["uniform"], photons * image) / photons - image
-    return jnp.clip(image + jax.lax.stop_gradient(noise), 0.0, 1.0)
+    return color.clip(image + jax.lax.stop_gradient(noise))
 
 
 @member("noise", _sample_shot, {"photons": "photons at white"}, straight_through=_smooth_shot)
@@ -77,7 +77,7 @@ def shot_noise(image: Image, params: Params) -> Image:
     Source: ImageNet-C, shot_noise.
     """
     photons = params["photons"]
-    return jnp.clip(special.poisson_quantile(params["uniform"], photons * image) / photons, 0.0, 1.0)
+    return color.clip(special.poisson_quantile(params["uniform"], photons * image) / photons)
 
 
 def _sample_impulse(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:

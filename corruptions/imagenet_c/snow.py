@@ -106,7 +106,7 @@ def snow(image: Image, params: Params) -> Image:
     snow_layer, grey = (devices.stage_on_cpu(plane)[..., None] for plane in (snow_layer, 1.5 * color.luma(image) + 0.5))
     white = jnp.maximum(image, grey)
     mix = params["mix"]
-    return jnp.clip(mix * image + (1 - mix) * white + snow_layer, 0, 1)
+    return color.clip(mix * image + (1 - mix) * white + snow_layer)
 
 
 def flake_levels(layer: jax.Array, threshold: jax.Array | float) -> jax.Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import filters, random
+from corruptions.primitives import color, filters, random
 from corruptions.primitives.edges import canny, chamfer_distance, equalize
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -91,8 +91,8 @@ def spatter(image: Image, params: Params) -> Image:
     water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
     dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
     water, dirt = water[..., None], dirt[..., None]
-    wet = jnp.clip(image + water * _WATER, 0, 1)
-    dirty = jnp.clip(image * (1 - dirt) + dirt * _MUD, 0, 1)
+    wet = color.clip(image + water * _WATER)
+    dirty = color.clip(image * (1 - dirt) + dirt * _MUD)
     return (1 - mud) * wet + mud * dirty
 
 

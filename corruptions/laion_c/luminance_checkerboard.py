@@ -8,7 +8,7 @@ import numpy as np
 from corruptions import contract, padded
 from corruptions.laion_c import member as common
 from corruptions.laion_c.member import member, scale
-from corruptions.primitives import random
+from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 _AMPLITUDES = ((0, 50), (50, 100), (100, 125), (125, 150), (150, 255))
@@ -48,4 +48,4 @@ def luminance_checkerboard(image: Image, params: Params) -> Image:
     row, column = (jnp.arange(side, dtype=jnp.int32) // params["block"] for side in image.shape[:2])
     change = jnp.take(jnp.take(params["amplitude"], row, axis=0, mode="clip"), column, axis=1, mode="clip")
     change = jnp.where((row[:, None] + column[None]) % 2 == 0, change, -change)
-    return jnp.clip(image + change[..., None] / 255, 0, 1)
+    return color.clip(image + change[..., None] / 255)

@@ -9,7 +9,7 @@ import numpy as np
 from corruptions import padded
 from corruptions.noc import severities, stamps
 from corruptions.noc.severities import Bounds, candidate, looked_up, padding
-from corruptions.primitives import filters
+from corruptions.primitives import color, filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Severity, Shape
 
@@ -71,7 +71,7 @@ def blur(image: Image, params: Params) -> Image:
     own = padded.own_sides(image.shape, params)
     taps = params["taps"] if "taps" in params else _taps(image.shape)
     blurred = filters.separable(image, *(_mean_matrix(*sides, taps) for sides in zip(image.shape, own)))
-    return jnp.clip((1 - params["weight"]) * image + params["weight"] * blurred, 0.0, 1.0)
+    return color.clip((1 - params["weight"]) * image + params["weight"] * blurred)
 
 
 def _down_and_up(size, own, ratio):
@@ -92,7 +92,7 @@ def thumbnail_resize(image: Image, params: Params) -> Image:
     """
     own = padded.own_sides(image.shape, params)
     rows, columns = (_down_and_up(size, side, params["ratio"]) for size, side in zip(image.shape[:2], own))
-    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+    return color.clip(filters.separable(image, rows, columns))
 
 
 def _sample_pixelate(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None, mirrored_rim=True):
@@ -135,4 +135,4 @@ def pixelate(image: Image, params: Params) -> Image:
         _block_mean_matrix(length, side, params["size"], params["mirrored_rim"])
         for length, side in zip(image.shape[:2], own)
     )
-    return jnp.clip(filters.separable(image, rows, columns), 0.0, 1.0)
+    return color.clip(filters.separable(image, rows, columns))

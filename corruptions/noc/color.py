@@ -20,7 +20,7 @@ from corruptions.record import Image, Key, Params, Severity, Shape
 def quantization(image: Image, params: Params) -> Image:
     """Rounds to L steps, halves to even: round(L x) / L. Source: ImageNet-NOC, quantization."""
     steps = params["steps"].astype(jnp.float32)
-    return jnp.clip(jnp.round(image * steps) / steps, 0.0, 1.0)
+    return color.clip(jnp.round(image * steps) / steps)
 
 
 def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:
@@ -41,7 +41,7 @@ def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, rang
 def color_distortion(image: Image, params: Params) -> Image:
     """Shifts one channel: clip(x + d). Source: ImageNet-NOC, color_disortion as released."""
     chosen = (jnp.arange(3) == params["channel"]).astype(jnp.float32)
-    return jnp.clip(image + (params["shift"] * chosen)[None, None, :], 0.0, 1.0)
+    return color.clip(image + (params["shift"] * chosen)[None, None, :])
 
 
 @candidate(
@@ -54,7 +54,7 @@ def gray_scale(image: Image, params: Params) -> Image:
     below 1/255.
     """
     luma = color.luma(image)[..., None]
-    return jnp.clip(params["weight"] * luma + (1 - params["weight"]) * image, 0.0, 1.0)
+    return color.clip(params["weight"] * luma + (1 - params["weight"]) * image)
 
 
 @candidate("color", looked_up("hue", "turns", signed=True), {"turns": "turns"}, mixes="turns the hue")
@@ -94,13 +94,13 @@ def backlight(image: Image, params: Params) -> Image:
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])
     before = jnp.where(params["upright"], rows, columns) < params["split"]
     shift = jnp.where(before, params["shift"], -params["shift"])
-    return jnp.clip(image + shift[..., None], 0.0, 1.0)
+    return color.clip(image + shift[..., None])
 
 
 @candidate("lighting", looked_up("brightness", "shift", signed=True), {"shift": "intensity"})
 def brightness(image: Image, params: Params) -> Image:
     """Shifts all channels by the same d: clip(x + d). Source: ImageNet-NOC, brightness."""
-    return jnp.clip(image + params["shift"], 0.0, 1.0)
+    return color.clip(image + params["shift"])
 
 
 @candidate("lighting", looked_up("contrast", "weight"), {"weight": "1"}, mixes="mixes in the mean over all channels")
@@ -112,7 +112,7 @@ def contrast(image: Image, params: Params) -> Image:
     weight, x = params["weight"], color.to_levels(image)
     means = jnp.split(color.channel_means(x, params), x.shape[-1], axis=-1)
     mean = sum(means[1:], means[0]) * np.float32(1 / len(means))
-    return color.from_levels(jnp.clip((1 - weight) * x + weight * mean, 0, 255))
+    return color.from_levels(color.clip((1 - weight) * x + weight * mean, 0, 255))
 
 
 def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None, half_normal=True):
@@ -132,7 +132,7 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, range: Bound
 @candidate("noise", _sample_gaussian, {"noise": "intensity, sigma 0.05..0.18"})
 def gaussian(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + n). Source: ImageNet-NOC, gaussian."""
-    return jnp.clip(image + params["noise"], 0.0, 1.0)
+    return color.clip(image + params["noise"])
 
 
 def _sample_salt_pepper(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions import padded
 from corruptions.noc import severities
 from corruptions.noc.severities import Bounds, candidate, looked_up, padding, sign
-from corruptions.primitives import filters
+from corruptions.primitives import color, filters
 from corruptions.primitives.resizing import triangle_matrix
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
@@ -144,4 +144,4 @@ def elastic(image: Image, params: Params) -> Image:
     Interpolates linearly as PIL does. Despite its name this deforms nothing, and is unrelated to ImageNet-C's
     elastic_transform. Source: ImageNet-NOC, elastic.
     """
-    return jnp.clip(filters.separable(image, *_stretched(image.shape, params)), 0.0, 1.0)
+    return color.clip(filters.separable(image, *_stretched(image.shape, params)))

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from corruptions import padded
 from corruptions.noc import severities, stamps
 from corruptions.noc.severities import Bounds, candidate, grey_value, integer, padding
-from corruptions.primitives import painting
+from corruptions.primitives import color, painting
 from corruptions.record import Image, Key, Params, Severity, Shape
 
 
@@ -224,7 +224,7 @@ def rain(image: Image, params: Params) -> Image:
         params["rows"], params["columns"], params["number"], stamps.disc(image.shape), image.shape
     )
     # This form does not change a pixel that no disc covers.
-    return jnp.clip(image + (1 - image) * (1 - jnp.exp2(-covering))[..., None], 0.0, 1.0)
+    return color.clip(image + (1 - image) * (1 - jnp.exp2(-covering))[..., None])
 
 
 def _sample_arlequin(key: Key, shape: Shape, severity: Severity, *, range: Bounds = None) -> Params:

@@ -12,7 +12,7 @@ import numpy as np
 from corruptions import contract, padded, registry
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
-from corruptions.primitives import fourier
+from corruptions.primitives import color, fourier
 from corruptions.record import Applier, Corruption, Image, Key, Parameter, Params, Severity, Shape
 
 _REACH = 15  # side of the largest kernel, pixels
@@ -120,7 +120,7 @@ def _filter(image: Image, params: Params) -> Image:
     reach = kernel.shape[-1] // 2
     surrounded = jnp.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode="reflect")
     nothing = jnp.pad(padded.blackened(image, params), ((reach, reach), (reach, reach), (0, 0)))
-    return jnp.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel), 0.0, 1.0)
+    return color.clip(fourier.correlate(jnp.where(black, nothing, surrounded), kernel))
 
 
 def _applier(doc: str) -> Applier:

@@ -38,10 +38,35 @@ def value_and_chroma(image: jax.Array) -> tuple[jax.Array, jax.Array]:
     return value, value - jnp.minimum(jnp.minimum(red, green), blue)
 
 
+# How far beyond a bound rounding may take a value, as a share of the range: .001 level of 8 bits.
+_ROUNDING = 1e-3 / 255
+
+
+def clip(x: jax.Array, low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> jax.Array:
+    """Clips `x` to [low, high]. The slope is 1 in all of it, both ends included, and 0 outside.
+
+    That of `jnp.clip` is 1/2 at the ends, so wrong at black and white pixels, which many clips leave as they are. A value
+    that rounding took beyond an end, by up to .001 level of 8 bits, counts as the end.
+    """
+    return _clip(x, jnp.asarray(low, x.dtype), jnp.asarray(high, x.dtype))
+
+
+@jax.custom_jvp
+def _clip(x, low, high):
+    return jnp.clip(x, low, high)
+
+
+@_clip.defjvp
+def _slope_of_clip(primals, tangents):
+    (x, low, high), (of_x, of_low, of_high) = primals, tangents
+    near = _ROUNDING * (high - low)
+    return _clip(x, low, high), jnp.where(x < low - near, of_low, jnp.where(x > high + near, of_high, of_x))
+
+
 def to_levels(image: jax.Array) -> jax.Array:
     """Scales [0, 1] to 8-bit levels, unrounded; exact for k/255."""
     # Without the clip a compiler fuses the product with a later sum into one rounding, and k/255 * 255 is not k.
-    return jnp.clip(image * 255, 0, 255)
+    return clip(image * 255, 0, 255)
 
 
 def from_levels(levels: jax.Array) -> jax.Array:
@@ -95,4 +120,4 @@ def turn_hue(image: jax.Array, turns: ArrayLike) -> jax.Array:
     whole = jnp.clip(chroma * (sector + number + 6 * turns), -4096, 4096)
     distance = jnp.abs(whole + offset)
     around = jnp.minimum(distance, jnp.abs(6 * chroma - distance))
-    return value - jnp.clip(2 * chroma - around, 0.0, chroma)
+    return value - clip(2 * chroma - around, 0.0, chroma)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import devices, padded
+from corruptions.primitives import color
 
 _LUMA_TABLE = np.array(
     [
@@ -81,7 +82,7 @@ def round_trip(levels: jax.Array, quality: jax.Array | int, size: jax.Array | No
     parts = [jnp.pad(planes, ((0, 0), (0, -planes.shape[1] % 8), (0, 0)), mode="edge") for planes in (luma, chroma)]
     # All blocks of all planes in one array [8, 8, blocks]: every pass is arithmetic on long rows.
     blocks = jnp.concatenate([_to_blocks(planes) for planes in parts], axis=-1).astype(jnp.int32) - 128
-    blocks = jnp.clip(_codec(blocks, parts[0].size // 64, quality) + 128, 0, 255)
+    blocks = color.clip(_codec(blocks, parts[0].size // 64, quality) + 128, 0, 255)
     luma, chroma = _from_blocks(blocks, [planes.shape for planes in parts])
     chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
     if size is not None:
@@ -105,7 +106,7 @@ def without_rounding(image: jax.Array) -> jax.Array:
         pairs = jnp.stack([0.75 * small + 0.25 * before, 0.75 * small + 0.25 * after], axis + 1)
         small = pairs.reshape(*(2 * n if a == axis else n for a, n in enumerate(small.shape)))
     rgb = jnp.einsum("dhw,dc->hwc", small, _CHROMA_TO_RGB / np.float32(2**16), precision=highest)
-    return jnp.clip(luma[..., None] + rgb[:height, :width], 0.0, 1.0)
+    return color.clip(luma[..., None] + rgb[:height, :width])
 
 
 def _rgb_to_ycc(levels):

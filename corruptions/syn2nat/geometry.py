@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.noc.severities import integer
-from corruptions.primitives import filters, resizing, warps
+from corruptions.primitives import color, filters, resizing, warps
 from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 from corruptions.syn2nat.member import member, pixels
 
@@ -40,7 +40,7 @@ def affines(image: Image, params: Params) -> Image:
 
     Source: IAAAffine with only a scale.
     """
-    return jnp.clip(filters.separable(image, *_matrices(image.shape, params)), 0.0, 1.0)
+    return color.clip(filters.separable(image, *_matrices(image.shape, params)))
 
 
 def _sample_perspective(key: Key, shape: Shape, severity: Severity) -> Params:

@@ -32,4 +32,4 @@ def relit(image: jax.Array, wanted: jax.Array) -> jax.Array:
     before = lightness(image)
     room = 1 - jnp.abs(2 * before - 1)
     ratio = (1 - jnp.abs(2 * wanted - 1)) / jnp.where(room > 0, room, 1.0)
-    return jnp.clip(wanted + (image - before) * jnp.where(room > 0, ratio, 0.0), 0.0, 1.0)
+    return color.clip(wanted + (image - before) * jnp.where(room > 0, ratio, 0.0))

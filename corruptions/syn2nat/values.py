@@ -40,7 +40,7 @@ def _sample_random_contrast(key: Key, shape: Shape, severity: Severity) -> Param
 @member("lighting", _sample_random_contrast, {"factor": "1"})
 def random_contrast(image: Image, params: Params) -> Image:
     """Multiplies: clip(factor x). Source: RandomContrast, limit 1.5."""
-    return jnp.clip(params["factor"] * image, 0.0, 1.0)
+    return color.clip(params["factor"] * image)
 
 
 def _sample_random_brightness(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -51,7 +51,7 @@ def _sample_random_brightness(key: Key, shape: Shape, severity: Severity) -> Par
 @member("lighting", _sample_random_brightness, {"shift": "intensity"})
 def random_brightness(image: Image, params: Params) -> Image:
     """Shifts all channels: clip(x + shift). Source: RandomBrightness, limit 0.9."""
-    return jnp.clip(image + params["shift"], 0.0, 1.0)
+    return color.clip(image + params["shift"])
 
 
 def _sample_random_gamma(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -77,7 +77,7 @@ def _sample_to_sepia(key: Key, shape: Shape, severity: Severity) -> Params:
 def to_sepia(image: Image, params: Params) -> Image:
     """Maps each colour linearly: clip(M x). Source: ToSepia."""
     mapped = jnp.einsum("dc,hwc->hwd", params["matrix"], image, precision=jax.lax.Precision.HIGHEST)
-    return jnp.clip(mapped, 0.0, 1.0)
+    return color.clip(mapped)
 
 
 def _sample_channel_dropout(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -118,7 +118,7 @@ def color_jitter(image: Image, params: Params) -> Image:
 
     def blend(name, other):
         factor = params[name]
-        return lambda x: jnp.clip(factor * x + (1 - factor) * other(x), 0.0, 1.0)
+        return lambda x: color.clip(factor * x + (1 - factor) * other(x))
 
     steps = (
         blend("brightness", jnp.zeros_like),
@@ -151,7 +151,7 @@ def iso_noise(image: Image, params: Params) -> Image:
     before = lightness(image)
     mean = 255 * params["intensity"] * jnp.std(before)
     photons = special.poisson_quantile(params["uniform"], jnp.broadcast_to(mean, params["uniform"].shape))
-    lit = jnp.minimum(before + (1 - before) * photons[..., None] / 255, 1.0)
+    lit = color.clip(before + (1 - before) * photons[..., None] / 255)
     return relit(color.turn_hue(image, params["turns"]), lit)
 
 
@@ -161,7 +161,7 @@ def _filtered(image: Image, params: Params) -> Image:
     padded = jnp.pad(image, ((1, 1), (1, 1), (0, 0)), mode="reflect")
     shifted = [[padded[i : i + height, j : j + width] for j in range(3)] for i in range(3)]
     total = sum(params["kernel"][i, j] * shifted[i][j] for i in range(3) for j in range(3))
-    return jnp.clip(total, 0.0, 1.0)
+    return color.clip(total)
 
 
 def _sample_sharpen(key: Key, shape: Shape, severity: Severity) -> Params:

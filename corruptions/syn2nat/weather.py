@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from corruptions.noc.severities import integer
 from corruptions.noc.stamps import PUBLISHED_SIDE, scale
-from corruptions.primitives import filters, painting, warps
+from corruptions.primitives import color, filters, painting, warps
 from corruptions.record import Image, Key, Params, Severity, Shape
 from corruptions.syn2nat.member import lightness, member, pixels, relit
 
@@ -77,7 +77,7 @@ def random_sun_flare(image: Image, params: Params) -> Image:
     for i in range(_RINGS):
         radius = int(1 + 199 * i / (_RINGS - 1)) * float(scale(image.shape))
         left = left * jnp.where(to_sun <= radius**2, 1 - (1 - i / (_RINGS - 1)) ** 3, 1.0)
-    return jnp.clip(1 - (1 - mixed) * left[..., None], 0.0, 1.0)
+    return color.clip(1 - (1 - mixed) * left[..., None])
 
 
 def _sample_random_shadow(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -156,4 +156,4 @@ def random_rain(image: Image, params: Params) -> Image:
     )
     rainy = jnp.where(wet[..., None], 200 / 255, image)
     blurred = filters.separable(rainy, _mean_matrix(height, reach), _mean_matrix(width, reach))
-    return jnp.clip(0.7 * blurred, 0.0, 1.0)
+    return color.clip(0.7 * blurred)

@@ -7,7 +7,9 @@ import pytest
 
 import corruptions
 from benchmarks import gradients
+from corruptions.primitives import color
 from tests.pages import ROOT, example_of
+from tests.reference.photographs import crops
 
 KEY = jax.random.key(3)
 WORD = "straight_through"
@@ -43,6 +45,32 @@ def test_the_page_lists_corruptions_and_the_gradient_of_each_that_rounds():
     assert not [name for name, row in rows.items() if "| 1.00 | the same" in row]
     rounding = [name for name, row in rows.items() if "the same" not in row]
     assert rounding == [name for name in rows if corruptions.get(name).straight_through]
+
+
+# A clip, an overflow, a kink of max and min at grey pixels, a wheel of hues: what once halved or quartered the slope.
+_CLIPS = ("imagenet_c/contrast", "imagenet_c/saturate", "cbar/hue_shift", "cbar/technicolor", "noc/rain")
+
+
+@pytest.mark.parametrize("name", _CLIPS)
+def test_black_and_white_pixels_have_the_slope_of_pixels_just_inside(name):
+    assert gradients.difference_at_the_ends(name, side=16) < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in corruptions.names() if name not in _CLIPS])
+def test_black_and_white_pixels_of_every_corruption(name):
+    if name in ("laion_c/mosaic", "laion_c/stickers"):
+        corruptions.laion_c.use_bank(crops(600))
+    assert gradients.difference_at_the_ends(name, side=32) < 0.1
+
+
+@pytest.mark.parametrize("given", [[-1, 0, 0.5, 1, 2], [0, 0, 0, 0, 0]])
+def test_a_clip_has_the_values_of_jnp_and_slope_one_up_to_both_ends(given):
+    x = jnp.asarray(given, jnp.float32)
+    values, slopes = jax.jvp(color.clip, (x,), (jnp.ones_like(x),))
+    np.testing.assert_array_equal(values, jnp.clip(x, 0, 1))
+    np.testing.assert_array_equal(slopes, (x >= 0) & (x <= 1))
+    np.testing.assert_array_equal(jax.grad(lambda x: color.clip(x, 0, 0.5).sum())(x), (x >= 0) & (x <= 0.5))
 
 
 @pytest.mark.parametrize("make", [lambda name: corruptions.random_choice((name,)), corruptions.compose])
