@@ -118,7 +118,7 @@ def corrupt(
     if validate == "checkify":
         contract.checked_in_program(images, severities, corruption.scale)
     static = contract.static_options(options)
-    call = functools.partial(_corrupt, corruption=corruption, options=static)
+    call = functools.partial(_corrupt, corruption=corruption, options=static, checkified=validate == "checkify")
     run = functools.partial(devices.dispatched, call, (corruption, static))
     if axis is None:
         return run(key, images, severities, index)
@@ -126,7 +126,7 @@ def corrupt(
     return views.joined(run, draw, corruption, key, parts, images.shape, axis, fresh_noise, severities, index)
 
 
-@functools.partial(programs.jitted, static=("corruption", "options"))
+@functools.partial(programs.jitted, static=("corruption", "options", "checkified"))
 def _corrupt(
     key: jax.Array,
     images: jax.Array,
@@ -134,6 +134,7 @@ def _corrupt(
     index: Array,
     corruption: Corruption,
     options: tuple[tuple[str, Any], ...],
+    checkified: bool = False,
 ) -> jax.Array:
     # Inside another program the compiler would fold constants into this one and fuse its end with the code that
     # follows, which rounds differently.
@@ -145,7 +146,7 @@ def _corrupt(
         return from_float(contract.apply(to_float(image), params, corruption), image.dtype, corruption.rounding)
 
     rows = images, index, jnp.zeros(images.shape[:1], jnp.float32) if drawn else severities
-    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape, len(rows)), images)(key, *rows)
+    corrupted = devices.sharded(in_chunks(corrupt_image, images.shape, len(rows)), images, checkified)(key, *rows)
     return jax.lax.optimization_barrier(corrupted)
 
 

@@ -182,7 +182,9 @@ def refuse_counting(call: str, key: jax.Array, images: Any) -> None:
         )
 
 
-def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[..., jax.Array]:
+def sharded(
+    function: Callable[..., jax.Array], images: jax.Array, checkified: bool = False
+) -> Callable[..., jax.Array]:
     """Makes `function(common, images, *rows)` run on each device's share of a batch, inside a jit.
 
     This concerns meshes with Explicit axes: there the type of an array says how it is split, and every operation must
@@ -192,6 +194,8 @@ def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[.
       function: treats each row by itself; `common` are arrays for all images, such as a key; returns an array of the
         shape of `images`.
       images: [N, ...]; if axes after the first are split too, each device gets whole images.
+      checkified: whether `jax.experimental.checkify` transforms the program. It stacks errors over the devices of a
+        `shard_map` and cannot read them there: the compiler splits the work instead.
     """
     sharding = jax.typeof(images).sharding
     mesh, spec = sharding.mesh, sharding.spec
@@ -201,6 +205,9 @@ def sharded(function: Callable[..., jax.Array], images: jax.Array) -> Callable[.
 
     def run(common: Any, *rows: Array) -> jax.Array:
         rows = tuple(jax.sharding.reshard(x, NamedSharding(mesh, split)) for x in rows)
+        if checkified:
+            whole = jax.sharding.auto_axes(function, axes=mesh.explicit_axes, out_sharding=NamedSharding(mesh, spec))
+            return whole(common, *rows)
         local = jax.shard_map(
             function,
             mesh=mesh,

@@ -48,7 +48,7 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
         found = getattr(images, "dtype", type(images).__name__)
         raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
     if validate and not devices.is_traced(images) and images.size:
-        least, most = float(images.min()), float(images.max())  # a NaN anywhere makes both NaN
+        least, most = contract.extremes(images)
         near = _rounding(images.dtype, low, high)
         if not (least >= low - near and most <= high + near):
             raise ValueError(

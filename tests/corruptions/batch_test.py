@@ -1,6 +1,7 @@
 """`corrupt`: names of corruptions and benchmarks, conversions of pixels, severities and their tables."""
 
 import dataclasses
+import functools
 import pathlib
 import sys
 import traceback
@@ -126,6 +127,16 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
         checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
     with pytest.raises(ValueError, match="values in"):
         step(images + 1, 1)  # outside of a jit, as always
+
+
+def test_a_jit_may_close_over_images():
+    images = jnp.full((2, 32, 32, 3), 0.5)
+    for given in ({}, {"value_range": (-1, 1)}):
+        call = functools.partial(corruptions.corrupt, images=images, name="noc/brightness", severity=1.0, **given)
+        np.testing.assert_allclose(jax.jit(call)(KEY), call(KEY), atol=1e-6)
+    images += 1
+    with pytest.raises(ValueError, match=r"from 1\.5 to 1\.5"):
+        jax.jit(lambda key: corruptions.corrupt(key, images, "noc/brightness"))(KEY)
 
 
 def mine(scale, rounding, **given):

@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 import corruptions
-from corruptions import batch, devices, one_image, padded, programs, severity_tables
+from corruptions import batch, one_image, padded, programs, severity_tables
 from corruptions.contract import Fraction
 from corruptions.padded import Padding
 from corruptions.record import Corruption

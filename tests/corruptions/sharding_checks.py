@@ -6,6 +6,7 @@ import functools
 import jax
 import numpy as np
 import pytest
+from jax.experimental import checkify
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import corruptions
@@ -80,6 +81,23 @@ def an_explicit_batch_is_corrupted_without_communication():
     assert not any(
         word in program.as_text() for word in ("all-gather", "all-reduce", "all-to-all", "collective-permute")
     )
+
+
+def checkify_of_a_split_batch():
+    """Both recipes of the how-to together: a mesh as `jax.make_mesh` makes it, and checks."""
+    images = IMAGES / np.float32(255)
+    checked = checkify.checkify(
+        jax.jit(lambda x, level: corrupted("imagenet_c/fog", x, severity=level, validate="checkify"))
+    )
+    for types in (AxisType.Explicit, AxisType.Auto):
+        apart = split(jax.make_mesh((4,), ("data",), axis_types=(types,)), images)
+        error, found = checked(apart, 3)
+        error.throw()
+        np.testing.assert_allclose(found, corrupted("imagenet_c/fog", images, severity=3), atol=4e-6)
+        assert found.sharding.is_equivalent_to(apart.sharding, 4)
+        for wrong, level in ((apart, 9), (3 * apart, 3)):
+            with pytest.raises(ValueError, match="found"):
+                checked(wrong, level)[0].throw()
 
 
 def shard_map_and_pmap():

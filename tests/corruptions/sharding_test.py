@@ -16,6 +16,7 @@ def test_explicit_axes_auto_axes_shard_map_pmap_and_arrays_that_were_put_on_devi
         "clips_split_in_split_alike_out",
         "an_explicit_batch_is_augmented_alike",
         "an_explicit_batch_is_corrupted_without_communication",
+        "checkify_of_a_split_batch",
         "shard_map_and_pmap",
         "traced_in_a_shard_map",
         "no_index_in_a_shard_map",
