@@ -189,12 +189,12 @@ def corrupt_each(
     and 83 at 224.
 
     Image i is corrupted with the key `fold_in(key, i)`, whatever the other images: `sizes="exact"` gives `corrupt(key,
-    image[None], name, severity, index=[i], table="imagenet")[0]`, and compiles a program for each size (in threads, as many
-    as there are cores). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128,
-    256, 512, 640, 768, 1024, ..., one program each. Statistics are taken over the image's own pixels, draws are its own
-    too, and results are cropped. They equal the exact ones except for rounding
-    (benchmarks/results/many_sizes_differences.md). Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them,
-    with reasons), and options other than `table` and `levels`, go the exact way in any case.
+    image[None], name, severity, index=[i], table="imagenet")[0]`, and compiles a program for each size (in threads, one a
+    core). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128, 256,
+    512, 640, 768, 1024, ..., one program each. Statistics are those of the image's own pixels, draws are its own, and
+    results are cropped. They equal the exact ones except for rounding (benchmarks/results/many_sizes_differences.md).
+    Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them, with reasons), and options other than `table`
+    and `levels`, go the exact way in any case.
 
     Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is bounded (see
     `corruptions.programs`), and so are the images read ahead: 64, or 2^26 values.
@@ -223,10 +223,9 @@ def corrupt_each(
             f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"
         )
     index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
-    key, options = devices.held(key), dict(contract.static_options(options))
-    found = registry.get(name)
+    found, options = registry.get(name), dict(contract.static_options(options))
     corruption = found.for_many_sizes
-    prepare = _preparation(key, corruption, severity, sizes, options)
+    prepare = _preparation(devices.held(key), corruption, severity, sizes, options)
 
     def with_a_line(image: np.ndarray, position: Array) -> _Task:
         if "table" not in options and corruption is not found and corruption.differs_by_size(image.shape):
@@ -295,8 +294,7 @@ def _tasks(
         if position is _END:
             raise ValueError(f"expected as many positions in index as images, found {place} and more images")
         with _placed(place):
-            # A copy: the task runs after later images were read, perhaps into the same memory.
-            task = prepare(np.array(as_array(image)), keys.image_index([position], 1))
+            task = prepare(np.array(as_array(image)), keys.image_index([position], 1))  # the next may take its memory
         yield task._replace(call=_placed(place)(task.call))
     if index is not None and next(positions, _END) is not _END:
         raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
