@@ -152,7 +152,7 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs, remade):
     def sample(key, shape, severity):
         del shape
         drawn_key, key = jax.random.split(key)
-        number = jnp.searchsorted(jnp.asarray(bounds, jnp.float32), jax.random.uniform(drawn_key), side="right")
+        number = jnp.searchsorted(jnp.asarray(bounds, jnp.float32), _fine_uniform(drawn_key), side="right")
         return {drawn: number.astype(jnp.int32), "key": key, "severity": severity}
 
     def applier(gradient):
@@ -182,6 +182,15 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs, remade):
         members=members,
         remade=remade,
     )
+
+
+def _fine_uniform(key):
+    """Draws from U[0, 1) as `jax.random.uniform`, whose numbers are multiples of 2^-23; those below 2^-12, on which small
+    probabilities hang, are followed by 23 more bits.
+    """
+    coarse = jax.random.uniform(key)
+    fine = coarse + jax.random.uniform(jax.random.fold_in(key, 1)) * jnp.float32(2.0**-23)
+    return jnp.where(coarse < 2.0**-12, fine, coarse)
 
 
 def _first_words(members, attribute):

@@ -10,6 +10,7 @@ import jax
 from jax.typing import ArrayLike
 
 from corruptions import batch, contract, devices, registry
+from corruptions.record import Corruption
 
 try:
     import keras  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -27,7 +28,7 @@ class Corrupt(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
     Each call draws anew; image i of a batch has draws of its own, and its frames or cameras share them.
 
     Args:
-      corruption: a name (see `corruptions.names`).
+      corruption: a name (see `corruptions.names`), or a registered corruption: a model's file stores the name.
       severity: a level, a fraction, or `None` to draw one for each image.
       value_range: (low, high) of float images; uint8 images have their own.
       seed: of all draws; None takes the one of `keras.utils.set_random_seed`.
@@ -41,7 +42,7 @@ class Corrupt(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
 
     def __init__(
         self,
-        corruption: str,
+        corruption: str | Corruption,
         severity: ArrayLike | None = None,
         *,
         value_range: tuple[float, float] = (0, 255),
@@ -55,7 +56,7 @@ class Corrupt(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
                 "environment before keras is imported"
             )
         super().__init__(**kwargs)
-        found, self.options = registry.get(corruption), dict(options or {})
+        found, self.options = registry.registered(corruption), dict(options or {})
         contract.options(found.qualified_name, found.options, self.options)
         if severity is not None:
             found.scale.check(severity, self.options)

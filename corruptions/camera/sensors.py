@@ -58,7 +58,7 @@ def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
 def _dimmed(image, params):
     """Stretches the image to [0, 1] by its extremes, squares and scales it; a constant image is only squared and scaled."""
     low, high = jnp.min(image), jnp.max(image)
-    constant = high <= low
+    constant = high - low < np.finfo(np.float32).tiny  # processors count smaller differences as 0
     stretched = jnp.where(constant, image, (image - low) / jnp.where(constant, 1.0, high - low))
     return params["scale"] * stretched**2
 
@@ -78,7 +78,7 @@ def dark(image: Image, params: Params) -> Image:
     """Takes a picture in little light: clip(min(K / N, 1) + noise), K ~ Poisson(N t), t = c ((x - lo) / (hi - lo))^2.
 
     lo and hi are the least and the largest value of the image. Where they are equal the original divides 0 by 0; here
-    t = c x^2. Source: RoboDepth, dark; RoboBEV, LowLight.
+    t = c x^2. Values within 1e-38 count as equal. Source: RoboDepth, dark; RoboBEV, LowLight.
     """
     return _exposed(_dimmed(image, params), params)
 

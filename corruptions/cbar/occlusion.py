@@ -73,11 +73,13 @@ def _sample_lines(key: Key, shape: Shape, severity: Severity, *, table: str | No
 def _smooth_lines(image: Image, params: Params) -> Image:
     """Draws as many lines as there can be, as reverse mode needs a static number of rounds."""
 
+    ends = jnp.asarray(params["ends"])
+
     def draw(k, x):
-        return jnp.where(k < params["count"], _line(x, params["ends"][k]), x)
+        return jnp.where(k < params["count"], _line(x, ends[k]), x)
 
     planes = jnp.moveaxis(color.to_levels(image), -1, 0)
-    planes = jax.lax.fori_loop(0, params["ends"].shape[0], draw, planes)
+    planes = jax.lax.fori_loop(0, len(ends), draw, planes)
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
 
 
@@ -94,8 +96,8 @@ def lines(image: Image, params: Params) -> Image:
 
     The coverage of an anti-aliased line is max(0, 1 - distance to the line) within the rectangle between its ends.
     """
-    planes = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0))
-    planes = jax.lax.fori_loop(0, params["count"], lambda k, x: jnp.floor(_line(x, params["ends"][k])), planes)
+    planes, ends = jnp.round(jnp.moveaxis(color.to_levels(image), -1, 0)), jnp.asarray(params["ends"])
+    planes = jax.lax.fori_loop(0, params["count"], lambda k, x: jnp.floor(_line(x, ends[k])), planes)
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
 
 

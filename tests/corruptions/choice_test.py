@@ -62,6 +62,20 @@ def test_shares_follow_weights_and_probability():
     assert set(np.asarray(jax.vmap(lambda key: certain.sample(key, (32, 32, 3))["which"])(many))) == {1}
 
 
+def test_small_probabilities_are_drawn_as_often_as_they_say():
+    # Of these keys the first 23 bits of the draw are 0: all lie below a probability of 2^-23, few below a part of it.
+    seeds = (10113833, 14121552, 18448216, 19544962, 23452958, 30055874, 30092478, 32312613, 32467979)
+    keys = [jax.random.key(seed) for seed in seeds]
+
+    def corrupted(probability):
+        choice = corruptions.random_choice(("noc/border",), probability=probability)
+        return [int(choice.sample(key, (32, 32, 3))["which"]) == 0 for key in keys]
+
+    assert corrupted(2.0**-23) == [True] * 9
+    assert corrupted(2.0**-23 * 1e-4) == [False] * 9
+    assert 0 < sum(corrupted(2.0**-24)) < 9
+
+
 def test_severities_are_those_of_the_members_or_fractions():
     assert corruptions.random_choice("imagenet_noc").scale == corruptions.Fraction()
     assert corruptions.random_choice("imagenet_c").scale == corruptions.Levels(5)

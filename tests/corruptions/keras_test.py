@@ -76,3 +76,11 @@ def test_without_keras_the_module_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "keras", None)
     with pytest.raises(ImportError, match=r"needs, found none that can be imported .*; pip install keras"):
         importlib.import_module("corruptions.keras")
+
+
+def test_a_corruption_made_of_others_is_registered_first():
+    choice = corruptions.random_choice(["noc/border", "noc/hue"], name="of_two/keras_layer")
+    with pytest.raises(ValueError, match="register"):
+        Corrupt(choice)
+    layer = Corrupt(corruptions.register(choice), seed=0)
+    np.testing.assert_array_equal(layer(IMAGES, training=True), expected(IMAGES, "of_two/keras_layer"))

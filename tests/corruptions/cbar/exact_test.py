@@ -151,6 +151,14 @@ def test_shifts_point_anywhere():
         assert scipy.stats.kstest(channel, "uniform").pvalue > 1e-3
 
 
+def test_lines_take_random_parameters_of_numpy_in_a_jit_of_ones_own():
+    image = np.full((17, 33, 3), 0.3, np.float32)
+    params = jax.tree.map(np.asarray, cbar.lines.sample(jax.random.key(0), image.shape, 5))
+    for gradient in (None, "straight_through"):
+        apply = functools.partial(cbar.lines.apply, params=params, gradient=gradient)
+        np.testing.assert_allclose(jax.jit(lambda x, apply=apply: apply(x))(image), apply(image), atol=1e-6)
+
+
 def test_splines():
     rng = np.random.default_rng(0)
     samples = rng.uniform(size=19)
