@@ -51,13 +51,13 @@ class Rows:
     def __init__(self, rows):
         self.rows = rows
 
-    def map(self, function, batched, with_indices, batch_size=3):
+    def map(self, function, batched, with_indices, fn_kwargs, batch_size=3):
         assert batched and with_indices
         changed = []
         for start in range(0, len(self.rows), batch_size):
             chosen = self.rows[start : start + batch_size]
             batch = {key: [row[key] for row in chosen] for key in chosen[0]}
-            batch |= function(batch, list(range(start, start + len(chosen))))
+            batch |= function(batch, list(range(start, start + len(chosen))), **fn_kwargs)
             changed += [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
         return changed
 
@@ -78,6 +78,29 @@ def test_a_hugging_face_dataset(dataset):
     assert [row["label"] for row in found["corrupted"]] == list(LABELS)
     for row, image in zip(found["corrupted"], expected, strict=True):
         np.testing.assert_array_equal(np.asarray(row["image"]), image)
+
+
+def test_a_hugging_face_dataset_is_mapped_again_exactly_for_another_version(tmp_path, monkeypatch):
+    """`datasets` reuses a result by a fingerprint of the function and its arguments."""
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
+    rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES[:2], LABELS)]
+    datasets.Dataset.from_list(rows, features=features).save_to_disk(tmp_path / "saved")
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset")
+    calls = []
+    each = corruptions.corrupt_each
+    monkeypatch.setattr(corruptions, "corrupt_each", lambda *given, **more: calls.append(1) or each(*given, **more))
+
+    def mapped():
+        modules = {"PIL": PIL, "jax": jax, "corruptions": corruptions}
+        found = {"dataset": datasets.load_from_disk(tmp_path / "saved"), **modules}
+        exec(recipe.replace("imagenet_c/fog", "imagenet_c/contrast"), found)
+        return found["corrupted"]
+
+    first, again = mapped(), mapped()
+    assert first._fingerprint == again._fingerprint and len(calls) == 1
+    monkeypatch.setattr(corruptions, "__version__", "99.0")
+    assert mapped()._fingerprint != first._fingerprint and len(calls) == 2
 
 
 class Numbered:
