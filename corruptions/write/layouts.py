@@ -251,6 +251,8 @@ class Folders(Layout):
         self.pool = ThreadPoolExecutor(os.cpu_count())
         self.digests: dict[str, str] = {}  # path in the block -> sha256
         names = self.source.class_names
+        if empty := len(names) - len(np.unique(self.source.labels)):
+            LOG.warning("%s: %d of %d classes have no image; their folders stay empty", self.folder, empty, len(names))
         if list(names) != sorted(names):
             LOG.warning(
                 "%s: labels are the places of class names in %s. Readers that number sorted folders, as torchvision does, give "

@@ -83,6 +83,12 @@ def test_names_that_readers_would_sort_otherwise_are_listed(clean, tmp_path, cap
     assert opened.class_names == names and sorted(labels) == sorted(clean[1] % 2)
 
 
+def test_classes_without_images_are_told(clean, tmp_path, caplog):
+    source = from_arrays(clean[0], clean[1] * 0 + 1, ("a", "b", "c"))
+    write_dataset(tmp_path / "out", source, layout="folders", corruptions="noc/hue", severities=[0])
+    assert "2 of 3 classes" in caplog.text
+
+
 @pytest.mark.parametrize("batch_size", [1, 8, NUMBER, 100, None])
 def test_batch_size_does_not_matter(clean, tmp_path, batch_size):
     write_dataset(tmp_path, clean, corruptions="noc/border", severities=["random"], batch_size=batch_size)
