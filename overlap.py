@@ -10,6 +10,7 @@ overlap.png and benchmark.json. Stopped anywhere, the same command continues.
 
 from runtime import command  # isort: skip
 
+from analysis import answers
 from analysis.overlap import study as overlap_study
 from corruptions.scoring.conditions import RANDOM, expand, list_conditions
 from evaluation import temperature, trained_models
@@ -58,7 +59,8 @@ def run(config, workdir):
 def _write(workdir, config, dataset, names, mixtures, basis, keys):
     path, seeds = workdir.path, config.study.seeds
     study.write_timing(config, path, keys)
-    comment = study.comment(config, workdir.read_json("provenance.json"))
+    record = workdir.read_json("provenance.json")
+    comment = study.comment(config, record) + answers.read(path).credit(record["git_revision"])
     given = {"dataset": config.dataset.name, "num_classes": dataset.num_classes, "threshold": config.study.threshold}
     overlap, counts = overlap_study.write_results(path, names, seeds, **given, origin=comment)
     print(write_errors(path, counts, basis, asked_for(config), provenance(), comment, {"study": names}))

@@ -1,6 +1,7 @@
 """Computes tables, scores, benchmarks and figures from answers of models. Trains nothing.
 
 - `answers`: which test images each model answers correctly and how surely, one file per condition
+- `trained`: digests of the trained models of a workdir, by which answers know their models
 - `frames`: counts of correct answers, accuracy, robustness; tidy pandas frames behind every table; CSV, Markdown, LaTeX; intervals; numbers as text
 - `correlation`: weighted correlations, for bootstraps
 - `references`: the benchmarks of papers, and AlexNet's published errors

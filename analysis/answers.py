@@ -16,30 +16,28 @@ Counts, scores, errors, overlaps and selections follow from answers. Needs no JA
 import functools
 import os
 import pathlib
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
+from analysis.trained import is_stale, trained_digest
 from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
-from runtime import artifacts, workdirs
+from runtime import artifacts
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
 from runtime.log import log
 
 FOLDER = "answers"
-_OF_ANSWERS = ("stored", "superclasses")  # folders in a workdir, of folders with answers of their own
 Key = tuple[str, int]
 """(model, seed)."""
 Cell = tuple[str, int, str, int | float | str]
 """(model, seed, corruption, severity)."""
 PLAIN, SCALED = SETS = ("plain", "scaled")
 """The confidence of a model as it is, and after temperature scaling."""
-_ENSEMBLE = "+ensemble="
+_BY_MODEL = ("models", "temperatures", "revisions")  # fields of a record with a value for each model
 _REMEDY = "remove it to evaluate this condition again"
-_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
 
 
 class Record(NamedTuple):
@@ -60,6 +58,10 @@ class Record(NamedTuple):
     # Of the files of one corruption at random severities, which differ in `levels`, the highest was asked for last. 0 in
     # files from before there were serial numbers.
     serial: int = 0
+    # The code that corrupted the images, and a probe of them, as `corruptions.origin.Origin` writes them; {} where they were
+    # not corrupted here, and in files from before.
+    origin: Mapping[str, Any] = {}
+    revisions: Mapping[Key, str] = {}  # {(model, seed): revision that evaluated it}
 
     @property
     def stem(self) -> str:
@@ -77,6 +79,8 @@ _SHAPE = {
     "models": {str: str},
     "temperatures": Maybe({str: float}),
     "serial": Maybe(int),
+    "origin": Maybe({}),
+    "revisions": Maybe({str: str}),
 }
 
 
@@ -102,7 +106,7 @@ def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered
         arrays |= {f"{name_of(key)}|{name}": stored for name, stored in confidence.items()}
     by_name = {
         field: {name_of(key): value for key, value in getattr(record, field).items() if key in answers}
-        for field in ("models", "temperatures")
+        for field in _BY_MODEL
     }
     artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", arrays, record._replace(**by_name)._asdict())
 
@@ -125,8 +129,7 @@ def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> t
         raise DamagedFileError(f"{path}: {wrong}; {_REMEDY}")
     levels = made_from["levels"] and tuple(made_from["levels"])
     by_key = {
-        field: {_key(path, name): value for name, value in made_from.get(field, {}).items()}
-        for field in ("models", "temperatures")
+        field: {_key(path, name): value for name, value in made_from.get(field, {}).items()} for field in _BY_MODEL
     }
     record = Record(**made_from | {"levels": levels} | by_key)
     if record.stem != pathlib.Path(path).stem:
@@ -252,6 +255,13 @@ class Answers:
                 described[corruption] = about["described"]
         return whole | {"corruptions": described}
 
+    def credit(self, revision: str) -> str:
+        """Says which revisions computed the answers, for the origin of a table that `revision` writes; "" if it did."""
+        found = {record.revisions.get(cell[:2], "") for cell, (_, record) in self._cells.items()} - {revision}
+        named = sorted(map(artifacts.short, filter(None, found)))
+        unnamed = ["an earlier version, not recorded"] if "" in found else []
+        return f", with answers of {', '.join(named + unnamed)}" if found else ""
+
     @property
     def stored(self) -> bool:
         """Tells whether the images are a corrupted dataset on disk."""
@@ -360,42 +370,3 @@ def read(workdir: str | os.PathLike) -> Answers:
     answers = Answers(files, folder)
     refuse_imports(answers.imports, folder)
     return answers
-
-
-def ensemble_name(name: str, seeds: Iterable[int]) -> str:
-    """Names the ensemble of the models of a training with these seeds."""
-    return f"{name}{_ENSEMBLE}{'.'.join(map(str, seeds))}"
-
-
-def is_stale(before: str | None, now: str | None) -> bool:
-    """Compares the digest of the model that gave the answers with the digest of the model now; an unknown digest
-    differs from none.
-    """
-    return bool(before and now and before != now)
-
-
-def trained_digests(workdir: str | os.PathLike, keys: Iterable[Key]) -> set[str]:
-    """Reads the digests of models as `trained_digest` does."""
-    return {trained_digest(workdir, *key) for key in dict.fromkeys(keys)}
-
-
-def trained_digest(workdir: str | os.PathLike, name: str, seed: int) -> str:
-    """Reads the digest of a model from its final.json; "" if the workdir, its own or its study's, holds no such model.
-
-    The folders `stored/NAME` and `superclasses/NAME` of a workdir hold answers of its models.
-    In its name, `+bn=test` and `+enhance=NAME`, which name a change at test time, do not count. A model
-    `NAME+train=ENHANCEMENT` lies in the folder `train=ENHANCEMENT` of its study. An ensemble has the digest of its
-    members' digests. Raises DamagedFileError where final.json is damaged or was edited.
-    """
-    workdir = pathlib.Path(workdir)
-    name, ensemble, seeds = name.partition(_ENSEMBLE)
-    if ensemble:
-        members = [trained_digest(workdir, name, int(of_member)) for of_member in seeds.split(".")]
-        return artifacts.digest(members) if all(members) else ""
-    training, _, enhanced = _AT_TEST_TIME.sub("", name).partition(f"+{workdirs.TRAINED}")
-    for home in (workdir, workdir.parent.parent) if workdir.parent.name in _OF_ANSWERS else (workdir,):
-        study = home / f"{workdirs.TRAINED}{enhanced}" if enhanced else home
-        for folder in (home, study / "models" / training.replace("/", ".") / f"seed{seed}"):
-            if final := workdirs.final_of(folder):
-                return final["digest"]
-    return ""

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from analysis import answers, figures, frames
+from analysis import figures, frames, trained
 from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
@@ -63,7 +63,7 @@ def _correlated(folder, counts, schemes, measured, origin):
     """Correlates error with the measured distances; prints the reason if too few schemes have both."""
     if not (measured / "schemes").is_dir():
         return f"(no distances yet: tools.msd with this workdir writes {measured}, and this command again correlates)"
-    if not results.measured_in(measured) <= answers.trained_digests(folder, (count.key[:2] for count in counts)):
+    if not results.measured_in(measured) <= trained.trained_digests(folder, (count.key[:2] for count in counts)):
         return (
             f"(no correlation of error with distance: {measured} was measured in an earlier model, which was trained again "
             "since; run tools.msd with this workdir again)"

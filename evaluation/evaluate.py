@@ -4,6 +4,7 @@ Images are corrupted once for all models that lack answers, stay split over a me
 in blocks; a model may be prepared for each condition.
 """
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import answers
-from analysis.answers import SCALED, Answered, Key, Record
+from analysis import answers, trained
+from analysis.answers import SCALED, Answered, Key
 from corruptions import augment, cbar
+from corruptions.origin import UNKNOWN, Origin, differences
 from corruptions.scoring.conditions import Condition
 from evaluation import correctness
 from evaluation.correctness import Ensemble, Model
-from evaluation.shown import Images
-from runtime import artifacts, settings
+from evaluation.shown import Images, probe
+from runtime import artifacts, files, settings
 from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
@@ -31,6 +33,7 @@ Ask = Callable[[dict[Key, Any], Images], dict[Key, Answered]]
 """From models and images under a condition to {(name, seed): `Answered`}."""
 Prepare = Callable[[Model, Images], Model]
 """Gives the model for a condition from its images, such as one adapted to them."""
+_ACCEPTED = "accepted.json"
 _LISTED = 10  # conditions that an error names
 
 
@@ -69,6 +72,7 @@ class Evaluation:
         self._records = {condition: shown.under(condition).record for condition in conditions}
         self._digests = digests(models) if model_digests is None else model_digests
         self._temperatures = temperatures or {}
+        self._changed: set[Condition] = set()  # whose answers are to images that other code corrupted
         self._known = self._read()
 
     def run(self, progress: bool = True) -> ByCondition:
@@ -76,18 +80,20 @@ class Evaluation:
         for condition in bar("condition", self._known) if progress else self._known:
             known = self._known[condition]
             if missing := {key: model for key, model in self._models.items() if key not in known}:
-                found = self._ask(missing, self._shown.under(condition))
-                self._write(self._records[condition], found)
+                shown = self._shown.under(condition)
+                found = self._ask(missing, shown)
+                self._write(condition, found, shown.origin)
                 known |= {key: answered.correct for key, answered in found.items()}
         return {c: {key: known[key] for key in self._models} for c, known in self._known.items()}
 
     def _read(self) -> ByCondition:
         """Reads the stored answers; a condition that was not evaluated has none.
 
-        Answers of a model that was trained again since are left out with a warning, and so are those that lack the
-        confidence at a temperature.
+        Answers of a model that was trained again since, or to images that are corrupted otherwise now, are left out with
+        a warning, and so are those that lack the confidence at a temperature.
         """
-        found, other = {}, []
+        found, other, accepted = {}, [], self._workdir.for_all(self._accepted)
+        before_now = dict(accepted)
         for condition, record in self._records.items():
             content, found[condition] = self._workdir.for_all(self._content, record), {}
             if content is None:
@@ -98,6 +104,9 @@ class Evaluation:
                 asked["images"] = {}
             if lines := settings.differences({**before.shown, "number": before.number}, asked):
                 other.append(f"{record.stem}.npz: {'; '.join(lines)}")
+            elif self._is_corrupted_otherwise(condition, record, before, accepted):
+                self._changed.add(condition)
+                continue
             for key, answered in by_model.items():
                 if not self._is_stale(key, before) and self._is_scaled(key, answered, before):
                     found[condition][key] = answered.correct
@@ -108,20 +117,52 @@ class Evaluation:
             )
             more = [f"... and {len(other) - _LISTED} more"] if len(other) > _LISTED else []
             raise WorkdirError("\n  ".join([head, *other[:_LISTED], *more]))
+        if self._changed and self._models:
+            log.warning(
+                "%s holds answers under %d conditions to images that the code corrupts otherwise now (the first: %s): they are "
+                "evaluated again, and answers of models that are not asked for are dropped there.",
+                *(self._workdir, len(self._changed), next(c for c in found if c in self._changed)),
+            )
+        if accepted != before_now and self._workdir.writes:
+            files.write_json(self._workdir / _ACCEPTED, accepted, sort_keys=True)
         return found
 
-    def _write(self, record: Record, by_model: Mapping[Key, Answered]) -> None:
+    def _accepted(self):
+        """Reads which code a probe found equal to that of stored answers: {digest of their origin: code}."""
+        path = self._workdir / _ACCEPTED
+        return files.read_json(path, remedy="remove it", shape={str: str}) if path.exists() else {}
+
+    def _is_corrupted_otherwise(self, condition, record, before, accepted):
+        shown = self._shown.under(condition)
+        if not before.origin or (now := shown.origin) is None:
+            return False
+        stored = Origin.from_json(before.origin)
+        name = artifacts.digest([record.stem, before.origin])
+        if now.code != UNKNOWN and now.code in (stored.code, accepted.get(name)):
+            return False
+        probed = functools.partial(probe, record, shown.split, (stored.probe or {}).get("images", 1))
+        if differences(stored, now, probed):
+            return True
+        if now.code != UNKNOWN:
+            accepted[name] = now.code
+        return False
+
+    def _write(self, condition: Condition, by_model: Mapping[Key, Answered], origin: Origin | None) -> None:
         """Adds answers to the stored answers that are not stale."""
         if not self._workdir.writes:
             return
+        record, revisions = self._records[condition], dict.fromkeys(by_model, artifacts.git_revision())
         models, temperatures, path = self._digests, self._temperatures, self._path(record)
-        if path.exists():
+        made = origin.to_json() if origin else {}
+        if path.exists() and condition not in self._changed:
             known, before = answers.read_answered(path)
-            stale = [key for key in known if answers.is_stale(before.models.get(key), models.get(key))]
+            stale = [key for key in known if trained.is_stale(before.models.get(key), models.get(key))]
             by_model = {key: known[key] for key in known if key not in stale} | dict(by_model)
             models, temperatures = {**before.models, **models}, {**before.temperatures, **temperatures}
+            revisions, made = {**before.revisions, **revisions}, before.origin or made
         serial = answers.next_serial(path.parent, record) or 1
-        record = record._replace(models=models, temperatures=temperatures, serial=serial)
+        by_key = {"models": models, "temperatures": temperatures, "revisions": revisions}
+        record = record._replace(**by_key, serial=serial, origin=made)
         answers.write(path.parent, by_model, record)
 
     def _path(self, record):
@@ -139,7 +180,7 @@ class Evaluation:
         return path.read_bytes()
 
     def _is_stale(self, key, before):
-        stale = answers.is_stale(before.models.get(key), self._digests.get(key))
+        stale = trained.is_stale(before.models.get(key), self._digests.get(key))
         if stale:
             text = "%s holds answers of %s, seed %d, from before it was trained again: it is evaluated again."
             log.warning(text, self._path(before), *key)
@@ -194,7 +235,7 @@ def ensembles(models: Mapping[Key, Model]) -> dict[Key, Ensemble]:
     for name, seed in sorted(models):
         seeds.setdefault(name, []).append(seed)
     return {
-        (answers.ensemble_name(name, of_one), 0): Ensemble(tuple(models[name, seed] for seed in of_one))
+        (trained.ensemble_name(name, of_one), 0): Ensemble(tuple(models[name, seed] for seed in of_one))
         for name, of_one in seeds.items()
         if len(of_one) > 1
     }

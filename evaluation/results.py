@@ -104,8 +104,10 @@ def write_tables(
     """
     path, record = pathlib.Path(path), provenance()
     place = {(c.corruption, c.label): number for number, c in enumerate(first)}
-    counts = sorted(answers.read(path).counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
+    found = answers.read(path)
+    counts = sorted(found.counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
+    comment += found.credit(record["git_revision"])
     frames.write(path / "counts.csv", frames.of_counts(counts), comment)
     frames.write(path / "scores.csv", frames.scores(counts), comment)
     text = write_errors(path, counts, basis, settings, record, comment)

@@ -19,12 +19,15 @@ from ml_collections import ConfigDict
 from analysis.answers import Record, file_stem
 from analysis.errors import reference as named
 from analysis.errors.reference import FROST, LISTED, ORIGINAL, PREPROCESSING
+from corruptions import origin
 from corruptions.keys import image_index, named_key, prng
+from corruptions.origin import Origin, Probe
 from corruptions.registry import with_levels
-from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, Condition
+from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, RANDOM, Condition
 from corruptions.write.sources import safe_name
 from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
+from runtime import distributed
 from training import augmentation, memory
 from training.sections import TrainSettings
 
@@ -46,6 +49,8 @@ def file_name(condition: Condition) -> str:
 
 class _Images:
     """Base of the kinds of test images: the condition may change, the images stay."""
+
+    origin: Origin | None = None  # of images that are corrupted here
 
     def under(self, condition: Condition) -> Self:
         """Shows the same images under another condition."""
@@ -79,6 +84,7 @@ class Shown(_Images):
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # names of the dataset, see `name_images`
     superclasses: Superclasses | None = None  # whose numbers the labels are; None where they are the models' classes
+    first: list[jax.Array] = dataclasses.field(default_factory=list)  # the first corrupted images, once they were shown
     groups: ClassVar[None] = None  # every class counts separately
 
     @classmethod
@@ -91,10 +97,13 @@ class Shown(_Images):
           dataset: dataset of the test images, for their digests and names.
         """
         options = TrainSettings.of(config.train).corruption_options
-        facts = dataset.provenance.get("test", {}) if dataset else {}
-        digests = facts.get("sha256", facts.get("sample", {}))
+        digests = digests_of(dataset) if dataset else {}
         about = name_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
+
+    def under(self, condition: Condition) -> Self:
+        """Shows the same images under another condition."""
+        return dataclasses.replace(self, condition=condition, first=[])
 
     def showing(self, split: Split) -> "Shown":
         """Shows other images, or some of them, under the same condition."""
@@ -124,10 +133,43 @@ class Shown(_Images):
         if name == CLEAN:
             return self.split.images
         options = with_levels(self.options.get(name, {}), self.condition.levels)
-        index = image_index(self.split.index, len(self.split.index))
-        return augmentation.corrupt_on_mesh(
-            self.mesh, named_key(self.seed, name), self.split.images, name, self.condition.value, index, options
-        )
+        index, value = image_index(self.split.index, len(self.split.index)), self.condition.value
+        key = named_key(self.seed, name)
+        images = augmentation.corrupt_on_mesh(self.mesh, key, self.split.images, name, value, index, options)
+        if not self.first:
+            self.first.append(images[: origin.first_images(value)])
+        return images
+
+    @property
+    def origin(self) -> Origin | None:
+        """Records the code that the pixels of a corruption follow from, with a probe of the first images that were shown."""
+        name = self.condition.corruption
+        if name == CLEAN:
+            return None
+        values = origin.values_of(distributed.fetch(self.first[0])) if self.first else origin.UNKNOWN
+        return origin.make(corruption=name, imports=self.about.get("imports", ()), probe=values)
+
+
+def digests_of(dataset: Dataset) -> Mapping[str, Any]:
+    """Returns the digests of the test images of a dataset, of their labels and their index."""
+    facts = dataset.provenance.get("test", {})
+    return facts.get("sha256", facts.get("sample", {}))
+
+
+def probe(record: Record, split: Split, number: int) -> Probe:
+    """Corrupts the first images of a split as the record of their answers says, and returns their probe."""
+    name, given = record.corruption, {key: _tuple(value) for key, value in record.shown["options"].items()}
+    return origin.probe(
+        *(name, distributed.fetch(split.images[:number]), None if record.severity == RANDOM else record.severity),
+        key=named_key(record.shown["seed"], name),
+        index=image_index(split.index[:number], min(number, len(split))),
+        options=with_levels(given, record.levels),
+        number=number,
+    )
+
+
+def _tuple(value):
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

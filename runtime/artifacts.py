@@ -190,9 +190,19 @@ def short(revision: str) -> str:
     return revision.removesuffix("+changes")[:12] + ("+changes" if revision.endswith("+changes") else "")
 
 
-def code() -> dict[str, str]:
-    """Returns the revision and the versions that all processes of a run must share."""
-    return {"git_revision": git_revision()} | versions(_PACKAGES)
+def shared(imports: Iterable[str]) -> dict[str, Any]:
+    """Returns what all processes of a run must share beside their command: code, with the user's `imports`, and variables."""
+    import jax
+
+    from corruptions.origin import code_digest
+
+    variables = {
+        "random generator": generator(),  # JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE, JAX_ENABLE_X64
+        "JAX_DEFAULT_MATMUL_PRECISION": jax.config.jax_default_matmul_precision,
+        "JAX_CORRUPTIONS_CHECKPOINTS": os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS"),
+    }
+    code = {"git_revision": git_revision(), "code of corruptions": code_digest(imports)}
+    return code | versions(_PACKAGES) | variables
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

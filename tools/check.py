@@ -12,31 +12,36 @@ from runtime import command  # isort: skip
 
 import contextlib
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Iterator
 
 from absl import app
 from ml_collections import ConfigDict
 
-from analysis import answers
+from analysis import answers, trained
 from analysis.distances import experiments
+from corruptions import origin
 from corruptions.augment import stored
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
-from evaluation import temperature
+from evaluation import shown, temperature
 from evaluation.streams.run import REMEDY as OF_STREAMS
 from runtime import artifacts, files, meshes
 from runtime.workdirs import TRAINED, read_config, read_final
-from training import loop, ranges
+from training import loop, ranges, study
 
 
 @dataclasses.dataclass
 class Findings:
-    """A line for each wrong file (the fault, and the command that repairs it), and the number of verified files."""
+    """A line for each wrong file (the fault, and the command that repairs it), the number of verified files, and a line for
+    each that could not be compared with the present code.
+    """
 
     problems: list[str] = dataclasses.field(default_factory=list)
     verified: int = 0
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     @contextlib.contextmanager
     def of(self, path: pathlib.Path, remedy: str) -> Iterator[None]:
@@ -74,9 +79,10 @@ def _verify(findings, workdir):
         _model(findings, folder)
     again = f"run again: {_command(workdir)}"
     folders = ("answers", "stored/*/answers", "superclasses/*/answers")
+    images = functools.cache(functools.partial(_test_images, workdir))
     for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/*.npz")):
         with findings.of(path, f"remove it and {again}"):
-            _answers(path, workdir)
+            findings.notes += _answers(path, workdir, images)
     for path in sorted(workdir.glob("streams/*.npz")):
         with findings.of(path, OF_STREAMS):
             artifacts.read(path)
@@ -104,10 +110,43 @@ def _model(findings, folder):
                 loop.read_back(ConfigDict(config), size, classes, folder, mesh=meshes.data_mesh(1))
 
 
-def _answers(path, workdir):
-    """Checks a file of answers; raises ValueError if its model was trained again since."""
+def _answers(path, workdir, images):
+    """Checks a file of answers; raises ValueError if its model was trained again since, or the code corrupts otherwise now.
+
+    Yields a line where that cannot be told: `images()` returns the test split and its digests, or raises.
+    """
     by_model, record = answers.read_file(path)
     _refuse_stale(path, workdir, {key: record.models.get(key) for key in by_model}, "answers")
+    made = origin.Origin.from_json(record.origin)
+    if made.probe == origin.UNKNOWN:
+        return []
+    now = origin.code_digest(record.about.get("imports", ()), record.corruption)
+    if origin.same_code(made.code, now):
+        return []
+    split, digests = images()
+    if "superclasses" in record.shown or digests != record.shown["images"]:
+        return [
+            f"{path}: not compared with the code, which changed since: its test images are not those of config.json"
+        ]
+    probed = functools.partial(shown.probe, record, split, made.probe["images"])
+    if lines := origin.differences(made, dataclasses.replace(made, code=now), probed):
+        raise ValueError(f"{path}: {lines[0]}")
+    return []
+
+
+def _test_images(workdir):
+    """Loads (test split, its digests) of a workdir; (None, None) where they are not at hand."""
+    try:
+        dataset = study.load_dataset(ConfigDict(read_config(workdir)))
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+        AttributeError,
+        KeyError,
+    ):  # files that are elsewhere; a workdir of `evaluate`
+        return None, None
+    return dataset.test, shown.digests_of(dataset)
 
 
 def _temperatures(path, workdir):
@@ -119,7 +158,7 @@ def _temperatures(path, workdir):
 
 def _refuse_stale(path, workdir, models, what):
     for (name, seed), digest in models.items():
-        if answers.is_stale(digest, answers.trained_digest(workdir, name, seed)):
+        if trained.is_stale(digest, trained.trained_digest(workdir, name, seed)):
             raise ValueError(f"{path}: expected {what} of {name}, seed {seed}, as it is, found an earlier model's")
 
 
@@ -127,7 +166,7 @@ def _features(findings, path, workdir):
     folder, again, now = path.parent, f"run again: {_command(path.parent) or _command(workdir)}", {}
     with findings.of(path, f"remove {folder} and {again}"):
         asked = files.read_json(path)
-        model = answers.trained_digest(workdir, str(asked.get("model", "standard")), asked.get("model_seed", 0))
+        model = trained.trained_digest(workdir, str(asked.get("model", "standard")), asked.get("model_seed", 0))
         now = {"model": model, "settings": artifacts.digest(asked)}
     for file in sorted(folder.rglob("*.npz")):
         with findings.of(file, f"remove it and {again}"):
@@ -190,7 +229,7 @@ def run(paths: list[pathlib.Path]) -> int:
     for path in paths:
         findings = check(path)
         summary = f"{path}: {findings.verified} verified, {len(findings.problems)} wrong"
-        print(*findings.problems, summary, sep="\n", flush=True)
+        print(*findings.problems, *findings.notes, summary, sep="\n", flush=True)
         wrong += len(findings.problems)
     return wrong
 

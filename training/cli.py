@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import pathlib
 import re
 import sys
@@ -18,7 +17,7 @@ import models
 from corruptions.from_files import FROM_FILES
 from corruptions.registry import qualified_options
 from runtime import buckets, command, distributed, files, meshes, settings
-from runtime.artifacts import code, generator
+from runtime.artifacts import shared
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
 from runtime.settings import SettingsError, flatten
@@ -80,11 +79,8 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
             "workdir": buckets.shown(str(workdir)),
             "script": command.program(),
             "devices": jax.local_device_count(),
-            "random generator": generator(),  # JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE, JAX_ENABLE_X64
-            "JAX_DEFAULT_MATMUL_PRECISION": jax.config.jax_default_matmul_precision,
-            "JAX_CORRUPTIONS_CHECKPOINTS": os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS"),
         }
-        distributed.check_same(flatten({"config": config.to_dict()}) | ours | code())
+        distributed.check_same(flatten({"config": config.to_dict()}) | ours | shared(config.imports))
     return config, workdir
 
 

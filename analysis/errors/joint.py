@@ -67,8 +67,9 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     found = answers.read(folder)
     record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
     made_by = record.get("provenance", {})
-    revision = short(str(made_by.get("git_revision", "not recorded")))
-    source = f"{made_by.get('device', 'device not recorded')}, revision {revision}"
+    revision = str(made_by.get("git_revision", "not recorded"))
+    device = made_by.get("device", "device not recorded")
+    source = f"{device}, revision {short(revision)}{found.credit(revision)}"
     return Evaluated(folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis import answers
+from analysis import answers, trained
 from analysis.calibration import CALIBRATED
 from analysis.distances.results import Distance, measured_in, read_distances
 from analysis.errors import reference
@@ -310,7 +310,7 @@ def _distances(workdir: pathlib.Path, found: answers.Answers, omitted: dict[str,
     known = measured_in(workdir / "msd")
     if not known:
         return []
-    if not known <= answers.trained_digests(workdir, (cell[:2] for cell in found)):
+    if not known <= trained.trained_digests(workdir, (cell[:2] for cell in found)):
         omitted["distances"] = (
             f"The distances in {workdir / 'msd'} were measured in an earlier model, which was trained again since: run "
             f"python -m tools.msd --config=configs/msd.py --workdir={workdir} again."

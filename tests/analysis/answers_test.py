@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from analysis import answers
+from analysis import answers, trained
 from analysis.answers import Answers, Record
 from runtime import artifacts, workdirs
 from runtime.files import DamagedFileError
@@ -188,7 +188,7 @@ def test_answers_of_a_model_that_was_trained_again_are_left_out(inside, tmp_path
     for folder, digest in ((tmp_path, "first"), (tmp_path / "train=clahe", "second")):
         model = folder / "models" / "standard" / "seed0"
         workdirs.write_final(model, step=1, digest=digest, num_classes=10)
-    assert [answers.trained_digest(tmp_path, name, 0) for name in names] == ["first", "first", "second", "first", ""]
+    assert [trained.trained_digest(tmp_path, name, 0) for name in names] == ["first", "first", "second", "first", ""]
     bits = {(name, 0): np.ones(4, bool) for name in names}
     for digest, left in (("first", {names[0], names[1], names[3], "other"}), ("second", {names[2], "other"})):
         record = Record("clean", 0, None, 4, {}, {}, dict.fromkeys(bits, digest))

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp
 
 import data
 import eval as evaluation
-from analysis import answers
+from analysis import answers, trained
 from analysis.answers import PLAIN, SCALED
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import decode
@@ -141,7 +141,7 @@ def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_p
         key: fits["standard+ensemble=0.1|0"]["value"]
     }
     assert all(answered.confidence.keys() == {PLAIN, SCALED} for answered in by_model.values())
-    assert answers.trained_digest(folder, *key) == record.models[key] != record.models["standard", 0]
+    assert trained.trained_digest(folder, *key) == record.models[key] != record.models["standard", 0]
     found = answers.read(folder).confidence("noc/hue", 0.5)
     assert set(found) == {(*model, name) for model in by_model for name in (PLAIN, SCALED)}
     assert found["standard", 0, PLAIN].correct.sum() == counts["standard", 0, "noc/hue", 0.5].correct

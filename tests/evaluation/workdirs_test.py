@@ -8,6 +8,7 @@ import pytest
 
 import eval as evaluation
 from analysis import answers
+from analysis.trained import trained_digest
 from configs import default
 from evaluation import correctness, trained_models
 from evaluation import evaluate as engine
@@ -130,7 +131,7 @@ def test_answers_of_other_models_stay_beside(dataset, trained, tmp_path, monkeyp
     expected = dataset.provenance["test"]["sha256"]
     assert record.shown["images"] == expected and expected.keys() == {"images", "labels", "index"}
     assert record.number == 70
-    assert record.models == {("standard", 0): answers.trained_digest(folder, "standard", 0)}
+    assert record.models == {("standard", 0): trained_digest(folder, "standard", 0)}
     answers.write(folder / "answers", {("other", 0): ~found["standard", 0]}, record._replace(models={}))
     after = run(folder, ("noc/border",))
     assert answers.read_file(path)[0].keys() == {("other", 0), ("standard", 0)}
