@@ -75,7 +75,8 @@ def labelled_images(folder: str | os.PathLike, classes: Sequence[str], warn: boo
             LOG.warning("%s: left out %d files: %s", folder, left_out.total(), kinds)
         used = {label for _, label in items}
         if empty := [name for label, name in enumerate(classes) if label not in used]:
-            LOG.warning("%s: no images in %d classes, which keep their labels: %s", folder, len(empty), _some(empty))
+            number = f"{len(empty)} of {len(classes)}"
+            LOG.warning("%s: no images in %s classes, which keep their labels: %s", folder, number, _some(empty))
         warn_of_numbers(folder, classes)
     return items
 
@@ -117,8 +118,11 @@ def balanced_prefix(labels: ArrayLike, limit: int | None) -> np.ndarray:
 
 
 def _visible(folder):
-    with os.scandir(folder) as entries:
-        return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _HIDDEN]
+    try:
+        with os.scandir(folder) as entries:
+            return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _HIDDEN]
+    except PermissionError as error:
+        raise ValueError(f"expected a folder of images that can be read, found {folder}: {error.strerror}") from error
 
 
 def _leads_up(link, folder):

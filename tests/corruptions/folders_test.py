@@ -52,6 +52,20 @@ def test_what_is_left_out_is_counted(tmp_path, caplog):
     assert not caplog.records
 
 
+def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    save(tmp_path / "cat/0.png")
+    listed = folders.os.scandir
+
+    def scandir(folder):
+        if folder == tmp_path / "cat":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(folders.os, "scandir", scandir)
+    with pytest.raises(ValueError, match="cat: Permission denied"):
+        from_folder(tmp_path)
+
+
 def test_links_are_followed_and_circles_end(tmp_path):
     save(tmp_path / "elsewhere/1.png")
     save(tmp_path / "root/cat/0.png")
