@@ -115,7 +115,7 @@ def registrar(
 
 def register_benchmark(
     name: str,
-    members: Iterable[str],
+    members: Iterable[str] | Mapping[str, Sequence[int]],
     levels: Mapping[str, Sequence[int]] | None = None,
     options: Mapping[str, Any] | None = None,
     replace: bool = False,
@@ -127,7 +127,7 @@ def register_benchmark(
 
     Args:
       name: name of the benchmark.
-      members: qualified names of its corruptions, in published order.
+      members: qualified names of its corruptions, in published order; a mapping gives their `levels`, too.
       levels: for every member, which of its levels are the benchmark's severities 1, 2, ...; None where the benchmark
         has the severities of its members.
       options: static options that the benchmark fixes for the members that have them, such as `{"table": "cifar"}`: a
@@ -141,6 +141,8 @@ def register_benchmark(
     """
     if name in _BENCHMARKS and not replace:
         raise ValueError(f"benchmark {name!r} is registered already; replace=True replaces it")
+    if isinstance(members, Mapping) and levels is None:
+        levels = members
     members = tuple(members)
     missing = [m for m in members if (found := NAMED.get(m)) is None or found.qualified_name != m]
     if missing:

@@ -8,6 +8,6 @@ folder       counts, mean errors, the answers that a folder keeps, and the table
 
 from corruptions.scoring.ce import ce_table
 from corruptions.scoring.classifier import evaluate
-from corruptions.scoring.folder import Count, mean_error
+from corruptions.scoring.counts import Count, mean_error
 
 __all__ = ["Count", "ce_table", "evaluate", "mean_error"]

@@ -20,7 +20,8 @@ import numpy as np
 
 from corruptions import registry
 from corruptions.scoring.conditions import CLEAN, RANDOM
-from corruptions.scoring.folder import Count, read_wrong
+from corruptions.scoring.counts import Count, of_one_evaluation, uneven
+from corruptions.scoring.folder import read_wrong
 
 ALEXNET = "alexnet"
 LEAST = 0.01
@@ -72,11 +73,13 @@ class CETable:
       reference: name of the reference.
       rows: `clean`, each corruption, then each benchmark all of whose corruptions were evaluated.
       exact: whether standard errors are those of the images, as in `tools.tables`, or upper bounds.
+      without_mean: a line for each benchmark, most of which was evaluated, that has no mean, with the reason.
     """
 
     reference: str
     rows: tuple[CE, ...]
     exact: bool = False
+    without_mean: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"{self._title:44s}{'error':>13s}{'CE':>14s}{'relative CE':>18s}"]
@@ -111,7 +114,7 @@ class CETable:
         notes = [_EXACT if self.exact else _BOUND]
         if any(map(self._undefined, self.rows)):
             notes.append(_UNDEFINED)
-        return notes + ([_HOLD] if self.reference == ALEXNET else [])
+        return [*notes, *self.without_mean] + ([_HOLD] if self.reference == ALEXNET else [])
 
 
 def ce_table(
@@ -130,15 +133,13 @@ def ce_table(
       ValueError: no clean images, another reference, or a folder with other answers.
     """
     counts = list(counts)
-    by_corruption: dict[str, list[Count]] = {}
-    for count in counts:
-        by_corruption.setdefault(count.corruption, []).append(count)
+    by_corruption = of_one_evaluation(counts)
     if CLEAN not in by_corruption:
         raise ValueError("expected counts with clean images, as corruptions.evaluate gives them, found none")
     if isinstance(reference, str) and reference != ALEXNET:
         raise ValueError(f'expected reference="{ALEXNET}" or counts of corruptions.evaluate, found {reference!r}')
     name, errors = (ALEXNET, _alexnet()) if isinstance(reference, str) else ("the other classifier", _of(reference))
-    (clean,) = by_corruption.pop(CLEAN)[:1]
+    (clean,) = by_corruption.pop(CLEAN)
     wrong = None if path is None else _wrong(path, counts)
     scored = {one: _row(one, rows, clean, errors.get(one, {}), wrong) for one, rows in by_corruption.items()}
 
@@ -147,9 +148,10 @@ def ce_table(
         return scored[name] if every else _row(name, counts, clean, errors.get(name, {}), wrong)
 
     means = [_mean(benchmark, by_corruption, row) for benchmark in registry.benchmarks()]
+    notes = tuple(note for mean in means if isinstance(note := mean, str) and note)
     of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else _of_images(wrong[_key(clean)]))
-    rows = (of_clean, *(row for row, _ in scored.values()), *(mean for mean in means if mean))
-    return CETable(name, rows, wrong is not None)
+    rows = (of_clean, *(row for row, _ in scored.values()), *(mean for mean in means if isinstance(mean, CE)))
+    return CETable(name, rows, wrong is not None, notes)
 
 
 def _key(count):
@@ -184,10 +186,10 @@ def _of(counts: Iterable[Count]) -> Mapping[str, _Errors]:
     clean = [count.error for count in counts if count.corruption == CLEAN]
     if not clean:
         raise ValueError("expected a reference with clean images, found counts without them")
-    errors: dict[str, dict] = {}
-    for count in counts:
-        errors.setdefault(count.corruption, {})[count.severity] = count.error, clean[0]
-    return errors
+    return {
+        name: {count.severity: (count.error, clean[0]) for count in rows}
+        for name, rows in of_one_evaluation(counts).items()
+    }
 
 
 def _row(name, counts, clean, reference, wrong):
@@ -210,11 +212,13 @@ def _row(name, counts, clean, reference, wrong):
 
 
 def _mean(benchmark, by_corruption, row):
-    """Averages the rows of a benchmark at the severities it selects; None where one is missing."""
+    """Averages the rows of a benchmark at the severities it selects; else the reason, "" where less than half was evaluated."""
     members = {name: _selected(benchmark, name, by_corruption.get(name, ())) for name in registry.names(benchmark)}
-    selects = [list(of_one) for name, of_one in members.items() if registry.selected_levels(name, benchmark)]
-    if not all(members.values()) or any(severities != selects[0] for severities in selects):
-        return None
+    if missing := [name for name, of_one in members.items() if not of_one]:
+        most = 2 * len(missing) < len(members)
+        return f"{benchmark} has no mean: {len(missing)} of {len(members)} missing, {missing[0]} first." if most else ""
+    if odd := uneven(members, benchmark):
+        return f"{benchmark} has no mean: {odd}."
     of_members, images = zip(*(row(name, list(of_one.values())) for name, of_one in members.items()), strict=True)
     values, ses = (np.mean([row[first::2] for row in of_members], 0).tolist() for first in (1, 2))
     if images[0] is not None:

@@ -19,7 +19,8 @@ from corruptions.origin import Origin, first_images, make, values_of
 from corruptions.record import Corruption
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
-from corruptions.scoring.folder import Count, Folder
+from corruptions.scoring.counts import Count
+from corruptions.scoring.folder import Folder
 from corruptions.scoring.reuse import Part, Passes, look, reusable
 from corruptions.severity_tables import OF_MANY_SIZES, say_one_for_all
 from corruptions.write import files

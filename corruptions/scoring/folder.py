@@ -1,5 +1,4 @@
-"""Counts of correct answers, mean errors, and the folder of one classifier: per-image results, so that a stopped
-evaluation continues, and the tables from them.
+"""The folder of one classifier: per-image results, so that a stopped evaluation continues, and the tables from them.
 
 conditions/    a file for each condition (`imagenet_c.fog-3.npz`): `correct`, which images were classified correctly, bool [N];
                `confidence`, how surely, `confidence.STORED` [N]; `origin`, what made them, `origin.Origin` as JSON
@@ -20,50 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions.origin import UNKNOWN, Origin
-from corruptions.scoring.conditions import CLEAN, Condition
+from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence, decode
+from corruptions.scoring.counts import mean
 from corruptions.write import files
-
-
-class Count(NamedTuple):
-    """Correct answers of a classifier under a condition.
-
-    Attributes:
-      corruption: qualified name, or `clean`.
-      severity: level, fraction of the range (float), or `random` (drawn for each image); 0 for `clean`.
-      correct: images classified correctly, 0..total.
-      total: images shown, at least 1.
-    """
-
-    corruption: str
-    severity: int | float | str
-    correct: int
-    total: int
-
-    @property
-    def error(self) -> float:
-        """Fraction of images that are classified wrongly, in [0, 1]."""
-        return 1 - self.correct / self.total
-
-
-def mean_error(counts: Iterable[Count]) -> float:
-    """Computes the mean error of counts of `evaluate`: over the severities of each corruption, then over
-    the corruptions; in [0, 1]. Clean images do not count; ValueError where there are no others.
-    """
-    errors = [(count.corruption, count.error) for count in counts if count.corruption != CLEAN]
-    if not errors:
-        raise ValueError("expected counts under at least one corruption, found none")
-    return mean(errors)
-
-
-def mean(values: Iterable[tuple[str, Any]]) -> Any:
-    """Averages numbers or arrays (corruption, value) over each corruption, then over these."""
-    by_corruption: dict[str, list[Any]] = {}
-    for name, value in values:
-        by_corruption.setdefault(name, []).append(value)
-    means = [sum(of_one) / len(of_one) for of_one in by_corruption.values()]
-    return sum(means) / len(means)
-
 
 _FOLDER = "conditions"
 _ANSWERS = "answers.npz"  # of version 0.2

@@ -273,7 +273,7 @@ def test_relative_ce_is_undefined_where_the_reference_loses_too_little():
         r"noc/border & 50.0 $\pm$ 1.6 & 238.1 $\pm$ 7.5 & 2000.0 $\pm$ 303.0 \\",
     ]
     assert latex[0] == r"\begin{table}" and latex[-1] == r"\end{table}" and "undefined: the reference" in latex[-2]
-    assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 5, 10)]).latex()
+    assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 500, 1000)]).latex()
 
 
 def test_the_smallest_loss_is_that_of_the_tables_of_workdirs():
@@ -286,9 +286,9 @@ def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():
     assert hue.ce == pytest.approx(0.7 / 0.684) and hue.relative_ce == pytest.approx(0.2 / (0.684 - 0.435))
     assert np.isnan(corruptions.ce_table([counts[0], counts[2]]).rows[1].ce)
     for wrong, message in (
-        ((counts[1:],), "expected counts with clean images"),
-        ((counts, "resnet"), 'expected reference="alexnet" or counts'),
-        ((counts, counts[1:]), "expected a reference with clean images"),
+        ((counts[1:2],), "expected counts with clean images"),
+        ((counts[:2], "resnet"), 'expected reference="alexnet" or counts'),
+        ((counts[:2], counts[1:2]), "expected a reference with clean images"),
     ):
         with pytest.raises(ValueError, match=message):
             corruptions.ce_table(*wrong)
