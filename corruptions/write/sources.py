@@ -23,6 +23,7 @@ LOG = logging.getLogger("corruptions.write")
 _BULK = 1000  # records of array_record read at a time
 # Control characters, line separators, halves of UTF-16 pairs, and what separates folders.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]")
+_MOST_CLASSES = 10**6  # that labels number by themselves: each has a name in the manifest
 _LONGEST = 200  # bytes of a name; file systems allow 255, suffixes included
 
 
@@ -146,6 +147,8 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
         raise ValueError(f"expected whole labels [{len(images)}], found {labels.dtype}{list(labels.shape)}")
     classes = int(labels.max()) + 1
     if class_names is None:
+        if classes > _MOST_CLASSES:
+            raise ValueError(f"expected labels below {_MOST_CLASSES} without class_names, found {classes - 1}")
         class_names = _numbered(classes)
     if labels.min() < 0 or classes > len(class_names):
         found = f"{labels.min()}..{labels.max()}"

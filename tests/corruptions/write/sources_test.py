@@ -47,6 +47,8 @@ def test_arrays_name_classes_so_that_they_sort_as_numbers():
     assert source.class_names[:2] == ("00", "01") and source.names[-1] == "10" and source.labels.dtype == np.int32
     with pytest.raises(ValueError, match=r"labels 0\.\.1, one per class name, found 0\.\.2"):
         from_arrays(IMAGES, LABELS, class_names=["a", "b"])
+    with pytest.raises(ValueError, match="expected labels below 1000000 without class_names, found 4294967298"):
+        from_arrays(IMAGES, LABELS + 2**32)
 
 
 def test_folders_are_read_in_sorted_order(tmp_path):
