@@ -10,7 +10,7 @@ $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
 endef
 
-.PHONY: demo test suite slow torture lint docs dist release lowest newest clean
+.PHONY: demo test suite slow pixels torture lint docs dist release lowest newest clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
@@ -28,6 +28,10 @@ slow: export JAX_DISABLE_MOST_OPTIMIZATIONS = 0
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 --dist load -m slow --durations=10
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/corruptions
+
+# Digests of pixels, after the version of a corruption was raised; compiled as users' programs are.
+pixels: $(VENV)/.dev
+	$(BIN)/python -m tests.corruptions.pixels $(NAMES)
 
 torture: $(VENV)/.dev
 	$(BIN)/python -m tests.torture $(TORTURE)

@@ -18,7 +18,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from corruptions import devices
+from corruptions import devices, registry
 from corruptions.batch import corrupt
 from corruptions.code import UNKNOWN, code_digest
 from corruptions.record import Corruption
@@ -39,6 +39,7 @@ _REMEDY = {  # what to do about a field that differs, beside using another folde
     "data": "give the same images, labels and index",
     "network": "give the network that was evaluated",
     "code": "use the code that made it",
+    "version": "use the version that made it",
     "generator": "set jax_default_prng_impl as it was",
     "partitionable": "set jax_threefry_partitionable as it was",
 }
@@ -55,6 +56,7 @@ class Origin:
       code: `code_digest` of what computed it.
       probe: values of the first image, see `probe`; compared where the code differs.
       corruption: qualified name, or `clean`.
+      version: that of its record, raised when its pixels change.
       options: its static options.
       table: its severity table, where the image size decides.
       levels: those that random severities are drawn from.
@@ -70,6 +72,7 @@ class Origin:
     code: str = UNKNOWN
     probe: Any = UNKNOWN
     corruption: Any = UNKNOWN
+    version: Any = UNKNOWN
     options: Any = UNKNOWN
     table: Any = UNKNOWN
     levels: Any = UNKNOWN
@@ -111,8 +114,10 @@ def make(*, imports: Iterable[str] = (), recording: Mapping[str, Any] | None = N
     """
     settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
     found = {"generator": settings.jax_default_prng_impl, "partitionable": settings.jax_threefry_partitionable}
-    name = fields.get("corruption", UNKNOWN)
-    found["code"] = code_digest(imports, None if name in (UNKNOWN, None) else name)
+    name = None if fields.get("corruption", UNKNOWN) == UNKNOWN else fields["corruption"]
+    found["code"] = code_digest(imports, name)
+    if name not in (None, "clean"):
+        found["version"] = registry.get(name).version
     made = Origin(**found | fields | {"recorded": recorded() | dict(recording or {})})
     return Origin.from_json(made.to_json())  # as it would be read
 

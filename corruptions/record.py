@@ -75,6 +75,7 @@ class Corruption:
         table; for `describe`.
       members: the corruptions that it is made of (`random_choice`, `compose`).
       remade: makes it of other members, in their order.
+      version: a number that is raised when its pixels change, from 1 on; manifests hold it.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Corruption:
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
     members: tuple["Corruption", ...] = ()
     remade: Callable[[tuple["Corruption", ...]], "Corruption"] | None = None
+    version: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Levels | Fraction):
@@ -103,6 +105,8 @@ class Corruption:
             raise ValueError(f"expected a name without spaces, found {self.qualified_name!r}")
         if self.rounding not in ("truncate", "nearest"):
             raise ValueError(f"expected rounding='truncate' or 'nearest', found {self.rounding!r}")
+        if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
+            raise ValueError(f"expected a version 1, 2, ..., found {self.version!r}")
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
         object.__setattr__(self, "__doc__", "\n\n".join(filter(None, docs)))
 

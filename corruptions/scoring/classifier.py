@@ -22,7 +22,7 @@ from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand,
 from corruptions.scoring.counts import Count
 from corruptions.scoring.folder import Folder
 from corruptions.scoring.reuse import Part, Passes, look, reusable
-from corruptions.severity_tables import OF_MANY_SIZES, say_one_for_all
+from corruptions.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
 from corruptions.write import files
 from corruptions.write import progress as bars
 
@@ -305,5 +305,9 @@ def _origin(condition: Condition, options: Any, shape: Sequence[int], common: Ma
     name = condition.corruption
     if options is None:  # clean
         return make(corruption=name, **common)
-    table = registry.get(name).describe(shape, options).get("table")
-    return make(corruption=name, options=options, table=table, levels=condition.levels, **common)
+    given = {"levels": condition.levels, "options": options}
+    if options.get("table") == BY_SIZE:  # as in version 0.2, without an option
+        given["options"] = {option: value for option, value in options.items() if option != "table"}
+    else:
+        given["table"] = registry.get(name).describe(shape, options).get("table")
+    return make(corruption=name, **given, **common)

@@ -23,7 +23,7 @@ ASKED = 32
 _CLOSE = 0.01  # largest difference of two confidences of one classifier, on another machine or in another batch
 _PIXELS = 64  # values of an image by which passes over a loader are compared
 _ACCEPTED = "accepted.json"
-_OF_CONDITION = ("corruption", "options", "table", "levels", "code", "probe")
+_OF_CONDITION = ("corruption", "version", "options", "table", "levels", "code", "probe")
 _ELSE = "use another folder"
 _REMEDY = f"use the code that made it or {_ELSE}"
 

@@ -37,7 +37,7 @@ NAME = "manifest.json"
 FORMAT = 2
 # The settings that decide the pixels: a folder is continued only with equal ones.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
-_SETTINGS = ("path", "severities", "levels", "table", "options", "rounding")
+_SETTINGS = ("path", "severities", "levels", "table", "options", "rounding", "version")
 
 
 def new(identity: Manifest, corruptions: dict[str, Entry]) -> Manifest:
@@ -109,8 +109,9 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
-        before[name] = {key: stored["corruptions"][name].get(key) for key in _SETTINGS}
         now[name] = {key: requested["corruptions"][name].get(key) for key in _SETTINGS}
+        stored["corruptions"][name].setdefault("version", now[name]["version"])  # version 0.2.0 recorded none
+        before[name] = {key: stored["corruptions"][name].get(key) for key in _SETTINGS}
     differences = list(_differences(before, now))
     if differences:
         raise WriteError(
@@ -222,6 +223,7 @@ def entries(
             "table": corruption.describe(shape, own).get("table") if shape else own.get("table", ranges),
             "options": own,
             "rounding": corruption.rounding,
+            "version": corruption.version,
             "written": [],
         }
     if twins := _twins(planned):

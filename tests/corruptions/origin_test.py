@@ -54,6 +54,7 @@ def test_a_record_comes_back_from_json():
         ({"data": {"images": "c" * 64, "labels": "b" * 64}}, "data.images"),
         ({"network": "vit"}, "network"),
         ({"options": {}}, "options.range"),
+        ({"version": 2}, "version"),
         ({"levels": None}, "levels"),
         ({"seed": 1}, "seed"),
         ({"generator": "rbg"}, "generator"),

@@ -75,6 +75,9 @@ def test_an_edited_corruption_is_refused_and_an_edited_comment_costs_nothing(own
     register_mine(10, unused=1)
     assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and sorted(called) == [1, 2, 3]
     assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and len(called) == 3
+    register_mine(10, version=2)
+    with pytest.raises(ValueError, match="version: stored 1, requested 2"):
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE)
     register_mine(20)
     for severity in ("levels", "1"):
         with pytest.raises(ValueError, match=r"code: .* mine/darker"):

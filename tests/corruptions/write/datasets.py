@@ -42,7 +42,7 @@ def comparable(files, manifest=False):
     return found | ({"manifest": fields} if manifest else {})
 
 
-def register_mine(by, unused=0):
+def register_mine(by, unused=0, **known):
     """Registers a corruption that takes `by` levels away from each value; `unused` changes its code alone."""
 
     def sample(key, shape, severity):
@@ -51,4 +51,4 @@ def register_mine(by, unused=0):
     def darker(image, params):
         return image - params["by"]
 
-    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"})(darker)
+    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"}, **known)(darker)

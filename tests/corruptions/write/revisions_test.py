@@ -89,6 +89,16 @@ def test_code_that_made_the_same_pixels_once_is_not_probed_again(own_registry, t
     write_dataset(tmp_path, (IMAGES, LABELS), **OF)
 
 
+def test_a_raised_version_is_refused_without_a_probe(own_registry, tmp_path):
+    register_mine(10)
+    write_dataset(tmp_path, (IMAGES, LABELS), **OF)
+    register_mine(10, version=2)
+    with pytest.raises(WriteError, match=r"mine/darker.version: stored 1, asked 2"):
+        write_dataset(tmp_path, (IMAGES, LABELS), **OF)
+    with pytest.raises(ValueError, match="expected a version"):
+        register_mine(10, version=0)
+
+
 def test_random_severities_are_probed_at_several(own_registry, tmp_path, monkeypatch):
     form = {"corruptions": ["mine/darker", "noc/contrast"], "severities": ["random"]}
     register_mine(10)
