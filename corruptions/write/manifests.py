@@ -109,9 +109,9 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
-        now[name] = {key: requested["corruptions"][name].get(key) for key in _SETTINGS}
-        stored["corruptions"][name].setdefault("version", now[name]["version"])  # version 0.2.0 recorded none
-        before[name] = {key: stored["corruptions"][name].get(key) for key in _SETTINGS}
+        old, new = stored["corruptions"][name], requested["corruptions"][name]
+        old.setdefault("version", new["version"])  # version 0.2.0 recorded none
+        before[name], now[name] = ({key: entry.get(key) for key in _SETTINGS} for entry in (old, new))
     differences = list(_differences(before, now))
     if differences:
         raise WriteError(
