@@ -4,6 +4,7 @@ theta     {layer: {"scale", "bias"}} of every BatchNorm, LayerNorm and GroupNorm
 moments   {layer: {"mean", "var"}} of every BatchNorm: its stored statistics
 """
 
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from models.norms import BatchNorm, GroupNorm, LayerNorm, channels_last
+from models.norms import BatchNorm, GroupNorm, LayerNorm, channels_last, moments, wide
 from training.states import TrainState
 
 Tree = dict[str, dict[str, jax.Array]]
@@ -41,17 +42,13 @@ class _Mixing(BatchNorm):
 
     def __call__(self, x, train):
         del train
-        values = _wide(x)
-        axes, number = tuple(range(x.ndim - 1)), values.size // values.shape[-1]
-        if self.counted is None:
-            # As `BatchNorm` in training: both moments in one pass, and summed over devices at once.
-            mean = values.mean(axes)
-            var = jnp.maximum((values * values).mean(axes) - mean * mean, 0)
-        else:
-            share = self.counted[...].reshape(-1, *(1,) * (x.ndim - 1)).astype(values.dtype)
+        axes, number = tuple(range(x.ndim - 1)), x.size // x.shape[-1]
+        means = functools.partial(jnp.mean, axis=axes)
+        if self.counted is not None:
+            share = self.counted[...].reshape(-1, *(1,) * (x.ndim - 1)).astype(wide(x).dtype)
             number = jnp.maximum(share.sum(), 1) * (number // len(x))
-            mean = (share * values).sum(axes) / number
-            var = (share * (values - channels_last(mean, x.ndim)) ** 2).sum(axes) / number
+            means = lambda values: (share * values).sum(axes) / number  # noqa: E731
+        mean, var = moments(x, means, lambda values: channels_last(values, x.ndim))
         unbiased = var * (number / jnp.maximum(1, number - 1)).astype(var.dtype)
         old, keep = (self.mean[...], self.var[...]), self.by.keep
         used = keep * old[0] + (1 - keep) * mean, keep * old[1] + (1 - keep) * (unbiased if self.by.unbiased else var)
@@ -60,7 +57,7 @@ class _Mixing(BatchNorm):
             after = (1 - moves) * old[0] + moves * mean, (1 - moves) * old[1] + moves * unbiased
         self.mean[...] = jax.lax.stop_gradient(after[0])
         self.var[...] = jax.lax.stop_gradient(after[1])
-        return _normalised(values, *used, self).astype(self.dtype)
+        return _normalised(wide(x), *used, self).astype(self.dtype)
 
 
 class _Stored(BatchNorm):
@@ -68,12 +65,8 @@ class _Stored(BatchNorm):
 
     def __call__(self, x, train):
         del train
-        values = _wide(x)
+        values = wide(x)
         return _normalised(values, self.mean[...], self.var[...], self).astype(self.dtype)
-
-
-def _wide(x):
-    return x if x.dtype == jnp.float64 else x.astype(jnp.float32)
 
 
 def _normalised(x, mean, var, layer):

@@ -68,6 +68,13 @@ def test_full_replacement_is_the_pooled_moments(network, sizes):
     chex.assert_trees_all_equal(found.params, network[1].params)
 
 
+def test_moments_keep_their_digits_far_from_zero(network):
+    batch = (1000 + 0.1 * images(40)).astype(np.float32)
+    found, _ = adaptation.adapt(*network, [batch])
+    for one, other in zip(statistics(network[0], found), reference(Tiny(), [batch]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
 def test_one_batch_of_all_images_is_exact(network):
     """In evaluation every layer then gives mean beta and variance gamma^2 over these very images."""
     given = images(40)

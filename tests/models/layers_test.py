@@ -13,6 +13,7 @@ import models
 from models import layers
 from models.conv_cpu import conv2d, grouped_conv2d
 from models.layers import Conv, Linear, adaptive_mean_pool, convolve, max_pool, mean_pool, path_of
+from models.norms import BatchNorm
 from tests.models import reference, tiny
 
 SHAPE = (3, 3, 32, 400)  # fan_in 288, fan_out 3600
@@ -277,3 +278,27 @@ def test_path_can_be_chosen(monkeypatch):
     np.testing.assert_allclose(*groups)
     with pytest.raises(ValueError, match="expected conv 'auto', 'cpu' or 'xla', found 'fast'"):
         models.abstract("small_resnet", 2, conv="fast")
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_batch_norm_keeps_its_digits_far_from_zero(groups):
+    """A float32 near 1000 is rounded to .00006, so their mean is known to about .001: .01 of the deviation of .1."""
+    x = (1000 + 0.1 * maps(24, 24)).astype(np.float32)
+    parts = x.astype(np.float64).reshape(groups, -1, 3)
+    layer = BatchNorm(3, rng=None)
+    layer.groups = groups
+    graphdef, state = nnx.split(layer)
+
+    def loss(x):
+        y = nnx.merge(graphdef, state, copy=True)(x, train=True)
+        return (y**3).sum(), y
+
+    slope, y = jax.jit(jax.grad(loss, has_aux=True))(x)
+    layer(jnp.asarray(x), train=True)
+    np.testing.assert_allclose(layer.var[...], 0.9 + 0.1 * parts.var(1, ddof=1).mean(0), rtol=1e-5)
+    hat = (parts - parts.mean(1, keepdims=True)) / np.sqrt(parts.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(y, hat.reshape(x.shape), atol=0.02)
+    d = 3 * hat**2
+    expected = d - d.mean(1, keepdims=True) - hat * (d * hat).mean(1, keepdims=True)
+    expected = expected / np.sqrt(parts.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(slope, expected.reshape(x.shape), atol=0.02 * np.abs(expected).max())

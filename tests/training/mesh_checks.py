@@ -101,14 +101,17 @@ def no_copy_for_a_row():
 
 @functools.cache
 def communication(mesh, norm_groups=1):
-    """Lists the collectives of the compiled block, [(operation, its line)]."""
+    """Lists the collectives of the compiled block, [(operation, its line)], without those of branches.
+
+    Branches are second passes of BatchNorm, for activations far from zero.
+    """
     graphdef, state = network()
     arguments = placed(mesh, state, *batches())
     lowered = steps.train_models_block.lower(mesh, graphdef, OPTIMIZER, *arguments, norm_groups=norm_groups)
     operation = (
         r"\b(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)(?:-start)?\("
     )
-    lines = lowered.compile().as_text().splitlines()
+    lines = [line for line in lowered.compile().as_text().splitlines() if "/cond/branch_" not in line]
     return [(match[1], line) for line in lines if (match := re.search(operation, line))]
 
 
