@@ -16,9 +16,11 @@ from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.frames import Count
 from corruptions.scoring.conditions import Condition
+from corruptions.scoring.counts import below_chance
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
 from runtime.artifacts import provenance
+from runtime.log import log
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +108,10 @@ def write_tables(
     place = {(c.corruption, c.label): number for number, c in enumerate(first)}
     found = answers.read(path)
     counts = sorted(found.counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
+    if (classes := found.conditions["classes"]) > 1:
+        for model, seed, *_, correct, total in (count for count in counts if count.corruption == frames.CLEAN):
+            if words := below_chance(correct, total, classes):
+                log.warning("%s, seed %d: %s", model, seed, words)
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     comment += found.credit(record["git_revision"])
     frames.write(path / "counts.csv", frames.of_counts(counts), comment)

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from corruptions.origin import Origin, first_images, make, values_of
 from corruptions.record import Corruption
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
-from corruptions.scoring.counts import Count
+from corruptions.scoring.counts import Count, below_chance
 from corruptions.scoring.folder import Folder
 from corruptions.scoring.reuse import Part, Passes, look, reusable
 from corruptions.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
@@ -256,9 +257,14 @@ def evaluate(
         key = named_key(seed, condition.corruption)
         return corrupt(key, part.images[rows], record, condition.value, index=part.index[rows], **with_levels)
 
+    classes = 2
+
     def ask(
         condition: Condition, part: Part, first: list[Any] | None = None, update: Any = lambda count: None
     ) -> Answer:
+        nonlocal classes
+        classes = max(classes, int(part.labels.max()) + 1)
+
         def shown(rows: np.ndarray) -> Any:
             images = show(condition, part, rows)
             if first == []:
@@ -290,6 +296,10 @@ def evaluate(
                 first: list[Any] = []
                 found = [ask(condition, part, first, bar.update) for part in parts()]
                 answers[condition], of_condition = map(np.concatenate, zip(*found, strict=True))
+                if condition.corruption == CLEAN:
+                    right = answers[condition]
+                    if words := below_chance(int(right.sum()), right.size, classes):
+                        warnings.warn(words, stacklevel=2)
                 if kept:
                     probe = None if condition.corruption == CLEAN else values_of(first[0])
                     origin = dataclasses.replace(origins[condition], probe=probe)

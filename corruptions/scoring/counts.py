@@ -3,6 +3,7 @@ rows.
 """
 
 import collections
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -64,6 +65,21 @@ def mean(values: Iterable[tuple[str, Any]]) -> Any:
         by_corruption.setdefault(name, []).append(value)
     means = [sum(of_one) / len(of_one) for of_one in by_corruption.values()]
     return sum(means) / len(means)
+
+
+def below_chance(correct: int, total: int, classes: int) -> str:
+    """Says that a classifier is right on clean images far less often than by chance, "" where it is not.
+
+    By chance so few are right at most once in 10,000 times: exp(-N KL(p || 1 / classes)), Chernoff's bound.
+    """
+    right, chance = correct / total, 1 / classes
+    if right >= chance:
+        return ""
+    divergence = (1 - right) * math.log((1 - right) / (1 - chance))
+    divergence += right * math.log(right / chance) if right else 0.0
+    if total * divergence < math.log(10_000):
+        return ""
+    return f"{100 * right:.3g} % of clean images are right, {100 * chance:.3g} % would be by chance: are the labels shifted, or of another order?"
 
 
 def of_one_evaluation(counts: Iterable[Count]) -> dict[str, list[Count]]:

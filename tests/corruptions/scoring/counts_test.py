@@ -1,10 +1,14 @@
 """Means of counts: of one classifier, on one test set, of whole rows; what `evaluate` returns is always taken."""
 
+import warnings
+
+import numpy as np
 import pytest
 
 import corruptions
 from corruptions import Count, registry
 from corruptions.scoring.conditions import list_conditions
+from corruptions.scoring.counts import below_chance
 
 NAMES = corruptions.names("imagenet_c")
 
@@ -76,3 +80,19 @@ def test_members_with_unequal_numbers_of_levels_have_a_mean(own_registry):
     counts = counted(["of_three"])
     errors = {row.name: row.error for row in corruptions.ce_table(counts, counts).rows}
     assert errors["of_three, mean of 2"] == corruptions.mean_error(counts) == pytest.approx(0.5)
+
+
+def test_a_clean_accuracy_far_below_chance_is_a_warning():
+    images = np.zeros((200, 16, 16, 3), np.uint8)
+    labels = np.arange(200) % 10
+    images[:, 0, 0, 0] = labels
+    logits = lambda x: np.eye(10)[np.asarray(x[:, 0, 0, 0])]  # noqa: E731
+    given = {"corruptions": [], "dtype": "uint8"}
+    with pytest.warns(UserWarning, match="labels shifted"):
+        corruptions.evaluate(logits, images, (labels + 1) % 10, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corruptions.evaluate(logits, images, labels, **given)
+        # One of 20 right is no less than chance, and none of 5 may be chance.
+        assert not below_chance(1, 20, 10) and not below_chance(0, 5, 10)
+    assert below_chance(30, 50_000, 1000) == "" != below_chance(10, 50_000, 1000)
