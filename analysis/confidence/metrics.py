@@ -47,9 +47,7 @@ def binned(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS, mass: bo
     Raises:
       ValueError: no answers, arrays of different lengths, confidences outside [0, 1], or no bins.
     """
-    k, hit = _checked(confidence, correct)
-    if k.min() < 0 or k.max() > 1:
-        raise ValueError(f"expected confidences in [0, 1], found {k.min():.4g}..{k.max():.4g}")
+    k, hit = _confidences(confidence, correct)
     if bins < 1:
         raise ValueError(f"expected at least one bin, found {bins}")
     places = edges(k, bins, mass)
@@ -106,9 +104,11 @@ def rms_of_groups(confidence: ArrayLike, correct: ArrayLike, size: int = 100, re
         answers.
 
     Raises:
-      ValueError: `released` with fewer answers than one group.
+      ValueError: as of `binned`; `released` with fewer answers than one group.
     """
-    k, hit = _checked(confidence, correct)
+    k, hit = _confidences(confidence, correct)
+    if size < 1:
+        raise ValueError(f"expected groups of at least one answer, found {size}")
     order = np.argsort(k, kind="stable")
     if released and len(k) < size:
         raise ValueError(f"expected at least {size} answers, found {len(k)}")
@@ -333,4 +333,11 @@ def _checked(values, correct):
         )
     if np.isnan(values).any():
         raise ValueError("expected scores, found NaN among them")
+    return values, hit
+
+
+def _confidences(values, correct):
+    values, hit = _checked(values, correct)
+    if values.min() < 0 or values.max() > 1:
+        raise ValueError(f"expected confidences in [0, 1], found {values.min():.4g}..{values.max():.4g}")
     return values, hit

@@ -228,6 +228,8 @@ REFUSALS = {
         (lambda: binned([NAN], [1]), "expected scores, found NaN"),
         (lambda: binned([0.5], [1], 0), "at least one bin, found 0"),
         (lambda: metrics.rms_of_groups([0.5] * 99, [1] * 99, released=True), "at least 100 answers, found 99"),
+        (lambda: metrics.rms_of_groups([0.5, 1.5], [1, 0], 1), r"confidences in \[0, 1\], found 0\.5\.\.1\.5"),
+        (lambda: metrics.rms_of_groups([0.5], [1], 0), "at least one answer, found 0"),
         (lambda: metrics.accuracy_at(ranked([0.5], [1]), 0), r"coverage in \(0, 1\], found 0"),
         (lambda: metrics.losses([[0.5, 0.4]], [0]), "that sum to 1, found others"),
         (lambda: metrics.losses([[0.5, 0.5]], [2]), r"labels in 0\.\.1, found 2"),
