@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Guess: GaussNoise through the target images= (a batch, or the frames of a video) draws noise for each image.
-# Seen:  all images get one and the same noise, as do SaltAndPepper and ShotNoise: noise that stands still.
-# Hurts: a mean over the frames keeps all of the noise (a sensor's would shrink by the root of their number), and a
-#        network learns the pattern of the batch; a robustness of video models to noise is measured on a fixed pattern.
+# Guess: GaussNoise through the target images= (a batch, or the frames of a video) draws noise for
+#        each image.
+# Seen:  all images get one and the same noise, as do SaltAndPepper and ShotNoise: noise that stands
+#        still.
+# Hurts: a mean over the frames keeps all of the noise (a sensor's would shrink by the root of their
+#        number), and a network learns the pattern of the batch; a robustness of video models to
+#        noise is measured on a fixed pattern.
 # Do:    call the transform once for each image.
-# albumentations 2.0.8 (the last release)
+# With:  albumentations 2.0.8 (the last release)
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Guess: a torch DataLoader with two workers over albumentations gives each image noise of its own, new in each epoch.
-# Seen:  a Compose holds its own NumPy generator, which each forked worker copies: item 0 (worker 0) and item 1 (worker 1)
-#        get the same noise, bit for bit, and each epoch starts the same numbers again; with seed=1 and without any seed.
-#        torch seeds Python's and NumPy's global generators for each worker, which this one is not.
-# Hurts: training sees a fraction (1 / workers) of the augmentations, and the same ones in each epoch.
-# Do:    worker_init_fn that calls compose.set_random_seed(torch.initial_seed() % 2**32), and persistent_workers=True.
-# albumentations 2.0.8 (the last release), torch 2.13.0, on Linux (fork)
+# Guess: a torch DataLoader with two workers over albumentations gives each image noise of its own,
+#        new in each epoch.
+# Seen:  a Compose holds its own NumPy generator, which each forked worker copies: item 0 (worker 0)
+#        and item 1 (worker 1) get the same noise, bit for bit, and each epoch starts the same
+#        numbers again; with seed=1 and without any seed. torch seeds Python's and NumPy's global
+#        generators for each worker, which this one is not.
+# Hurts: training sees a fraction (1 / workers) of the augmentations, and the same ones in each
+#        epoch.
+# Do:    worker_init_fn that calls compose.set_random_seed(torch.initial_seed() % 2**32), and
+#        persistent_workers=True.
+# With:  albumentations 2.0.8 (the last release), torch 2.13.0, on Linux (fork)
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

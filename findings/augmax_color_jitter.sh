@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Guess: augmax.ColorJitter(saturation=.9) changes saturation; with hue alone it changes hue.
-# Seen:  saturation is drawn and dropped: saturation=.9 and .1 give the same pixels, bit for bit. And with p=1 and
-#        brightness=0, contrast=.5 or hue=.5 do nothing at all: as many keys are made as there are strengths above 0, and
-#        the first of them goes to brightness even where brightness is 0.
-# Hurts: "colour jitter .4, .4, .4, .1" trains without saturation, and an ablation of hue alone is one of nothing.
+# Seen:  saturation is drawn and dropped: saturation=.9 and .1 give the same pixels, bit for bit.
+#        And with p=1 and brightness=0, contrast=.5 or hue=.5 do nothing at all: as many keys are
+#        made as there are strengths above 0, and the first of them goes to brightness even where
+#        brightness is 0.
+# Hurts: "colour jitter .4, .4, .4, .1" trains without saturation, and an ablation of hue alone is
+#        one of nothing.
 # Do:    use dm_pix.random_hue, random_saturation, random_contrast under vmap.
-# augmax 0.4.1, jax 0.10.2
+# With:  augmax 0.4.1, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

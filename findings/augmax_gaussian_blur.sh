@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Guess: augmax.GaussianBlur(sigma=3) blurs with a deviation of 3 pixels and leaves the picture where it is.
-# Seen:  the deviation is 1.5 pixels for sigma=3, 2.7 for 5, 4.4 for 8, and the picture moves by half a pixel down and
-#        right: the kernel has 2 * sigma weights, an even number, and the exponent has sigma where it needs its square.
-# Hurts: the blur is half as strong as a paper says; masks and key points, which it leaves alone, no longer fit.
+# Guess: augmax.GaussianBlur(sigma=3) blurs with a deviation of 3 pixels and leaves the picture
+#        where it is.
+# Seen:  the deviation is 1.5 pixels for sigma=3, 2.7 for 5, 4.4 for 8, and the picture moves by
+#        half a pixel down and right: the kernel has 2 * sigma weights, an even number, and the
+#        exponent has sigma where it needs its square.
+# Hurts: the blur is half as strong as a paper says; masks and key points, which it leaves alone, no
+#        longer fit.
 # Do:    blur with dm_pix.gaussian_blur on a padded picture, or with jax.scipy.signal.convolve2d.
-# augmax 0.4.1, jax 0.10.2
+# With:  augmax 0.4.1, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Guess: augmax.RandomSizedCrop(..., prevent_underzoom=True), its default, never shows what is outside of the picture,
-#        and augmax.Warp, "similar to ElasticTransform", bends a CIFAR picture.
-# Seen:  half of the crops of the picture's own size have black borders, over up to 75 % of the area: the bound is the
-#        logarithm of a zoom and is compared with zooms. Warp draws one displacement for each 32 x 32 pixels: a picture of
-#        32 x 32 is moved as a whole, by the same amount everywhere.
+# Guess: augmax.RandomSizedCrop(..., prevent_underzoom=True), its default, never shows what is
+#        outside of the picture, and augmax.Warp, "similar to ElasticTransform", bends a CIFAR
+#        picture.
+# Seen:  half of the crops of the picture's own size have black borders, over up to 75 % of the
+#        area: the bound is the logarithm of a zoom and is compared with zooms. Warp draws one
+#        displacement for each 32 x 32 pixels: a picture of 32 x 32 is moved as a whole, by the same
+#        amount everywhere.
 # Hurts: training on CIFAR sees black frames that nobody asked for, and no elastic deformation.
 # Do:    zoom_range=(1, 2) for crops of the picture's size; Warp(coarseness=8) for small pictures.
-# augmax 0.4.1, jax 0.10.2
+# With:  augmax 0.4.1, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

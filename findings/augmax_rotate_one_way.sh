@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Guess: augmax.Rotate((-30, 30), p=.5) turns half of the pictures, as many to the left as to the right.
-# Seen:  "whether" and "by how much" come from one key, so the pictures that are turned are those with the small draws:
-#        with p=.5 every angle is below 0, with p=.25 below -15. With p=1 both ways are equally frequent.
+# Guess: augmax.Rotate((-30, 30), p=.5) turns half of the pictures, as many to the left as to the
+#        right.
+# Seen:  "whether" and "by how much" come from one key, so the pictures that are turned are those
+#        with the small draws: with p=.5 every angle is below 0, with p=.25 below -15. With p=1 both
+#        ways are equally frequent.
 # Hurts: a network that was trained for invariance to rotations has seen one direction only.
-# Do:    use p=1, and choose whether to apply it with a key of your own (jax.random.bernoulli and jnp.where).
-# augmax 0.4.1, jax 0.10.2
+# Do:    use p=1, and choose whether to apply it with a key of your own (jax.random.bernoulli and
+#        jnp.where).
+# With:  augmax 0.4.1, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Guess: augment_gaussian_noise(..., noise_variance=(v, v)) adds noise of variance v, as name and docstring say.
-# Seen:  v is the standard deviation: .01 gives noise of deviation .01, not .1; .25 gives .25, not .5.
-# Hurts: nnU-Net's augmentation, and a corruption whose variance was taken from a paper, is ten times too weak at .01.
+# Guess: augment_gaussian_noise(..., noise_variance=(v, v)) adds noise of variance v, as name and
+#        docstring say.
+# Seen:  v is the standard deviation: .01 gives noise of deviation .01, not .1; .25 gives .25, not
+#        .5.
+# Hurts: nnU-Net's augmentation, and a corruption whose variance was taken from a paper, is ten
+#        times too weak at .01.
 # Do:    pass the deviation.
-# batchgenerators 0.25.5, numpy 2.4.6
+# With:  batchgenerators 0.25.5, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

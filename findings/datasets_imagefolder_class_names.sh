@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: load_dataset("imagefolder", data_dir=...) of folders cat, dog and "bullet_train" gives three classes.
-# Seen:  a folder whose name holds the word train, test, dev, eval, valid ... is taken for a split: the images of cat and
-#        dog are dropped, without a word, and no labels are left. With test_tube as well there are two splits, and the
-#        label of "bullet_train" is None. drop_labels=False does not bring the dropped images back.
-# Hurts: ImageNet's "bullet train", "freight train", "test tube"-like classes; corruption folders such as test_noise.
+# Guess: load_dataset("imagefolder", data_dir=...) of folders cat, dog and "bullet_train" gives
+#        three classes.
+# Seen:  a folder whose name holds the word train, test, dev or eval is taken for a split: the
+#        images of cat and dog are dropped, without a word, and no labels are left. With test_tube
+#        as well there are two splits, and the label of "bullet_train" is None.
+# Hurts: ImageNet's "bullet train", "freight train", "test tube"-like classes; corruption folders
+#        such as test_noise.
 # Do:    give the files: data_files={"train": "FOLDER/**"}; count what was loaded.
-# datasets 5.2.0, Pillow 13.0.0
+# With:  datasets 5.2.0, Pillow 13.0.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Guess: a uint16 RGB array in a Hugging Face Image feature is stored with 16 bits, scaled to 8, or refused.
-# Seen:  it is cast to uint8 modulo 256, with a warning of "downcasting": 40000 becomes 64, 255 and 511 both 255. A grey
-#        uint16 array is stored whole. float32 RGB is refused.
-# Hurts: raw, medical and satellite pictures become bands of nonsense that still look like a picture.
+# Guess: a uint16 RGB array in a Hugging Face Image feature is stored with 16 bits, scaled to 8, or
+#        refused.
+# Seen:  it is cast to uint8 modulo 256, with a warning of "downcasting": 40000 becomes 64, 255 and
+#        511 both 255. A grey uint16 array is stored whole. float32 RGB is refused.
+# Hurts: raw, medical and satellite pictures become bands of nonsense that still look like a
+#        picture.
 # Do:    (x // 257).astype(np.uint8) before, or an Array3D feature.
-# datasets 5.2.0, Pillow 13.0.0, numpy 2.4.6
+# With:  datasets 5.2.0, Pillow 13.0.0, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Guess: dm_pix.gaussian_blur of a flat picture is that flat picture, as with SciPy, OpenCV, Pillow and kornia.
-# Seen:  it pads with zeros: with sigma 2 the edge of a flat .5 is .30 and a corner .18. No argument changes that
-#        (padding="VALID" makes the picture smaller).
-# Hurts: as a blur corruption or in SimCLR's augmentations it draws a dark frame that a network can learn; on 32x32
-#        pictures the frame of kernel 7 covers a third of the pixels.
+# Guess: dm_pix.gaussian_blur of a flat picture is that flat picture, as with SciPy, OpenCV, Pillow
+#        and kornia.
+# Seen:  it pads with zeros: with sigma 2 the edge of a flat .5 is .30 and a corner .18. No argument
+#        changes that (padding="VALID" makes the picture smaller).
+# Hurts: as a blur corruption or in SimCLR's augmentations it draws a dark frame that a network can
+#        learn; on 32x32 pictures the frame of kernel 7 covers a third of the pixels.
 # Do:    pad by jnp.pad(..., mode="edge" or "reflect") first and blur with padding="VALID".
-# dm-pix 0.4.5, jax 0.10.2
+# With:  dm-pix 0.4.5, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Guess: dm_pix's random_* functions, which take "...HWC", draw for each image of a batch.
-# Seen:  one draw serves the whole batch: random_flip_left_right mirrors all images or none, random_brightness,
-#        random_contrast and random_crop give all images the same change. Nothing warns.
-# Hurts: a batch of 256 gets one augmentation; gradients of a step see one brightness, and half of the steps see only
-#        mirrored images.
-# Do:    jax.vmap(lambda key, image: dm_pix.random_...(key, image))(jax.random.split(key, len(images)), images).
-# dm-pix 0.4.5, jax 0.10.2
+# Seen:  one draw serves the whole batch: random_flip_left_right mirrors all images or none,
+#        random_brightness, random_contrast and random_crop give all images the same change. Nothing
+#        warns.
+# Hurts: a batch of 256 gets one augmentation; gradients of a step see one brightness, and half of
+#        the steps see only mirrored images.
+# Do:    jax.vmap(lambda key, image: dm_pix.random_...(key, image))(jax.random.split(key,
+#        len(images)), images).
+# With:  dm-pix 0.4.5, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

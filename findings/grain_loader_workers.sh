@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Guess: grain.DataLoader gives the same batches for every worker_count; workers only make it faster.
-# Seen:  batches are made inside the workers, each of which reads every worker_count-th record: without any shuffle two
-#        workers give [0 2 4 6] [1 3 5 7], and with drop_remainder=True three workers lose 4 of 16 records where none,
-#        one and two workers lose none.
-# Hurts: per-image results line up with the wrong images, BatchNorm sees other batches, and an "evaluation of all
-#        images" misses some, when a faster machine gets one more worker.
-# Do:    batch after the loader, or use grain.MapDataset(...).batch(...).to_iter_dataset().mp_prefetch(...).
-# grain 0.2.18, numpy 2.4.6
+# Guess: grain.DataLoader gives the same batches for every worker_count; workers only make it
+#        faster.
+# Seen:  batches are made inside the workers, each of which reads every worker_count-th record:
+#        without any shuffle two workers give [0 2 4 6] [1 3 5 7], and with drop_remainder=True
+#        three workers lose 4 of 16 records where none, one and two workers lose none.
+# Hurts: per-image results line up with the wrong images, BatchNorm sees other batches, and an
+#        "evaluation of all images" misses some, when a faster machine gets one more worker.
+# Do:    batch after the loader, or use
+#        grain.MapDataset(...).batch(...).to_iter_dataset().mp_prefetch(...).
+# With:  grain 0.2.18, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

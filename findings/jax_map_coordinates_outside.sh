@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Guess: jax.scipy.ndimage.map_coordinates is SciPy's function, so mode="constant" and mode="wrap" give SciPy's values.
-# Seen:  between the last pixel and the outside JAX blends pixel and cval where SciPy gives cval at once, and JAX wraps
-#        with period n where SciPy's "wrap" has period n - 1. They are SciPy's "grid-constant" and "grid-wrap".
-#        "nearest", "mirror" and "reflect" agree.
-# Hurts: a warp (elastic, swirl, rotation) that was ported from SciPy has another border, with half-lit pixels.
-# Do:    compare with "grid-constant" and "grid-wrap", or shift by "nearest" and paint the outside yourself.
-# jax 0.10.2, scipy 1.17.1, numpy 2.4.6
+# Guess: jax.scipy.ndimage.map_coordinates is SciPy's function, so mode="constant" and mode="wrap"
+#        give SciPy's values.
+# Seen:  between the last pixel and the outside JAX blends pixel and cval where SciPy gives cval at
+#        once, and JAX wraps with period n where SciPy's "wrap" has period n - 1. They are SciPy's
+#        "grid-constant" and "grid-wrap". "nearest", "mirror" and "reflect" agree.
+# Hurts: a warp (elastic, swirl, rotation) that was ported from SciPy has another border, with half-
+#        lit pixels.
+# Do:    compare with "grid-constant" and "grid-wrap", or shift by "nearest" and paint the outside
+#        yourself.
+# With:  jax 0.10.2, scipy 1.17.1, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Guess: jnp.asarray(x, dtype=jnp.uint8) and jnp.asarray(x).astype(jnp.uint8) are two spellings of one cast.
-# Seen:  of a NumPy array of floats outside of 0..255 the first wraps (300 -> 44, -1 -> 255: NumPy casts, before JAX has
-#        the array), the second saturates (300 -> 255, -1 -> 0: XLA casts). jnp.uint8(x) wraps as well.
-# Hurts: noise that is added before the cast turns white pixels black in one spelling and not in the other, and code
-#        that was tested eagerly on NumPy arrays changes its pixels when it moves into jit.
+# Guess: jnp.asarray(x, dtype=jnp.uint8) and jnp.asarray(x).astype(jnp.uint8) are two spellings of
+#        one cast.
+# Seen:  of a NumPy array of floats outside of 0..255 the first wraps (300 -> 44, -1 -> 255: NumPy
+#        casts, before JAX has the array), the second saturates (300 -> 255, -1 -> 0: XLA casts).
+#        jnp.uint8(x) wraps as well.
+# Hurts: noise that is added before the cast turns white pixels black in one spelling and not in the
+#        other, and code that was tested eagerly on NumPy arrays changes its pixels when it moves
+#        into jit.
 # Do:    clip to [0, 255] and round before every cast to uint8.
-# jax 0.10.2, numpy 2.4.6, on a CPU
+# With:  jax 0.10.2, numpy 2.4.6, on a CPU
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Guess: keras.layers.AugMix(seed=1) repeats its images, and draws chains of operations anew for each batch.
-# Seen:  the operations come from Python's own random module: two layers of one seed give different images until
-#        random.seed is called as well. In a tf.data map (and in a jitted step) that choice is made once, while the graph is
-#        traced: all batches of all epochs have the same operations in the same order.
-# Hurts: "AugMix" is one fixed chain for the whole training (in some runs it is "do nothing"); a seed in the config does not
-#        say which one.
-# Do:    random.seed for repeating; for variety draw the chain outside of the graph, or use another AugMix.
-# keras 3.15.1, tensorflow 2.21.0
+# Guess: keras.layers.AugMix(seed=1) repeats its images, and draws chains of operations anew for
+#        each batch.
+# Seen:  the operations come from Python's own random module: two layers of one seed give different
+#        images until random.seed is called as well. In a tf.data map that choice is made once,
+#        while the graph is traced: all batches of all epochs have the same operations in the same
+#        order.
+# Hurts: "AugMix" is one fixed chain for the whole training (in some runs it is "do nothing"); a
+#        seed in the config does not say which one.
+# Do:    random.seed for repeating; for variety draw the chain outside of the graph, or use another
+#        AugMix.
+# With:  keras 3.15.1, tensorflow 2.21.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Guess: keras.layers.RandomGaussianBlur takes a sigma in pixels, draws it for each image, blurs both axes alike, and
-#        leaves a flat picture flat.
-# Seen:  sigma must have an end in [0, 1] (sigma=2 is a ValueError, (.5, 4) is taken); one sigma serves the whole batch;
-#        height and width have different ones; the border is padded with zeros (a flat 200
-#        is 140 at the edge for sigma 1).
-# Hurts: as a blur augmentation it adds streaks of a direction and a dark frame, the same for all images of a batch.
+# Guess: keras.layers.RandomGaussianBlur takes a sigma in pixels, draws it for each image, blurs
+#        both axes alike, and leaves a flat picture flat.
+# Seen:  sigma must have an end in [0, 1] (sigma=2 is a ValueError, (.5, 4) is taken); one sigma
+#        serves the whole batch; height and width have different ones; the border is padded with
+#        zeros (a flat 200 is 140 at the edge for sigma 1).
+# Hurts: as a blur augmentation it adds streaks of a direction and a dark frame, the same for all
+#        images of a batch.
 # Do:    keras.ops.image.gaussian_blur of a padded picture, with a sigma of your own for each image.
-# keras 3.15.1 with its JAX backend, jax 0.10.2
+# With:  keras 3.15.1 with its JAX backend, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

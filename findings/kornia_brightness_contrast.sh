@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: kornia's RandomBrightness multiplies and RandomContrast goes towards the mean, as torchvision's ColorJitter does:
-#        black stays black, flat grey stays flat grey.
-# Seen:  RandomBrightness((1.3, 1.3)) ADDS .3: black becomes .3. RandomContrast((.5, .5)) MULTIPLIES by .5: grey .5 becomes
-#        .25; it is torchvision's brightness. kornia's ColorJitter is torchvision's, its ColorJiggle again adds.
-# Hurts: a robustness table with rows "brightness" and "contrast" from kornia has other corruptions than all others.
+# Guess: kornia's RandomBrightness multiplies and RandomContrast goes towards the mean, as
+#        torchvision's ColorJitter does: black stays black, flat grey stays flat grey.
+# Seen:  RandomBrightness((1.3, 1.3)) ADDS .3: black becomes .3. RandomContrast((.5, .5)) MULTIPLIES
+#        by .5: grey .5 becomes .25; it is torchvision's brightness. kornia's ColorJitter is
+#        torchvision's, its ColorJiggle again adds.
+# Hurts: a robustness table with rows "brightness" and "contrast" from kornia has other corruptions
+#        than all others.
 # Do:    kornia.augmentation.ColorJitter(brightness=..., contrast=...) for torchvision's meaning.
-# kornia 0.9.0, torch 2.13.0
+# With:  kornia 0.9.0, torch 2.13.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Guess: alpha of kornia's RandomElasticTransform is a displacement in pixels, or at least one that a resize leaves alone.
-# Seen:  it is a share of half the side: the same kernel, sigma and alpha move pixels by 1.2 at 64, 2.0 at 128 and 9.0 at
-#        512; since sigma stays in pixels the field is torn apart on large pictures.
-# Hurts: parameters that are right for CIFAR or for 256 x 256 patches shred 512 x 512 ones, and the other way round.
+# Guess: alpha of kornia's RandomElasticTransform is a displacement in pixels, or at least one that
+#        a resize leaves alone.
+# Seen:  it is a share of half the side: the same kernel, sigma and alpha move pixels by 1.2 at 64,
+#        2.0 at 128 and 9.0 at 512; since sigma stays in pixels the field is torn apart on large
+#        pictures.
+# Hurts: parameters that are right for CIFAR or for 256 x 256 patches shred 512 x 512 ones, and the
+#        other way round.
 # Do:    alpha = 2 * pixels / side, sigma in proportion to the side.
-# kornia 0.9.0, torch 2.13.0
+# With:  kornia 0.9.0, torch 2.13.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

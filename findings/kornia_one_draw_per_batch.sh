@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Guess: kornia's augmentations draw for each image of a batch: same_on_batch=False is their default.
-# Seen:  RandomMotionBlur draws angle and direction for each image, and ONE kernel size for the batch. RandAugment and
-#        AutoAugment choose their operations once: the 16 copies of a picture come back as one or two different pictures
-#        in most calls. RandomMotionBlur also darkens: a flat .8 is .48 at the border, since it pads with zeros.
-# Hurts: a step of training sees one blur length or one operation; the per-image variety of the papers is missing, and the
-#        gradient noise grows with the batch.
+# Guess: kornia's augmentations draw for each image of a batch: same_on_batch=False is their
+#        default.
+# Seen:  RandomMotionBlur draws angle and direction for each image, and ONE kernel size for the
+#        batch. RandAugment chooses its operations once: the 16 copies of a picture come back as one
+#        or two different pictures in most calls. RandomMotionBlur also darkens: a flat .8 is .48 at
+#        the border, since it pads with zeros.
+# Hurts: a step of training sees one blur length or one operation; the per-image variety of the
+#        papers is missing, and the gradient noise grows with the batch.
 # Do:    call them image by image, or use smaller chunks.
-# kornia 0.9.0, torch 2.13.0
+# With:  kornia 0.9.0, torch 2.13.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

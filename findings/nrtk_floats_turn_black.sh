@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Guess: nrtk's perturbers keep the type of the picture, floats in [0, 1] too, as its noise and enhancement perturbers do.
-# Seen:  RadialDistortionPerturber and HazePerturber return uint8: floats in [0, 1] become black (all zeros), also with
-#        no distortion (k = 0). BrightnessPerturber and GaussianNoisePerturber return floats.
-# Hurts: in a ComposePerturber over floats every later step, and the model, sees a black picture; nothing warns.
+# Guess: nrtk's perturbers keep the type of the picture, floats in [0, 1] too, as its noise and
+#        enhancement perturbers do.
+# Seen:  RadialDistortionPerturber and HazePerturber return uint8: floats in [0, 1] become black
+#        (all zeros), also with no distortion (k = 0). BrightnessPerturber and
+#        GaussianNoisePerturber return floats.
+# Hurts: in a ComposePerturber over floats every later step, and the model, sees a black picture;
+#        nothing warns.
 # Do:    give nrtk uint8 pictures.
-# nrtk 1.1.0, numpy 2.4.6
+# With:  nrtk 1.1.0, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: RandomTranslationPerturber "randomly translates an image and adjusts bounding boxes": boxes follow their objects.
-# Seen:  a box is cut at its own old lower right corner, not at the picture's: an object that moves right or down by more
-#        than its size gets an empty box (a point), by less a box that is too small. Left and up are right.
-# Hurts: a detector that finds every moved object is scored as missing it; average precision under translation falls by
-#        the perturber's own boxes. Three of four moves are concerned.
+# Guess: RandomTranslationPerturber "randomly translates an image and adjusts bounding boxes": boxes
+#        follow their objects.
+# Seen:  a box is cut at its own old lower right corner, not at the picture's: an object that moves
+#        right or down by more than its size gets an empty box (a point), by less a box that is too
+#        small. Left and up are right.
+# Hurts: a detector that finds every moved object is scored as missing it; average precision under
+#        translation falls by the perturber's own boxes. Three of four moves are concerned.
 # Do:    move the boxes yourself, by the shift that the pixels show.
-# nrtk 1.1.0, numpy 2.4.6
+# With:  nrtk 1.1.0, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

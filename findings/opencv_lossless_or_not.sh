@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: IMWRITE_WEBP_QUALITY=100 is the best that OpenCV's WebP gives; JPEG 2000 is lossless unless one asks for less,
-#        as in Pillow.
-# Seen:  WebP without any parameter is lossless, and with quality 100 it is off by more than 200 levels (colour noise):
-#        only 101 or no parameter is lossless. OpenCV's .jp2 is lossy by default (130 levels); Pillow's is exact.
-# Hurts: corrupted test sets that were stored "at quality 100" to be safe have lost most of their colour noise.
+# Guess: IMWRITE_WEBP_QUALITY=100 is the best that OpenCV's WebP gives; JPEG 2000 is lossless unless
+#        one asks for less, as in Pillow.
+# Seen:  WebP without any parameter is lossless, and with quality 100 it is off by more than 200
+#        levels (colour noise): only 101 or no parameter is lossless. OpenCV's .jp2 is lossy by
+#        default (130 levels); Pillow's is exact.
+# Hurts: corrupted test sets that were stored "at quality 100" to be safe have lost most of their
+#        colour noise.
 # Do:    PNG, or WebP without a quality; read back and compare once.
-# opencv-python-headless 5.0.0.93, Pillow 13.0.0
+# With:  opencv-python-headless 5.0.0.93, Pillow 13.0.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

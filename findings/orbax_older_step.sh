@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Guess: CheckpointManager.save(3, ...) in a folder that holds step 5 writes step 3, or raises an error.
-# Seen:  it returns False and writes nothing, without a warning; the same for step 5 again. save(..., force=True) of an
-#        older step writes it.
-# Hurts: who goes back to an earlier step (a diverged run, another seed in the same folder) trains for hours, and no
-#        checkpoint is written until the old step number is passed; a restore gives the old weights.
+# Guess: CheckpointManager.save(3, ...) in a folder that holds step 5 writes step 3, or raises an
+#        error.
+# Seen:  it returns False and writes nothing, without a warning; the same for step 5 again.
+# Hurts: who goes back to an earlier step (a diverged run, another seed in the same folder) trains
+#        for hours, and no checkpoint is written until the old step number is passed; a restore
+#        gives the old weights.
 # Do:    check what save() returns, or delete the later steps first.
-# orbax-checkpoint 0.12.8, jax 0.10.2
+# With:  orbax-checkpoint 0.12.8, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Guess: StandardCheckpointer().save(path, state) as the last line of a script leaves a checkpoint when it exits with 0.
-# Seen:  save() returns before it has written, and the interpreter's end does not wait: the exit status is 0, an error of
-#        a thread is printed, and only "NAME.orbax-checkpoint-tmp" is there, which nothing restores.
+# Guess: StandardCheckpointer().save(path, state) as the last line of a script leaves a checkpoint
+#        when it exits with 0.
+# Seen:  save() returns before it has written, and the interpreter's end does not wait: the exit
+#        status is 0, an error of a thread is printed, and only "NAME.orbax-checkpoint-tmp" is
+#        there, which nothing restores.
 # Hurts: the last checkpoint of a training is lost, and a job scheduler takes the run for a success.
 # Do:    use "with ocp.StandardCheckpointer() as c:", or call c.wait_until_finished() or c.close().
-# orbax-checkpoint 0.12.8, jax 0.10.2
+# With:  orbax-checkpoint 0.12.8, jax 0.10.2
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

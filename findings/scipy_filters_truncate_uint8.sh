@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Guess: scipy.ndimage.gaussian_filter of a uint8 picture is the filter of the floats, rounded.
-# Seen:  the result is truncated, after each axis: a picture loses one level of its mean (uniform_filter .8, convolve
-#        .5), and a value of 0 is reached sooner. zoom, rotate and map_coordinates of the same module round.
-# Hurts: each blur darkens; a "blur of severity 0" is not the identity of the mean, small differences between corruptions
-#        are differences of brightness, and ports that round are off by a level in most pixels.
+# Seen:  the result is truncated, after each axis: a picture loses one level of its mean
+#        (uniform_filter .8, convolve .5). zoom, rotate and map_coordinates of the same module
+#        round.
+# Hurts: each blur darkens; a "blur of severity 0" is not the identity of the mean, small
+#        differences between corruptions are differences of brightness, and ports that round are off
+#        by a level in most pixels.
 # Do:    filter floats, then round.
-# scipy 1.17.1, numpy 2.4.6
+# With:  scipy 1.17.1, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

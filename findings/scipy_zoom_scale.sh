@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: scipy.ndimage.zoom(x, 2, order=1) enlarges twice, as OpenCV's and Pillow's linear resize do.
-# Seen:  zoom lays the first pixel on the first and the last on the last: 8 pixels become 16 that are 7/15 apart, a scale
-#        of 2.14, and the picture slides by up to half a pixel from the others. grid_mode=True, mode="nearest" is OpenCV's.
-# Hurts: ImageNet-C's zoom_blur and the fog of other codes are made with zoom: a port with resize is another corruption,
-#        most for small pictures (13 levels on average for 32 x 32 of noise); masks that OpenCV enlarges do not fit.
+# Guess: scipy.ndimage.zoom(x, 2, order=1) enlarges twice, as OpenCV's linear resize does.
+# Seen:  zoom lays the first pixel on the first and the last on the last: 8 pixels become 16 that
+#        are 7/15 apart, a scale of 2.14, and the picture slides by up to half a pixel from the
+#        others. grid_mode=True, mode="nearest" is OpenCV's.
+# Hurts: ImageNet-C's zoom_blur is made with zoom: a port with resize is another corruption, most
+#        for small pictures (13 levels on average for 32 x 32 of noise); masks that OpenCV enlarges
+#        do not fit.
 # Do:    grid_mode=True for a resize; n pixels at linspace(0, n - 1, m) for a port of zoom.
-# scipy 1.17.1, opencv-python-headless 5.0.0.93
+# With:  scipy 1.17.1, opencv-python-headless 5.0.0.93
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Guess: SimpleITK's noise with a seed gives the same picture on every machine.
-# Seen:  each thread seeds its own part of the picture: one thread and two threads agree in one half of the picture and
-#        not in the other, for Gaussian, shot, speckle and salt and pepper noise. The default is one thread for each core.
-# Hurts: a corrupted test set cannot be made again on another machine, though seed and version are recorded.
+# Seen:  each thread seeds its own part of the picture: one thread and two threads agree in one half
+#        of the picture and not in the other, for Gaussian, shot, speckle and salt and pepper noise.
+#        The default is one thread for each core.
+# Hurts: a corrupted test set cannot be made again on another machine, though seed and version are
+#        recorded.
 # Do:    sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(1) before the noise.
-# SimpleITK 2.5.7, numpy 2.4.6
+# With:  SimpleITK 2.5.7, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Guess: skimage.util.random_noise of a float picture in 0..255 adds noise, or refuses: floats must lie in [-1, 1].
-# Seen:  it returns a white picture (all ones) without a word, for each mode that clips; the default clip=True takes every
-#        value above 1 to 1. The same picture as uint8 is noisy. A variance in levels does not help.
-# Hurts: a pipeline whose decoder gives float32 in 0..255 (OpenCV after a filter, TensorFlow) evaluates on blank pictures;
-#        accuracy falls to chance and is taken for a lack of robustness. nrtk's noise perturbers inherit it.
+# Guess: skimage.util.random_noise of a float picture in 0..255 adds noise, or refuses: floats must
+#        lie in [-1, 1].
+# Seen:  it returns a white picture (all ones) without a word, for each mode that clips; the default
+#        clip=True takes every value above 1 to 1. The same picture as uint8 is noisy.
+# Hurts: a pipeline whose decoder gives float32 in 0..255 (OpenCV after a filter, TensorFlow)
+#        evaluates on blank pictures; accuracy falls to chance and is taken for a lack of
+#        robustness. nrtk's noise perturbers inherit it.
 # Do:    divide by 255 first.
-# scikit-image 0.26.0, numpy 2.4.6
+# With:  scikit-image 0.26.0, numpy 2.4.6
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Guess: tf.random.set_seed makes a training with random noise in a tf.data map repeatable; each epoch has its own noise.
-# Seen:  with a global seed, or with seed= of the operation, each new pass over the dataset starts the same numbers again:
-#        all epochs of model.fit see identical noise. Without any seed each epoch differs. repeat() before the map,
-#        in one pass, goes on drawing.
-# Hurts: the run with a seed, the one that goes into the paper, is trained without augmentation but for one fixed
-#        corruption of each image; robustness falls by setting a seed.
-# Do:    tf.random.Generator.from_seed outside of the map, or stateless operations with the epoch in their seed.
-# tensorflow 2.21.0, keras 3.15.1
+# Guess: tf.random.set_seed makes a training with random noise in a tf.data map repeatable; each
+#        epoch has its own noise.
+# Seen:  with a global seed, or with seed= of the operation, each new pass over the dataset starts
+#        the same numbers again: all epochs of model.fit see identical noise. Without any seed each
+#        epoch differs. repeat() before the map, in one pass, goes on drawing.
+# Hurts: the run with a seed, the one that goes into the paper, is trained without augmentation but
+#        for one fixed corruption of each image.
+# Do:    tf.random.Generator.from_seed outside of the map, or stateless operations with the epoch in
+#        their seed.
+# With:  tensorflow 2.21.0, keras 3.15.1
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Guess: one grey TIFF file is one picture for every reader.
-# Seen:  where the file says that 0 is white (MinIsWhite: scanners, faxes, medical files), Pillow and OpenCV turn the values,
-#        tifffile and imageio (with tifffile, its default for TIFF) give them as stored: the negative.
-# Hurts: a network that was trained through one reader and evaluated through the other sees negatives of those files.
+# Seen:  where the file says that 0 is white (MinIsWhite: scanners, faxes, medical files), Pillow
+#        and OpenCV turn the values, tifffile and imageio (with tifffile, its default for TIFF) give
+#        them as stored: the negative.
+# Hurts: a network that was trained through one reader and evaluated through the other sees
+#        negatives of those files.
 # Do:    read TIFF with one library; look at tifffile's page.photometric.
-# tifffile 2026.3.3, imageio 2.38.1, Pillow 13.0.0, opencv-python-headless 5.0.0.93
+# With:  tifffile 2026.3.3, imageio 2.38.1, Pillow 13.0.0, opencv-python-headless 5.0.0.93
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

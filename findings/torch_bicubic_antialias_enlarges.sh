@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Guess: antialias=True acts where a picture is reduced, so it changes nothing when interpolate() enlarges.
-# Seen:  it takes another cubic (a = -.5 for -.75): pictures of noise that are enlarged twice differ by 4 levels on average (17 at most).
-#        jax.image.resize("cubic") equals antialias=True.
-# Hurts: "bicubic" preprocessing differs between two ports of one network that only enlarge (CIFAR 32 to 224).
+# Guess: antialias=True acts where a picture is reduced, so it changes nothing when interpolate()
+#        enlarges.
+# Seen:  it takes another cubic (a = -.5 for -.75): pictures of noise that are enlarged twice differ
+#        by 4 levels on average (17 at most). jax.image.resize("cubic") equals antialias=True.
+# Hurts: "bicubic" preprocessing differs between two ports of one network that only enlarge (CIFAR
+#        32 to 224).
 # Do:    pass antialias=True in PyTorch wherever the pixels shall be those of JAX.
-# torch 2.13.0, jax 0.10.2, numpy 2.4.6, on a CPU
+# With:  torch 2.13.0, jax 0.10.2, numpy 2.4.6, on a CPU
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

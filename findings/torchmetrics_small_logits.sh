@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Guess: MulticlassCalibrationError treats the outputs of one network alike: logits are softmaxed, probabilities are not.
-# Seen:  each batch decides for itself: if all its values lie in [0, 1] they are taken for probabilities. Logits in [0, 1]
-#        (cosine or sigmoid heads, networks at their start, small batches) get ECE 0.000; times 1.0001 they get .849.
+# Guess: MulticlassCalibrationError treats the outputs of one network alike: logits are softmaxed,
+#        probabilities are not.
+# Seen:  each batch decides for itself: if all its values lie in [0, 1] they are taken for
+#        probabilities. Logits in [0, 1] (cosine or sigmoid heads, networks at their start, small
+#        batches) get ECE 0.000; times 1.0001 they get .849.
 # Hurts: one metric mixes both kinds over the batches of a test set, by chance and by batch size.
 # Do:    softmax before, always.
-# torchmetrics 1.9.0, torch 2.13.0
+# With:  torchmetrics 1.9.0, torch 2.13.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

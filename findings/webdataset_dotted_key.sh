@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Guess: webdataset gives back the samples that TarWriter took, whatever their "__key__".
-# Seen:  a key ends at its first dot when it is read: noise_0.1 and noise_0.5 come back as ONE sample with the key noise_0
-#        and the fields 1.png and 5.png; "png" is not there. Writing and reading raise nothing.
-# Hurts: names with a severity, a strength or a version (fog_0.5, img.v2) merge, half of the test set is gone, and
-#        a pipeline that skips samples without "png" runs on an empty set.
+# Seen:  a key ends at its first dot when it is read: noise_0.1 and noise_0.5 come back as ONE
+#        sample with the key noise_0 and the fields 1.png and 5.png; "png" is not there. Writing and
+#        reading raise nothing.
+# Hurts: names with a severity, a strength or a version (fog_0.5, img.v2) merge, half of the test
+#        set is gone, and a pipeline that skips samples without "png" runs on an empty set.
 # Do:    no dots in keys; count samples after writing.
-# webdataset 1.0.2, Pillow 13.0.0
+# With:  webdataset 1.0.2, Pillow 13.0.0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
