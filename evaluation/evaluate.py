@@ -25,7 +25,7 @@ from runtime.log import bar, log
 from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
 from training import augmentation
-from training.states import digest
+from training.checkpoints import digest
 
 ByCondition = dict[Condition, dict[Key, np.ndarray]]
 """{condition: {(model, seed): bool [N], which images are answered correctly}}."""

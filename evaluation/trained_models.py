@@ -20,8 +20,8 @@ from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
 from training import augmentation, loop, states, study
+from training.checkpoints import Checkpoints, digest
 from training.sections import SETTINGS, TrainSettings
-from training.states import Checkpoints, digest
 
 _EVAL_ONLY = ("adapt", "enhance", "ensemble", "images", "natural", "stored", "superclasses", "temperature")
 

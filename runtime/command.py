@@ -4,7 +4,6 @@ Commands import this module first. Then Ctrl-C ends them in one line also while 
 """
 
 import contextlib
-import errno
 import importlib
 import io
 import os
@@ -19,6 +18,7 @@ from typing import Any
 
 from absl import app, flags
 
+from runtime.locks import is_full
 from runtime.log import configure, log, open_closed_streams
 from runtime.settings import SettingsError, WorkdirInUseError
 
@@ -26,7 +26,6 @@ from runtime.settings import SettingsError, WorkdirInUseError
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
 _FORESEEN = (ValueError, OSError, RuntimeError)
 _MISTAKES = (NotImplementedError, RecursionError)  # subclasses of RuntimeError
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _INTERRUPTED = 128 + signal.SIGINT
 IN_USE = os.EX_TEMPFAIL  # 75, the exit status of a command whose workdir another process holds
 _TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
@@ -238,7 +237,7 @@ def errors() -> Iterator[None]:
         if os.environ.get(_TRACEBACK):
             raise
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
-        full = isinstance(error, OSError) and error.errno in _FULL
+        full = isinstance(error, OSError) and is_full(error)
         advice = "; make room, and the same command continues" if full else ""
         hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
         log.error("%s: %s%s%s%s", program(), kind, error, advice, hint)

@@ -2,7 +2,7 @@
 
 Every process runs the same script and asks for the same computations in the same order; arrays lie over the devices of
 all of them. Only process 0 reads and writes a run's files and tells the others their content; only checkpoints are
-written by all (`training.states`). With a single process each function here is a plain call that costs nothing.
+written by all (`training.checkpoints`). With a single process each function here is a plain call that costs nothing.
 """
 
 import contextlib

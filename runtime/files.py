@@ -21,11 +21,14 @@ import numpy as np
 
 from runtime import buckets
 from runtime.locks import force_to_disk, take_lock
-from runtime.settings import SettingsError
+from runtime.settings import SettingsError, WorkdirError
 
 _ASIDE = ".part-"
 _ADDRESS = re.compile(r"(?:^|=)([a-z][a-z0-9+.-]+:/\S*)")  # pathlib makes gs:/bucket of gs://bucket
 REMEDY = "move it away and repeat the command that wrote it"
+_held: dict[
+    str, tuple[BinaryIO, os.stat_result]
+] = {}  # folders that this process locked: the open lock, what they were
 _JSON_TYPES = {dict: "object", list: "list"}
 
 
@@ -74,9 +77,11 @@ def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
 
     Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the mirror of a
     bucket it is there, too, when this returns; a file that `grows` only from time to time (`buckets.appended`). An
-    OSError names `path`, also where the system names no file (a full disk).
+    OSError names `path`, also where the system names no file (a full disk). A WorkdirError says that a folder which
+    this process holds is gone (`refuse_moved`).
     """
     path = Path(local(path, use="write"))
+    refuse_moved(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_parts(path.parent, path.name)
     with naming(path), _open_aside(path) as (file, aside):
@@ -237,8 +242,31 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
     with open(Path(folder) / ".lock", "a") as file:
         if take_lock(file, Path(folder)) is False:
             raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
-        with buckets.held(Path(folder)):
-            yield
+        name = os.path.abspath(folder)
+        _held[name] = file, os.stat(name)
+        try:
+            with buckets.held(Path(folder)):
+                yield
+        finally:
+            del _held[name]
+
+
+def refuse_moved(path: str | os.PathLike) -> None:
+    """Raises WorkdirError where a folder above `path` that this process holds (`locked`) was removed or renamed since."""
+    above = os.path.abspath(path)
+    while (above := os.path.dirname(above)) != "/":
+        if above in _held and not _is_same(above, *_held[above]):
+            raise WorkdirError(
+                f"workdir {above} was removed or renamed while this command wrote it, and nothing more is written; where "
+                "it was renamed give it its name again, and the same command continues"
+            )
+
+
+def _is_same(folder, lock, before):
+    try:
+        return os.path.samestat(os.stat(f"{folder}/.lock"), os.fstat(lock.fileno()))
+    except FileNotFoundError:  # somebody may have removed the lock alone
+        return os.path.isdir(folder) and os.path.samestat(os.stat(folder), before)
 
 
 def _damaged(path, expected, file, error, remedy):

@@ -1,4 +1,4 @@
-"""What a file system may lack: locks of files, and folders that are forced to disk. A warning names the folder, once.
+"""What a file system may lack: locks of files, folders that are forced to disk (a warning names the folder, once), room.
 
 Apart from `runtime.files`, since `runtime.mirrors`, which that module uses, takes locks too.
 """
@@ -42,6 +42,16 @@ def force_to_disk(folder: Path) -> None:
             os.close(descriptor)
     except OSError as error:
         _warn(error, folder, "forces no folders to disk", "a power cut may take the newest files")
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Returns True if an error, one that it holds or one that caused it, says that a disk or quota is full."""
+    if error is None:
+        return False
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes):
+        return True
+    return any(map(is_full, (*getattr(error, "exceptions", ()), error.__cause__)))
 
 
 def _warn(error: OSError, folder: Path, lacks: str, advice: str) -> None:

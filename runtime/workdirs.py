@@ -5,7 +5,7 @@
     Workdir(path)                                   any folder for tables and figures
 
 One run uses a workdir at a time. If a run has many processes, process 0 reads and writes the files and tells the others
-their content; all write checkpoints (`training.states`). This module asks which process this is, so that the code that
+their content; all write checkpoints (`training.checkpoints`). This module asks which process this is, so that the code that
 writes results need not. It starts no JAX: a command that imports no JAX has one process.
 """
 

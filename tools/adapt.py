@@ -23,7 +23,8 @@ from evaluation import adaptation, trained_models
 from runtime import meshes, workdirs
 from runtime.log import bar, log
 from training import cli, loop, study
-from training.states import Checkpoints, TrainState, digest
+from training.checkpoints import Checkpoints, digest
+from training.states import TrainState
 
 
 def run(config: ConfigDict, source: str | os.PathLike | None, workdir: pathlib.Path) -> TrainState:

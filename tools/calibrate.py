@@ -33,8 +33,8 @@ from runtime.artifacts import provenance
 from runtime.log import bar, log
 from runtime.settings import check_equal
 from training import augmentation, cli, ranges, study
+from training.checkpoints import digest
 from training.sections import TrainSettings
-from training.states import digest
 
 
 def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:

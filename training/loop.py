@@ -26,8 +26,9 @@ from data.dataset import Split
 from runtime import distributed, meshes
 from runtime.workdirs import Workdir, command_of
 from training import memory, states, steps
+from training.checkpoints import CheckpointError, Checkpoints
 from training.run import Job, Run, fresh, read_final
-from training.states import CheckpointError, Checkpoints, TrainState
+from training.states import TrainState
 
 PIECE_SECONDS = 2.5
 """Seconds of training that a CPU is given at a time, in whole steps, at least one; a stop waits so long."""

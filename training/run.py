@@ -24,7 +24,7 @@ from runtime.log import bar, log
 from runtime.workdirs import Workdir, finished, read_final, write_final
 from training import batches, memory, states
 from training.batches import Plan
-from training.states import Checkpoints, digest
+from training.checkpoints import Checkpoints, digest
 from training.steps import Loss
 
 _SMALL = "small_resnet"

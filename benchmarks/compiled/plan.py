@@ -25,7 +25,7 @@ from corruptions.scoring.conditions import expand
 from runtime import meshes
 from training import augmentation, cli, memory, run, states, study
 from training.batches import Plan
-from training.states import KEPT
+from training.checkpoints import KEPT
 from training.study import Trainings
 
 KNOWN = {  # (training images, test images, classes); a tenth of ImageNet's images, as its classes are nearly equal

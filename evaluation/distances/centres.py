@@ -33,8 +33,8 @@ from evaluation.shown import file_name
 from runtime import artifacts, files, meshes, workdirs
 from runtime.log import log
 from training import study
+from training.checkpoints import digest
 from training.sections import TrainSettings
-from training.states import digest
 
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""

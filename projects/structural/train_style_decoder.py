@@ -37,8 +37,9 @@ from runtime import distributed, files, workdirs
 from runtime.artifacts import provenance
 from runtime.log import bar
 from training import cli, states, study
+from training.checkpoints import Checkpoints
 from training.run import MetricsLog, NonFiniteLossError
-from training.states import Checkpoints, TrainState
+from training.states import TrainState
 
 FILE = "style.npz"
 _DECAY = 5e-5

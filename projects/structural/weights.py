@@ -16,7 +16,7 @@ import numpy as np
 
 from projects.structural import adain
 from runtime import artifacts, files
-from training import states
+from training.checkpoints import digest as digest_of
 
 NAME = "structural/style_transfer"
 _STYLES = ("mean", "deviation", "correction")
@@ -50,7 +50,7 @@ def write(
 def read(path: str | os.PathLike) -> Style:
     """Reads a file; raises FileNotFoundError, or DamagedFileError where it holds something else."""
     arrays, _ = artifacts.read(path)
-    digest = states.digest(arrays)
+    digest = digest_of(arrays)
     try:
         mean, deviation, correction = (arrays.pop(f"styles/{name}") for name in _STYLES)
         network = adain.from_arrays(arrays)

@@ -26,7 +26,7 @@ from tests.models import torch_reference
 from tests.training import tiny
 from tools import calibrate, weights
 from training import states, study
-from training.states import CheckpointError
+from training.checkpoints import CheckpointError
 
 CLASSES, PER_CLASS, SIDE = 3, 8, 33
 FIRES_1_1 = ("M", 16, 16, "M", 32, 32, "M", 48, 48, 64, 64)

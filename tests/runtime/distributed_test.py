@@ -18,7 +18,7 @@ from runtime import distributed
 from tests import processes
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from tests.training import tiny
-from training.states import Checkpoints
+from training.checkpoints import Checkpoints
 
 SMALL = ("dataset.train_limit=64", "dataset.test_limit=71", "train.batch_size=32")
 SMALL += ("train.epochs=8", "eval.batch_size=32")

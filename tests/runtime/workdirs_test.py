@@ -11,7 +11,7 @@ import pytest
 import eval as evaluate
 from analysis.report import inputs
 from configs import default
-from runtime import artifacts, distributed, workdirs
+from runtime import artifacts, distributed, files, workdirs
 from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
 from tests.tools import report_studies
@@ -108,6 +108,37 @@ def test_what_is_no_workdir_is_refused_and_left(tmp_path, path, message):
         pass
     assert {file.name for file in tmp_path.iterdir()} - {".lock"} == {"thesis.tex"}
     assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+def move(path):
+    path.rename(path.with_name("renamed"))
+
+
+def replace(path):
+    """Another run has begun in a folder of this name."""
+    move(path)
+    path.mkdir()
+    (path / ".lock").touch()
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, move, replace])
+@pytest.mark.parametrize("name", ["final.csv", "answers/fog.csv"])
+def test_a_workdir_that_was_removed_or_renamed_is_told_at_the_next_write(lose, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WorkdirError, match=r"workdir .*work was removed or renamed") as told:
+        with workdirs.open_workdir("work", {"seed": 1}) as workdir:
+            lose(tmp_path / "work")
+            workdir.write_text(name, "1")
+    assert "\n" not in str(told.value)
+    assert not list((tmp_path / "work").glob("[a-z]*")), "nothing is written beside what is lost"
+
+
+def test_a_lock_that_somebody_removes_stops_no_run(tmp_path):
+    with workdirs.open_workdir(tmp_path, {"seed": 1}) as workdir:
+        (tmp_path / ".lock").unlink()
+        workdir.write_text("a.csv", "1")
+    shutil.move(tmp_path, tmp_path.with_name("elsewhere"))
+    files.write_atomically(tmp_path / "a.csv", "of a later command")
 
 
 # Settings that are stored with results: every difference is named.

@@ -11,7 +11,7 @@ from typing import Any
 
 from runtime import files
 from runtime.files import DamagedFileError
-from training import states
+from training.checkpoints import digest as digest_of
 
 _OF_THE_RUN = re.compile(  # records of process, time and speed
     r"(^|/)(\.lock|\.checks\.json|provenance\.json|timing\.json|compiles\.json|evaluation\.json)$|(^|/)checkpoints/\d+/"
@@ -74,7 +74,7 @@ def _content(path):
         texts = {
             name: _SEALED.sub("", str(arrays.pop(name))) for name in list(arrays) if arrays[name].dtype.kind == "U"
         }
-        return repr((states.digest(arrays), texts)).encode()
+        return repr((digest_of(arrays), texts)).encode()
     if path.suffix == ".html":
         return _MINUTE.sub(b"", content)
     if path.name in _REMOVED:

@@ -4,7 +4,10 @@ A finished model is read from the checkpoint that final.json names, or not at al
 """
 
 import contextlib
+import errno
+import importlib.util
 import json
+import os
 import shutil
 
 import chex
@@ -17,8 +20,9 @@ from corruptions import objects
 from runtime import buckets, distributed, files, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
-from training import loop, states, study
-from training.states import CheckpointError, Checkpoints, TrainState, digest
+from training import loop, study
+from training.checkpoints import CheckpointError, Checkpoints, digest
+from training.states import TrainState
 
 
 def state(step):
@@ -64,6 +68,49 @@ def test_arrays_of_other_shapes_are_refused(tmp_path, of):
         params = stored.params | {"kernel": of(np.zeros((64, 32), np.float32))}
         with pytest.raises(CheckpointError, match=r"\(64, 32\)"):
             checkpoints.restore(stored._replace(params=params))
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"kernel": jnp.zeros((64, 32)), "bias": jnp.zeros(5)}, "params/kernel"),
+        ({"kernel": jnp.zeros((64, 33), jnp.bfloat16), "bias": jnp.zeros(5)}, "bfloat16"),
+        ({"kernel": jnp.zeros((64, 33))}, "params/bias"),
+        ({"kernel": jnp.zeros((64, 33)), "bias": jnp.zeros(5), "more": jnp.zeros(3)}, "params/more"),
+    ],
+)
+def test_a_checkpoint_of_another_network_is_called_so_and_stays(params, said, tmp_path, caplog):
+    """Not damaged, not to be removed, and no word of Orbax's options."""
+    save(tmp_path, [1, 2])
+    with contextlib.closing(Checkpoints(tmp_path)) as checkpoints:
+        with pytest.raises(CheckpointError, match=f"another network.*{said}") as refused:
+            checkpoints.restore(state(0)._replace(params=params))
+        with pytest.raises(CheckpointError, match=f"another network.*{said}"):
+            checkpoints.read(state(0)._replace(params=params), 2, "")
+    for word in ("strict", "damaged", "remove"):
+        assert word not in str(refused.value) + caplog.text
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (FULL, True),
+        (ValueError(f"RESOURCE_EXHAUSTED: Error writing: {os.strerror(errno.EDQUOT)}"), True),
+        (ExceptionGroup("several", [FULL]), True),
+        (PermissionError(errno.EACCES, os.strerror(errno.EACCES)), False),
+        (TimeoutError("no answer"), False),
+    ],
+)
+def test_room_is_advised_where_a_disk_is_full(error, full, tmp_path, monkeypatch):
+    with contextlib.closing(Checkpoints(tmp_path)) as checkpoints:
+        monkeypatch.setattr(checkpoints._manager, "save", lambda *_, **__: (_ for _ in ()).throw(error))
+        with pytest.raises(CheckpointError, match="the same command continues") as told:
+            checkpoints.save(state(1))
+    assert ("make room" in str(told.value)) == full
 
 
 def test_a_checkpoint_too_many_goes(tmp_path):
@@ -193,7 +240,7 @@ def test_state_of_another_seed_is_refused(config, dataset, mesh, finished, of_an
             read(both)
         with pytest.raises(CheckpointError, match=of_another):
             read(one)
-    with pytest.raises(CheckpointError, match=rf"(?s)remove the folder to train again:\n  step 10: {of_another}"):
+    with pytest.raises(CheckpointError, match=rf"(?s)remove the folder to train again:\n  step 10 .*{of_another}"):
         train(config, dataset, begun, mesh)
     assert (begun / "checkpoints" / "10").is_dir()
 
@@ -234,7 +281,7 @@ def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypa
         with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="continue it in one process"):
             patch.setattr(distributed, "several", lambda: True)
             patch.setattr(buckets, "address_of", lambda path: address)
-            patch.setattr(states.importlib.util, "find_spec", lambda name: name)  # as if gcsfs were installed
+            patch.setattr(importlib.util, "find_spec", lambda name: name)  # as if gcsfs were installed
             Checkpoints(folder)
 
     on("fourth", continued_by_many_processes)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -74,6 +75,24 @@ def test_training_on_a_disk_that_fills_stops_with_one_message_and_keeps_its_chec
     assert str(workdir) in message and "make room, and the same command continues" in message
     assert "Traceback" not in output and not (workdir / "final.json").exists()
     assert (workdir / "checkpoints" / "5").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("renamed", [True, False])
+def test_a_workdir_that_is_lost_while_it_trains_is_told(renamed, tmp_path, environment):
+    workdir = tmp_path / "run"
+    process = tiny.start(workdir, LONGER, **environment)
+    tiny.wait_for(process, (workdir / "checkpoints" / "5").exists)
+    workdir.rename(tmp_path / "elsewhere")
+    if not renamed:
+        shutil.rmtree(tmp_path / "elsewhere")
+    output, _ = process.communicate(timeout=250)
+    assert process.returncode == 1, output
+    (message,) = [line for line in output.splitlines() if "removed or renamed" in line]
+    assert str(workdir) in message and "Traceback" not in output and "Results are in" not in output
+    assert not workdir.exists()
+    if renamed:
+        finish((tmp_path / "elsewhere").rename(workdir), environment)
 
 
 def test_a_second_process_compiles_nothing_anew(stopped, expected, environment):

@@ -27,8 +27,8 @@ from runtime.settings import SettingsError
 from tests.training import tiny
 from training import batches, loop, memory, states, study
 from training.batches import Plan
+from training.checkpoints import Checkpoints
 from training.run import MetricsLog
-from training.states import Checkpoints
 
 
 @pytest.fixture(scope="module")

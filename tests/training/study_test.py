@@ -20,8 +20,9 @@ from tests import processes
 from tests.analysis.made_up import read_counts
 from tests.reference.photographs import photographs
 from tests.training import tiny
-from training import augmentation, batches, states, steps, study
+from training import augmentation, batches, steps, study
 from training.batches import Plan
+from training.checkpoints import Checkpoints
 
 
 @pytest.fixture
@@ -356,7 +357,7 @@ def test_a_study_of_corruptions_of_four_benchmarks(tmp_path):
 
 def test_a_run_continues_only_from_the_model_that_it_started_from(tmp_path, monkeypatch):
     config = tiny.config()
-    begun, work, save = tiny.untrained_workdir(tmp_path / "begun", config), tmp_path / "work", states.Checkpoints.save
+    begun, work, save = tiny.untrained_workdir(tmp_path / "begun", config), tmp_path / "work", Checkpoints.save
     config.train.init_from = str(begun)
 
     def stop(self, state):
@@ -364,7 +365,7 @@ def test_a_run_continues_only_from_the_model_that_it_started_from(tmp_path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
-        stopped.setattr(states.Checkpoints, "save", stop)
+        stopped.setattr(Checkpoints, "save", stop)
         train.train_and_evaluate(config, work)
     tiny.train_again(begun, config)
     with pytest.raises(workdirs.WorkdirError, match=r"start\.digest: stored '[0-9a-f]{64}', asked '[0-9a-f]{64}'"):

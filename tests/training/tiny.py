@@ -15,8 +15,8 @@ from tests import processes
 from tests.fixtures import small
 from training import batches, states, study
 from training.batches import Plan
+from training.checkpoints import Checkpoints, digest
 from training.sections import TrainSettings
-from training.states import Checkpoints, digest
 
 KEYS = batches.Keys(*(jax.random.key(k) for k in (6, 7, 8, 9)))
 
