@@ -127,9 +127,9 @@ class Workdir:
 
 
 def write_json(path: str | os.PathLike, value: Any) -> None:
-    """Writes JSON with sorted keys in process 0; other processes do nothing."""
+    """Writes JSON with sorted keys and the digest of its content in process 0; other processes do nothing."""
     if Workdir(path).writes:
-        files.write_json(path, value, sort_keys=True)
+        artifacts.write_record(path, value)
 
 
 def read_json(path: str | os.PathLike) -> dict[str, Any]:

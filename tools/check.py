@@ -3,8 +3,9 @@
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
 Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads the settings,
-checkpoints, answers, temperatures, features, streams and calibrated ranges of a workdir, and prints a line for each
-file that is wrong. Tables and figures are not read, nor are files of early exits, flips and scans. Changes nothing.
+checkpoints, answers, temperatures, features, streams, calibrated ranges, selections and other results in JSON of a
+workdir, and prints a line for each file that is wrong. Tables and figures are not read, nor are files of early exits,
+flips and scans, nor results in JSON without a digest, which earlier releases wrote. Changes nothing.
 The exit status is 1 when something is wrong, else 0.
 """
 
@@ -31,6 +32,10 @@ from evaluation.streams.run import REMEDY as OF_STREAMS
 from runtime import artifacts, files, meshes
 from runtime.workdirs import TRAINED, read_config, read_final
 from training import loop, ranges, study
+
+RESULTS = {
+    f"{name}.json" for name in ("benchmark", "coverage", "comparison", "evaluation", "section", "stability", "timing")
+}
 
 
 @dataclasses.dataclass
@@ -95,6 +100,20 @@ def _verify(findings, workdir):
     if (path := workdir / "ranges.json").exists():
         with findings.of(path, f"move it away and run python -m tools.calibrate --workdir={workdir} again"):
             ranges.read_ranges(path)
+    for path in sorted(
+        path for folder in ("", "stored/*/", "superclasses/*/") for path in workdir.glob(f"{folder}*.json")
+    ):
+        if path.name in RESULTS and _has_digest(path):
+            with findings.of(path, f"remove it and {again}"):
+                artifacts.read_record(path)
+
+
+def _has_digest(path):
+    """Returns True unless an earlier release wrote the file, or a user."""
+    try:
+        return artifacts.SEAL in files.read_json(path)
+    except (OSError, ValueError):
+        return True
 
 
 def _model(findings, folder):

@@ -34,6 +34,7 @@ def made(tmp_path_factory):
         calibrate.run(config, folder)
         patch.setattr(calibrate, "Robustness", None)
         calibrate.run(config, folder)  # measures nothing again
+    workdirs.write_json(folder / "benchmark.json", {"members": ["noc/border"], "threshold": 0.1})
     settings = {"model": "standard", "model_seed": 0}
     files.write_json(folder / "msd" / "settings.json", settings)
     made_from = {"model": workdirs.read_final(folder)["digest"], "settings": artifacts.digest(settings)}
@@ -53,8 +54,8 @@ def change(path, **changed):
 def test_a_good_workdir_passes(made, capsys):
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
     assert check.main(["check", str(made), str(made)]) == 0
-    # config, checkpoint, two answers, ranges, settings, centre
-    assert capsys.readouterr().out == 2 * f"{made}: 7 verified, 0 wrong\n"
+    # config, checkpoint, two answers, ranges, settings, centre, benchmark, evaluation
+    assert capsys.readouterr().out == 2 * f"{made}: 9 verified, 0 wrong\n"
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
 
 
@@ -65,8 +66,12 @@ EDITS = {
     "answers/clean-0.npz": lambda path: shutil.copy(path.with_name("noc.border-random.npz"), path),
     "ranges.json": lambda path: change(path, targets=[0.9, 0.4]),
     "msd/settings.json": lambda path: change(path, seed=5),
+    "benchmark.json": lambda path: change(path, members=["noc/hue"]),
+    "evaluation.json": lambda path: path.write_text(path.read_text()[:-20]),
 }
-REMEDY = dict.fromkeys(("answers/clean-0.npz", "msd/settings.json"), "remove it and run again: ")
+REMEDY = dict.fromkeys(
+    ("answers/clean-0.npz", "msd/settings.json", "benchmark.json", "evaluation.json"), "remove it and run again: "
+)
 REMEDY["ranges.json"] = "move it away and run python -m tools.calibrate --workdir="
 NAMED = {  # damage to a file may also show in files that were made from it
     "checkpoints/0": ("work holds a finished model",),
