@@ -275,7 +275,7 @@ class Copy:
                 if folder in wanted:
                     raise BucketError(
                         f"{self.address._replace(key=self.key(folder))}: expected a file or a folder of this name, found an "
-                        f"object beside {name}; remove one of them"
+                        f"object beside {name!r}; remove one of them"
                     )
         return sorted(wanted)
 
