@@ -85,6 +85,27 @@ def test_a_video_and_a_generator_that_fill_one_buffer(dtype):
     assert _wrong_of_each(dtype) == 0
 
 
+def test_a_loader_that_fills_one_buffer(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
+    labels = np.arange(12) % 3
+
+    def predict(images):
+        return images.mean((1, 2))  # red, green or blue
+
+    class Loader:
+        def __iter__(self):
+            pixels, classes = np.empty_like(images[:4]), np.empty_like(labels[:4])
+            for start in range(0, 12, 4):
+                pixels[:], classes[:] = images[start : start + 4], labels[start : start + 4]
+                yield pixels, classes
+
+    asked = {"corruptions": "noc/hue", "severity": "random"}
+    expected = corruptions.evaluate(predict, images, labels, batch_size=4, **asked)
+    assert corruptions.evaluate(predict, Loader(), path=tmp_path, **asked) == expected
+    monkeypatch.setattr(corruptions.origin, "code_digest", lambda *given: "another")  # so that the first images are compared
+    assert corruptions.evaluate(predict, Loader(), path=tmp_path, **asked) == expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_every_entry_takes_the_pixels_of_the_moment_of_the_call(cores):
