@@ -102,7 +102,9 @@ def look(parts: Iterable[Part], number: int) -> Seen:
         for content, array in zip(hashes.values(), arrays, strict=True):
             content.update(np.ascontiguousarray(array).data)
         if start < most and all(one.images.shape[1:] == part.images.shape[1:] for one in first):
-            first.append(part.rows(np.arange(min(most - start, len(part.labels)))))  # a copy: loaders reuse their memory
+            first.append(
+                part.rows(np.arange(min(most - start, len(part.labels))))
+            )  # a copy: loaders reuse their memory
         inside = asked[(asked >= start) & (asked < start + len(part.labels))]
         if inside.size:
             by_shape.setdefault(part.images.shape[1:], []).append((part.rows(inside - start), inside))

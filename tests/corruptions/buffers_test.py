@@ -102,7 +102,9 @@ def test_a_loader_that_fills_one_buffer(tmp_path, monkeypatch):
     asked = {"corruptions": "noc/hue", "severity": "random"}
     expected = corruptions.evaluate(predict, images, labels, batch_size=4, **asked)
     assert corruptions.evaluate(predict, Loader(), path=tmp_path, **asked) == expected
-    monkeypatch.setattr(corruptions.origin, "code_digest", lambda *given: "another")  # so that the first images are compared
+    monkeypatch.setattr(
+        corruptions.origin, "code_digest", lambda *given: "another"
+    )  # so that the first images are compared
     assert corruptions.evaluate(predict, Loader(), path=tmp_path, **asked) == expected
 
 
