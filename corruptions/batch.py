@@ -72,7 +72,7 @@ def corrupt(
       fresh_noise: with `axis="time"`, corruptions of the family `noise` make all draws but the severity for each frame:
         frame t of clip i has the index `index[i] + 2^32 t`.
       value_range: (low, high) of float images that are not in [0, 1]. They come back in it; values within .001 level of
-        a level of 8 bits count as that level.
+        a level of 8 bits count as that level. `get(name, value_range=(-1, 1))` fixes it once.
       where: bool [N, H, W], or [N, T, H, W] and so on with `axis`: pixels that are corrupted. All others come back as
         they were. A corruption that moves content moves it only inside of the mask.
       **options: static options of the corruption (`get(name).options`).
@@ -94,6 +94,8 @@ def corrupt(
         raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
     # A registered name is looked up here; `registry.get` takes a record, and refuses other names with suggestions.
     corruption = (isinstance(name, str) and registry.NAMED.get(name)) or registry.get(name)
+    if corruption.of_unit is not None:
+        value_range, corruption = value_range or corruption.value_range, corruption.of_unit
     if gradient is not None:
         corruption = corruption.with_gradient(gradient)
     if where is not None or value_range is not None:

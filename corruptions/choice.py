@@ -87,6 +87,10 @@ def compose(*parts: str | Corruption, probability: float = 1.0, name: str | None
 def _checked(found: tuple[Corruption, ...], probability: float) -> tuple[Corruption, ...]:
     if not found:
         raise ValueError("expected at least one corruption, found none")
+    if ranged := [member for member in found if member.value_range is not None]:
+        raise ValueError(
+            f"expected members of images in [0, 1], found {ranged[0]!r}: get(made of them, value_range=...)"
+        )
     if not 0 <= probability <= 1:
         raise ValueError(f"expected a probability in [0, 1], found {probability}")
     return found

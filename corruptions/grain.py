@@ -58,9 +58,10 @@ class CorruptRecord(_Transform, transforms.RandomMap):
     """Corrupts the images of each record on the CPU; for `random_map`, in workers or threads.
 
     The key comes from Grain's seed and the record's index, its position in the dataset that `random_map` is called on:
-    the draws do not depend on workers, on what was read before or on a restart. Behind `shuffle` and `repeat` each
-    epoch has draws of its own; straight behind the source a record keeps its draws. All images of a record have one
-    draw, that of `corrupt_image` with one seed: the same severity, and in images of one size the same noise.
+    the draws do not depend on workers, on what was read before or on a restart. Each epoch has draws of its own, whether
+    `repeat` comes before or behind `random_map`; with `.random_map(...).repeat(reseed_each_epoch=False)` a record keeps its
+    draws. All images of a record have one draw, that of `corrupt_image` with one seed: the same severity, and in images of
+    one size the same noise.
 
     Workers leave accelerators to the process that trains: JAX starts on their CPU alone. Each compiles for itself, once
     for a size of image; with `jax_compilation_cache_dir` they share. Workers lack the photographs that this process

@@ -55,10 +55,9 @@ def corrupt_image(
     """Corrupts one image, for code without JAX: returns NumPy for every kind of input.
 
     A corruption with severity tables takes the one that is nearest to the image's shorter side, as `corrupt` does. An RGB
-    image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes, table="by_size"))`: images of many
-    sizes share few programs, as described there. With `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None],
-    name, severity)[0]`, and compiles once for each size. uint8 and floats have separate programs; another severity
-    or seed, grey or alpha compile nothing.
+    image gives `next(corrupt_each(jax.random.key(seed), [image], name, severity, sizes, table="by_size"))`. With
+    `sizes="exact"` it gives `corrupt(jax.random.key(seed), image[None], name, severity)[0]`, and compiles once for each
+    size. uint8 and floats have separate programs; another severity or seed, grey or alpha compile nothing.
 
     A grey image is shown to the corruption as three equal channels and comes back as the green one of the result, whose
     noise is as strong as in colour and whose tint is nearest to the luminance. A corruption that changes hue or the
@@ -196,8 +195,8 @@ def corrupt_each(
     Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them, with reasons), and options other than `table`
     and `levels`, go the exact way in any case.
 
-    Programs are kept on disk where `jax_compilation_cache_dir` is set. The number in memory is bounded (see
-    `corruptions.programs`), and so are the images read ahead: 64, or 2^26 values.
+    Programs are kept on disk where `jax_compilation_cache_dir` is set. Their number in memory is bounded, and the images
+    that are read ahead: 64, or 2^26 values.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
@@ -205,7 +204,7 @@ def corrupt_each(
       name: a name (see `corruptions.names`), or a `Corruption`.
       severity: `None` (each image draws its own) or a scalar, a level or a fraction of the range.
       sizes: "bucket" or "exact".
-      index: the identity of each image, integers of up to 64 bits, none negative; by default 0, 1, 2, ...
+      index: identities of the images, integers of up to 64 bits, none negative; by default 0, 1, 2, ...
       **options: static options of the corruption (`get(name).options`).
 
     Returns:
@@ -242,6 +241,8 @@ def _preparation(
     devices.refuse_forked()
     contract.key(key)
     contract.options(corruption.qualified_name, corruption.options, options)
+    if corruption.value_range is not None:
+        raise ValueError(f"expected a corruption of images in [0, 1], found {corruption!r}: only corrupt takes it")
     if sizes not in ("bucket", "exact"):
         raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
     if severity is not None:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import contract, devices, padded, programs, severity_tables
+from corruptions import contract, devices, padded, programs, severity_tables, views
 from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
 
@@ -76,6 +76,8 @@ class Corruption:
       members: the corruptions that it is made of (`random_choice`, `compose`).
       remade: makes it of other members, in their order.
       version: a number that is raised when its pixels change, from 1 on; manifests hold it.
+      value_range: (low, high) of the float images that it takes, where that is not [0, 1] (`get(name, value_range=...)`).
+      of_unit: the same corruption of images in [0, 1], where `value_range` is given.
     """
 
     name: str
@@ -97,6 +99,8 @@ class Corruption:
     members: tuple["Corruption", ...] = ()
     remade: Callable[[tuple["Corruption", ...]], "Corruption"] | None = None
     version: int = 1
+    value_range: tuple[float, float] | None = None
+    of_unit: "Corruption | None" = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Levels | Fraction):
@@ -197,7 +201,13 @@ class Corruption:
             return self
         if gradient != STRAIGHT_THROUGH:
             raise ValueError(f"expected gradient=None or {STRAIGHT_THROUGH!r}, found {gradient!r}")
+        if self.of_unit is not None:
+            return self.of_unit.with_gradient(gradient).with_value_range(self.value_range)
         return self if self.straight_through is None else self._with_straight_through
+
+    def with_value_range(self, value_range: Any) -> "Corruption":
+        """Returns the record that takes and gives float images in (low, high); ValueError for no such range."""
+        return _in_range(self.of_unit or self, *views.ends(value_range))
 
     @functools.cached_property
     def _with_straight_through(self) -> "Corruption":
@@ -252,6 +262,9 @@ class Corruption:
         devices.refuse_forked()
         contract.one_image(image, any_kind=True)
         self.check_request(image.shape[-1], ())
+        if (unit := self.of_unit) is not None:
+            again = functools.partial(unit.apply, params=params, gradient=gradient)
+            return views.in_unit_range(again, image, self.value_range, validate=False)
         return _apply(image, params, corruption=self.with_gradient(gradient))
 
     def coordinates(self, shape: Sequence[int], params: Params) -> jax.Array:
@@ -299,7 +312,13 @@ class Corruption:
         return self.apply(image, self.sample(key, image.shape, severity, **options), gradient=gradient)
 
     def __repr__(self) -> str:
-        return f"<Corruption {self.qualified_name}: {self.family}>"
+        of_range = "" if self.value_range is None else f", value_range={self.value_range}"
+        return f"<Corruption {self.qualified_name}: {self.family}{of_range}>"
+
+
+@functools.lru_cache(maxsize=256)  # one record, so that equal ones compile once
+def _in_range(unit: Corruption, low: float, high: float) -> Corruption:
+    return dataclasses.replace(unit, value_range=(low, high), of_unit=unit)
 
 
 def straight_through_estimator(exact: Applier, unrounded: Applier) -> Applier:

@@ -273,16 +273,22 @@ def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
     return _BENCHMARKS[benchmark]
 
 
-def get(name: str | Corruption) -> Corruption:
+def get(name: str | Corruption, *, value_range: tuple[float, float] | None = None) -> Corruption:
     """Finds a corruption by name: qualified (`imagenet_c/fog`), or plain if unique (`fog`).
 
-    Aliases count as names; a benchmark that fixes options gives its members only qualified names. A `Corruption` is
-    returned unchanged.
+    Aliases count as names; a benchmark that fixes options gives its members only qualified names.
+
+    Args:
+      name: a name; a `Corruption` is returned unchanged.
+      value_range: (low, high) of the float images that the returned corruption takes and gives, inside a jit too, where
+        nobody sees the values; by default [0, 1]. For `corrupt`, or a call on one image.
 
     Raises:
       TypeError: no name.
-      ValueError: an unknown name (with suggestions), or one that several benchmarks use.
+      ValueError: an unknown name (with suggestions), one that several benchmarks use, or no range.
     """
+    if value_range is not None:
+        return get(name).with_value_range(value_range)
     if isinstance(name, Corruption):
         return name
     if not isinstance(name, str):

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions import contract, devices
-from corruptions.record import Corruption
 
 _NEAR = 1e-3  # in levels of 8 bits
 
@@ -38,12 +37,7 @@ def in_unit_range(
 def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, float]:
     """Reads (low, high), the range of the values of float images; raises as `in_unit_range`."""
     contract.refuse_torch(images)
-    try:
-        low, high = (float(bound) for bound in value_range)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ValueError(f"expected value_range=(low, high) with low < high, found {value_range!r}")
+    low, high = ends(value_range)
     if not hasattr(images, "dtype") or not jnp.issubdtype(images.dtype, jnp.floating):
         found = getattr(images, "dtype", type(images).__name__)
         raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
@@ -54,6 +48,17 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
             raise ValueError(
                 f"expected values in value_range=({low:g}, {high:g}), found values from {least:g} to {most:g}"
             )
+    return low, high
+
+
+def ends(value_range: Any) -> tuple[float, float]:
+    """Reads (low, high); raises ValueError for anything else than two numbers with low < high."""
+    try:
+        low, high = (float(bound) for bound in value_range)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise ValueError(f"expected value_range=(low, high) with low < high, found {value_range!r}")
     return low, high
 
 
@@ -101,7 +106,7 @@ def parts(key: jax.Array, images: Any, axis: Any, fresh_noise: bool) -> list[tup
 def joined(
     run: Callable[..., jax.Array],
     draw: Callable[..., jax.Array],
-    corruption: Corruption,
+    corruption: Any,
     key: jax.Array,
     parts: Sequence[tuple[jax.Array, Any]],
     shape: Sequence[int],

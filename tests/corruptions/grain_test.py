@@ -37,6 +37,16 @@ def test_a_record_is_corrupted_by_its_index_alone():
     np.testing.assert_array_equal(RECORDS[3]["image"], IMAGES[3])
 
 
+def test_epochs_draw_anew_unless_they_are_not_reseeded():
+    source, transform = grain.MapDataset.source(RECORDS[:2]).seed(7), CorruptRecord("noc/border", 0.5)
+    for dataset, kept in (
+        (source.random_map(transform).repeat(2), False),
+        (source.random_map(transform).repeat(2, reseed_each_epoch=False), True),
+        (source.repeat(2).random_map(transform), False),
+    ):
+        assert [np.array_equal(dataset[i]["image"], dataset[i + 2]["image"]) for i in range(2)] == [kept] * 2
+
+
 def test_a_records_seed_is_64_bits_of_its_generator():
     found = CorruptRecord("imagenet_c/contrast", 3).random_map(RECORDS[0], np.random.default_rng(5))["image"]
     seed = int(np.random.default_rng(5).integers(2**64, dtype=np.uint64))

@@ -227,6 +227,24 @@ def test_the_recipe_of_masks_values_and_cameras():
     np.testing.assert_array_equal(np.asarray(found["hidden"])[~MASK], IMAGES[~MASK])
 
 
+@pytest.mark.parametrize("name", ["imagenet_c/contrast", corruptions.random_choice(["noc/hue", "noc/quantization"])])
+def test_a_range_is_fixed_once(name):
+    signed, level = corruptions.get(name, value_range=(-1, 1)), 1
+    assert signed is corruptions.get(signed, value_range=(-1, 1)) and signed is not corruptions.get(name)
+    expected = corruptions.corrupt(KEY, SIGNED, name, level, value_range=(-1, 1))
+    np.testing.assert_array_equal(corruptions.corrupt(KEY, SIGNED, signed, level), expected)
+    within = jax.jit(lambda x: corruptions.corrupt(KEY, x, signed, level))(SIGNED)
+    np.testing.assert_allclose(within, expected, atol=1e-5)
+    of_one = (signed(KEY, SIGNED[0], level) + 1) / 2
+    np.testing.assert_allclose(of_one, corruptions.get(name)(KEY, (SIGNED[0] + 1) / 2, level), atol=1e-5)
+    slope = jax.grad(lambda x: corruptions.corrupt(KEY, x, signed, level, gradient="straight_through").sum())(
+        jnp.asarray(SIGNED)
+    )
+    assert np.abs(slope).max() > 0.1
+    with pytest.raises(ValueError, match=r"values in value_range=\(-1, 1\)"):
+        corruptions.corrupt(KEY, 3 * SIGNED, signed, level)
+
+
 def test_the_recipe_of_a_policys_training_loop():
     found = {"jax": jax, "jnp": jnp, "corruptions": corruptions}
     recipe = example_of("docs/howto/corrupt.md", "Augment the cameras of a policy")
