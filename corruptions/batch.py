@@ -216,7 +216,7 @@ def severities_and_index(
     if isinstance(severity, list | tuple):
         severity = np.asarray(severity)
     # Checked here, while it is concrete; inside a program it is traced, so that one compile serves all.
-    severities = corruption.scale.check(severity, options)
+    severities = corruption.check_severity(severity, options)
     if severities.shape not in ((), (number,)):
         raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severities.shape}")
     concrete = isinstance(severities, np.ndarray) and isinstance(number, int)

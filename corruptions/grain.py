@@ -43,7 +43,7 @@ class _Transform:
         corruption = registry.get(self.name)
         contract.options(corruption.qualified_name, corruption.options, self.options)
         if self.severity is not None:
-            corruption.scale.check(self.severity, self.options)
+            corruption.check_severity(self.severity, self.options)
         object.__setattr__(self, "_corruption", corruption)
 
     def _each(self, element: Any, corrupt: Callable[[Any], Any]) -> dict[str, Any]:

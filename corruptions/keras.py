@@ -59,7 +59,7 @@ class Corrupt(keras.layers.Layer):  # type: ignore[misc, unused-ignore]
         found, self.options = registry.registered(corruption), dict(options or {})
         contract.options(found.qualified_name, found.options, self.options)
         if severity is not None:
-            found.scale.check(severity, self.options)
+            found.check_severity(severity, self.options)
         self.corruption, self.severity = found.qualified_name, severity
         low, high = value_range
         self.value_range, self.seed = (low, high), seed

@@ -24,8 +24,7 @@ _MODES = ("L", "LA", "RGB", "RGBA")
 _WINDOW = 64
 _VALUES = 2**26
 _END: Any = object()
-# Options of a CPU's compiler with which programs take 40 % less time to compile. Squares up to this side are compiled
-# with them where the bits stay the same (`Padding.quick`).
+# With these options a CPU compiles in 40 % less time: squares up to this side, where the bits stay (`Padding.quick`).
 _QUICK: Any = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
@@ -246,7 +245,7 @@ def _preparation(
     if sizes not in ("bucket", "exact"):
         raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
     if severity is not None:
-        severity = corruption.scale.check(severity, {**corruption.fixed, **options})
+        severity = corruption.check_severity(severity, {**corruption.fixed, **options})
         if severity.shape != ():
             raise ValueError(f"expected a scalar severity, found one of shape {severity.shape}")
     exact = sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels"}

@@ -103,12 +103,9 @@ class Corruption:
     of_unit: "Corruption | None" = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scale, Levels | Fraction):
-            raise TypeError(f"expected scale=Levels(number) or Fraction(), found {self.scale!r}")
+        check_kind(self.scale, self.rounding)
         if any(c.isspace() for c in self.qualified_name):
             raise ValueError(f"expected a name without spaces, found {self.qualified_name!r}")
-        if self.rounding not in ("truncate", "nearest"):
-            raise ValueError(f"expected rounding='truncate' or 'nearest', found {self.rounding!r}")
         if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
             raise ValueError(f"expected a version 1, 2, ..., found {self.version!r}")
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
@@ -183,6 +180,13 @@ class Corruption:
         by_size = self.by_size(shape, {}) if self.by_size is not None else {}
         return by_size.get("table", severity_tables.OF_MANY_SIZES) != severity_tables.OF_MANY_SIZES
 
+    def check_severity(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
+        """Returns a severity as `scale.check` does; its ValueError names the corruption."""
+        try:
+            return self.scale.check(severity, options)
+        except ValueError as error:
+            raise ValueError(f"{self.qualified_name}: {error}") from None
+
     def check_request(self, channels: int, options: Iterable[str]) -> None:
         """Refuses, by a ValueError, more than four channels where it mixes them, or an unknown option."""
         if channels > 4 and not self.per_channel:
@@ -235,7 +239,7 @@ class Corruption:
         contract.image_shape(shape, any_kind=True)
         self.check_request(shape[-1], options)
         options = self.options_for(shape, options)
-        level = None if severity is None else self.scale.check(severity, options)
+        level = None if severity is None else self.check_severity(severity, options)
         if level is not None and level.shape:
             raise ValueError(
                 f"expected a scalar severity for one image, found one of shape {level.shape}; corrupt(key, images, name, "
@@ -319,6 +323,14 @@ class Corruption:
 @functools.lru_cache(maxsize=256)  # one record, so that equal ones compile once
 def _in_range(unit: Corruption, low: float, high: float) -> Corruption:
     return dataclasses.replace(unit, value_range=(low, high), of_unit=unit)
+
+
+def check_kind(scale: Any, rounding: Any) -> None:
+    """Requires the `scale` and `rounding` of a `Corruption` to be some that exist."""
+    if not isinstance(scale, Levels | Fraction):
+        raise TypeError(f"expected scale=Levels(number) or Fraction(), found {scale!r}")
+    if rounding not in ("truncate", "nearest"):
+        raise ValueError(f"expected rounding='truncate' or 'nearest', found {rounding!r}")
 
 
 def straight_through_estimator(exact: Applier, unrounded: Applier) -> Applier:

@@ -2,23 +2,45 @@
 
 import dataclasses
 import functools
+import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
+
+import jax
+import jax.numpy as jnp
 
 from corruptions import contract
 from corruptions.contract import Fraction, Levels
 from corruptions.padded import Padding
-from corruptions.record import Applier, Corruption, Parameter, Sampler, straight_through_estimator
+from corruptions.record import Applier, Corruption, Parameter, Sampler, check_kind, straight_through_estimator
 
 _Decorator = Callable[[Applier], Corruption]
-# Every spelling of a corruption -> the corruption; None where several benchmarks use the spelling.
+# Every spelling of a corruption -> the corruption; None where several use the spelling. Replaced as a whole, so that other
+# threads always find a name that is replaced.
 NAMED: dict[str, Corruption | None] = {}
+_registering = threading.Lock()
+# Parts of names become parts of paths, of lists with commas, and of HTML and LaTeX.
+_PART = re.compile(r"\w[\w.+-]{0,199}")
 REQUIRED: Any = "required"
 """The default of arguments that a call needs, so that a call without them, with keywords of others, can say what works."""
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _COPIES: set[str] = set()  # names of members registered again with a benchmark's fixed options
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Names that other packages have for one of ImageNet-C's 19: tfds elastic and frosted_glass_blur, imgaug
+# elastic_transformation and additive_gaussian_noise, torchvision and Kornia jpeg, Kornia saturation, the rest Albumentations.
+_OF_OTHERS = {
+    "additive_gaussian_noise": "imagenet_c/gaussian_noise",
+    "defocus": "imagenet_c/defocus_blur",
+    "elastic": "imagenet_c/elastic_transform",
+    "elastic_transformation": "imagenet_c/elastic_transform",
+    "frosted_glass_blur": "imagenet_c/glass_blur",
+    "gauss_noise": "imagenet_c/gaussian_noise",
+    "image_compression": "imagenet_c/jpeg_compression",
+    "jpeg": "imagenet_c/jpeg_compression",
+    "saturation": "imagenet_c/saturate",
+}
 # Corruptions outside of this package, and how to register them.
 _ELSEWHERE = {
     "structural/style_transfer": "needs the weights of a network: give commands --imports=projects.structural.style and a "
@@ -36,8 +58,9 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
 
     Raises:
       TypeError: no `Corruption`.
-      ValueError: the name is taken.
+      ValueError: the name is taken, or has other characters than letters, digits and `_.+-` beside its slash.
     """
+    global NAMED
     if not isinstance(corruption, Corruption):
         kind = getattr(corruption, "__name__", type(corruption).__name__)
         raise TypeError(
@@ -45,16 +68,43 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
             f"units)({kind}) makes and registers one"
         )
     own = corruption.qualified_name
-    if own in NAMED and not replace:
-        raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
-    if before := NAMED.get(own):
-        for spelling in [name for name, known in NAMED.items() if known is before]:
-            del NAMED[spelling]
-    NAMED[own] = corruption
-    for spelling in () if own in _COPIES else _spellings(corruption):
-        other = NAMED.get(spelling, corruption)
-        NAMED[spelling] = corruption if other is not None and other.qualified_name == own else None
+    for part in (corruption.benchmark, corruption.name, *corruption.aliases):
+        _check_part(part, f"corruption {own!r}")
+    with _registering:
+        before = NAMED.get(own)
+        if own in NAMED and not replace:
+            raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
+        named = {name: known for name, known in NAMED.items() if known is None or known is not before}
+        named[own] = corruption
+        for spelling in () if own in _COPIES else _spellings(corruption):
+            other = named.get(spelling, corruption)
+            alone = other is not None and other.qualified_name == own and spelling not in _OF_OTHERS
+            named[spelling] = corruption if alone else None
+        NAMED = named
     return corruption
+
+
+def _check_part(part: str, owner: str) -> None:
+    if not _PART.fullmatch(part):
+        raise ValueError(
+            f"{owner}: expected names of letters, digits and _ . + -, that begin with a letter or digit, found {part!r}"
+        )
+
+
+def _check_parameters(corruption: Corruption) -> None:
+    """Requires the parameters that a corruption names to be some that its `sample` returns."""
+    key, severity = jax.eval_shape(lambda: jax.random.key(0)), jax.ShapeDtypeStruct((), jnp.float32)
+    try:
+        shape_of = functools.partial(contract.sample, corruption=corruption, shape=(64, 64, 3), options=())
+        returned = set(jax.eval_shape(shape_of, key, severity))
+    except Exception:  # noqa: BLE001 - it may need files that are read later; a call says what is wrong with it
+        return
+    for parameter in corruption.parameters:
+        if parameter.name not in returned:
+            raise ValueError(
+                f"{corruption.qualified_name}: expected units of parameters that its sampler returns, "
+                f"{', '.join(sorted(returned)) or 'none'}, found {parameter.name!r}"
+            )
 
 
 def registrar(
@@ -80,12 +130,19 @@ def registrar(
         `Corruption.describe`.
       replace: see `register`.
 
+    Raises:
+      TypeError, ValueError: at once another scale, rounding or prefix; when it decorates, units of a parameter that
+        the sampler does not return.
+
     Returns:
       `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
       mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a `Parameter` with another source.
       `name` replaces the function's. `straight_through` is the applier without its roundings, where these take its
       gradient.
     """
+
+    check_kind(scale, rounding)
+    _check_part(benchmark, "registrar")
 
     def member(
         family: str,
@@ -106,6 +163,8 @@ def registrar(
             if by_size is not None and "by_size" not in known:
                 fields["by_size"] = functools.partial(by_size, own_name)
             made = Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
+            if not sampler.__module__.startswith("corruptions."):
+                _check_parameters(made)
             return register(made, replace=replace)
 
         return registered
@@ -139,6 +198,7 @@ def register_benchmark(
       ValueError: the name is taken, a member is not registered, an option that no member has, or levels that a member
         lacks.
     """
+    _check_part(name, "benchmark")
     if name in _BENCHMARKS and not replace:
         raise ValueError(f"benchmark {name!r} is registered already; replace=True replaces it")
     if isinstance(members, Mapping) and levels is None:
@@ -301,19 +361,22 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
         return corruption
     every = list(dict.fromkeys(corruption for corruption in NAMED.values() if corruption is not None))
     if name in NAMED:
-        sharing = [c for c in every if name in _spellings(c) and c.qualified_name not in _COPIES]
-        choices = " or ".join(repr(c.qualified_name) for c in sharing)
-        raise ValueError(f"corruption name {name!r} is used by several benchmarks; say {choices}")
+        sharing = [c.qualified_name for c in every if name in _spellings(c) and c.qualified_name not in _COPIES]
+        users = "benchmarks or packages" if name in _OF_OTHERS else "benchmarks"
+        sharing += [_OF_OTHERS[name]] if name in _OF_OTHERS else []
+        raise ValueError(f"corruption name {name!r} is used by several {users}; say {' or '.join(map(repr, sharing))}")
     for qualified, needed in _ELSEWHERE.items():
         if name in (qualified, qualified.partition("/")[2]):
             raise ValueError(f"corruption {qualified!r} {needed}")
     if name in _BENCHMARKS:
         raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
-    known = [s for c in every for s in (c.qualified_name, c.name)]
+    known = [s for c in every for s in (c.qualified_name, c.name)] + list(_BENCHMARKS)
     hint = "see corruptions.names()"
     family, slash, _ = name.partition("/")
     if slash and family not in {c.qualified_name.partition("/")[0] for c in every}:
         hint += f"; if {family} is yours, import its module first (commands: --imports=MODULE)"
+    if name in _OF_OTHERS:
+        raise ValueError(f"unknown corruption {name!r}; did you mean {_OF_OTHERS[name]!r}?; {hint}")
     raise ValueError(f"unknown corruption {name!r}{contract.suggest(name, known)}; {hint}")
 
 

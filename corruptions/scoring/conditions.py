@@ -99,15 +99,15 @@ def _severities(name: str, benchmark: str | None, text: str, options: Mapping[st
         return [RANDOM]
     if text == "levels":
         return registry.severities(name, benchmark)
-    scale = registry.get(name).scale
-    severities = _numbers(text, whole=isinstance(scale, Levels))
+    corruption = registry.get(name)
+    severities = _numbers(text, whole=isinstance(corruption.scale, Levels))
     if benchmark and (selected := registry.selected_levels(name, benchmark)):
         known: dict[int | float, int] = dict(enumerate(selected, 1))
         if unknown := [severity for severity in severities if severity not in known]:
             raise ValueError(f"expected severities 1..{len(known)} of {benchmark}, found {unknown[0]}")
         return [known[severity] for severity in severities]
     for severity in severities:
-        scale.check(severity, options)
+        corruption.check_severity(severity, options)
     return severities
 
 

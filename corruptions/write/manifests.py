@@ -282,7 +282,7 @@ def _severities(corruption, requested, options, selected):
                 f"{severity}"
             )
         if severity != "random":
-            corruption.scale.check(severity, options)
+            corruption.check_severity(severity, options)
     if not severities or len(set(severities)) < len(severities):
         raise ValueError(f"expected severities of {corruption.qualified_name} without repetition, found {requested}")
     return severities

@@ -1,5 +1,6 @@
 """`corrupt`: names of corruptions and benchmarks, conversions of pixels, severities and their tables."""
 
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -241,7 +242,7 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
     finally:
         sys.setprofile(before)
     of_fog = {"severity_tables.py", "imagenet_c/fog.py", "primitives/random.py", "primitives/color.py"}
-    assert entered == {"batch.py", "contract.py", "devices.py", "programs.py", "severity.py", *of_fog}
+    assert entered == {"batch.py", "record.py", "contract.py", "devices.py", "programs.py", "severity.py", *of_fog}
     assert stacks[0] == ["corrupt", "dispatched", "_corrupt", "in_chunks"]
 
 
@@ -280,6 +281,29 @@ def test_a_table_has_a_row_for_each_level(own_registry):
         with pytest.raises(ValueError, match=f"5 rows, one for each level of mine/darker, found {len(table)}"):
             looked_up(table).sample(KEY, (32, 32, 3), 5)
     assert looked_up((0.1, 0.2, 0.3, 0.4, 0.5)).sample(KEY, (32, 32, 3), 5)["s"] == np.float32(0.5)
+
+
+def test_a_corruption_that_is_replaced_is_always_found(own_registry):
+    record = dataclasses.replace(corruptions.get("noc/border"), name="frame", benchmark="mine")
+    corruptions.register(record)
+    found = []
+
+    def look(frame, event, argument):
+        """Looks the name up before each line of `register`, as another thread may."""
+        if frame.f_code.co_name != "register":
+            return None
+        with contextlib.suppress(ValueError):
+            found.append((corruptions.get("mine/frame"), corruptions.get("frame")))
+        lines.append(frame.f_lineno)
+        return look
+
+    before, lines = sys.gettrace(), []
+    sys.settrace(look)
+    try:
+        corruptions.register(record, replace=True)
+    finally:
+        sys.settrace(before)
+    assert found == [(record, record)] * len(lines) and len(lines) > 5
 
 
 def test_a_replaced_corruption_leaves_no_alias(own_registry):

@@ -38,6 +38,13 @@ def mine(scale, rounding):
     return member("colour", lambda key, shape, severity: {}, {}, name="darker")(lambda image, params: image / 2)
 
 
+WRONG_NAMES = ("..", "", "a,b", "it's", '"a"', "<b>", "$x$", "a b", "-a", "a\n", "a" * 300)
+
+
+def named(name):
+    return corruptions.register(dataclasses.replace(noc.border, benchmark="mine", name=name))
+
+
 def sampled(corruption, shape=(32, 32, 3), severity=None, **options):
     return corruption.sample(KEY, shape, severity, **options)
 
@@ -72,7 +79,7 @@ OF_CORRUPT = [
     (lambda: corrupt(np.zeros((1, 32, 32, 5), np.uint8), "imagenet_c/saturate", 1),
      ValueError, r"expected 1 to 4 channels .*saturate.*hue.* found 5"),
     # Names, severities, options.
-    (lambda: corrupt(IMAGES, "jpeg", 1), ValueError, "did you mean .*'jpeg_compression'"),
+    (lambda: corrupt(IMAGES, "jpeg", 1), ValueError, "did you mean .*jpeg_compression'"),
     (lambda: corrupt(IMAGES, "imagenet_c/fgo", 1), ValueError, "did you mean .*imagenet_c/fog"),
     (lambda: corrupt(IMAGES, "imagenetc/fog"), ValueError, "did you mean 'imagenet_c/fog'"),
     (lambda: corrupt(IMAGES, "imagenet_c"), ValueError, r"found the benchmark .* names\('imagenet_c'\)"),
@@ -238,6 +245,26 @@ OF_REGISTRY = [
      ValueError, r"expected registered corruptions, found <Corruption noc/border: \w+>, .*corruptions.register\(it\) first"),
     (lambda: mine(5, "nearest"), TypeError, r"expected scale=Levels\(number\) or Fraction\(\), found 5"),
     (lambda: mine(Levels(5), "round"), ValueError, "rounding='truncate' or 'nearest', found 'round'"),
+    (lambda: corruptions.registrar("mine", 5, "nearest", "of mine"), TypeError, "found 5"),
+    (lambda: corruptions.registrar("mine", Levels(5), "round", "of mine"), ValueError, "found 'round'"),
+    (lambda: corruptions.registrar("mine", Levels(5), "nearest", "of mine")(
+        "blur", lambda key, shape, severity: {"width": severity}, {"widht": "pixels"}, name="wide"
+     )(lambda image, params: image), ValueError, "mine/wide: .* width, found 'widht'"),
+    *((lambda name=name: named(name), ValueError, "expected (names|a name) ") for name in WRONG_NAMES),
+    *((lambda name=name: corruptions.register_benchmark(name, SOME), ValueError, "expected names ")
+      for name in (*WRONG_NAMES, "a/b")),
+    *((lambda name=name: corruptions.registrar(name, Levels(5), "nearest", "of mine"), ValueError, "expected names ")
+      for name in (*WRONG_NAMES, "a/b")),
+    *((lambda call=call: call("elastic"),
+       ValueError, "'elastic' is used by several .* say 'noc/elastic' or 'imagenet_c/elastic_transform'")
+      for call in (lambda name: corrupt(IMAGES, name), lambda name: one_image(IMAGES[0], name), corruptions.get,
+                   lambda name: corruptions.evaluate(None, IMAGES, [0, 1], corruptions=["noc/hue", name], severity=1))),
+    (lambda: corruptions.get("frosted_glass_blur"), ValueError, "did you mean 'imagenet_c/glass_blur'"),
+    (lambda: corruptions.evaluate(None, IMAGES, [0, 1], corruptions="imagenetc"), ValueError, "did you mean 'imagenet_c'"),
+    (lambda: corruptions.evaluate(None, IMAGES, [0, 1], corruptions=["imagenet_c/fog", "noc/hue"], severity=3),
+     ValueError, r"noc/hue: expected a severity in \[0, 1\]"),
+    (lambda: border(IMAGES, severity=np.ma.masked), ValueError, "found masked ones"),
+    (lambda: contrast(IMAGES, severity=np.ma.array([3, 4], mask=[False, True])), ValueError, "found masked ones"),
     (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
     (lambda: corruptions.names("imagenetc"), ValueError, "did you mean 'imagenet_c'"),
     (lambda: corruptions.severities("imagenet_c/fog", "cifar10_c_bar"),
