@@ -20,8 +20,9 @@ def coordinates(
     severity: ArrayLike | None = None,
     *,
     index: Array | Sequence[int] | None = None,
+    reflected: bool = False,
     **options: Any,
-) -> jax.Array:
+) -> Any:
     """Finds where in each image each pixel comes from after `corrupt` with the same key, name, severity, index and options.
 
     These are the positions at which the corruption itself looks the image up, from the same draws. Where it
@@ -33,10 +34,12 @@ def coordinates(
       key, name, severity, index, **options: as of `corrupt`.
       images: [N, H, W, C]; only their shape and dtype are used, so that a `jax.ShapeDtypeStruct` does. The frames of a
         clip have the positions of one image of it.
+      reflected: whether to return which pixels are mirror images, too: beyond the border of `imagenet_c/elastic_transform` and
+        `camera/elastic_field` the image is mirrored, and their positions are those of the object once more.
 
     Returns:
       float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the image where a pixel
-      shows nothing of it. For `move_masks` and `move_boxes`.
+      shows nothing of it. For `move_masks` and `move_boxes`. With `reflected` a pair of it and bool [N, H, W].
 
     Raises:
       ValueError: a corruption that displaces content without such a map, because a pixel shows several places
@@ -57,10 +60,12 @@ def coordinates(
     severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
     programs.bound_programs()
     key, index = devices.held((key, index))
-    return _coordinates(key, severities, index, corruption, tuple(images.shape[1:]), contract.static_options(options))
+    return _coordinates(
+        key, severities, index, corruption, tuple(images.shape[1:]), contract.static_options(options), reflected
+    )
 
 
-@functools.partial(programs.jitted, static=("corruption", "shape", "options"))
+@functools.partial(programs.jitted, static=("corruption", "shape", "options", "reflected"))
 def _coordinates(
     key: jax.Array,
     severities: jax.Array | None,
@@ -68,22 +73,25 @@ def _coordinates(
     corruption: Corruption,
     shape: tuple[int, ...],
     options: tuple[tuple[str, Any], ...],
-) -> jax.Array:
-    def of_image(key: jax.Array, number: Any, severity: Any) -> jax.Array:
+    reflected: bool,
+) -> Any:
+    def of_image(key: jax.Array, number: Any, severity: Any) -> Any:
         own_key = batch.image_key(key, number)
         params = contract.sample(own_key, severity, corruption, contract.seen_shape(shape), options)
-        return corruption.coordinates(shape, params)
+        where = corruption.coordinates(shape, params)
+        return (where, corruption.reflected(shape, params)) if reflected else where
 
     return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severities)
 
 
-def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Array:
+def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0, reflected: Array | None = None) -> jax.Array:
     """Moves masks as their images were moved: each pixel takes the label nearest to its position.
 
     Args:
       masks: [N, H, W] or [N, H, W, K] of any dtype: classes, instances, depths.
       coordinates: [N, H, W, 2], from `coordinates`.
       fill: the label of pixels whose position is outside of the image.
+      reflected: bool [N, H, W] from `coordinates`: mirror images that take `fill`, too. None keeps them as they are seen.
 
     Returns:
       The moved masks, same shape and dtype (32 bits for NumPy's 64, as in JAX).
@@ -97,15 +105,17 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0) -> jax.Arr
     wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
     if wide and (largest := int(np.abs(masks).max())) >= 2**31:
         raise ValueError(f"expected labels of at most 31 bits, found {largest}")
-    masks, coordinates, fill = devices.held((masks, coordinates, fill))
+    masks, coordinates, fill, reflected = devices.held((masks, coordinates, fill, reflected))
     masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
     if masks.shape[:3] != coordinates.shape[:3]:
         raise ValueError(
             f"expected masks of shape {tuple(coordinates.shape[:3])} or with one axis more, found {masks.shape}"
         )
+    _check_reflected(reflected, coordinates)
     nearest = jnp.floor(jnp.asarray(coordinates) + 0.5).astype(jnp.int32)
     row, column = nearest[..., 0], nearest[..., 1]
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    inside = inside if reflected is None else inside & ~jnp.asarray(reflected)
     number = jnp.arange(masks.shape[0])[:, None, None]
     found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
     inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
@@ -117,7 +127,15 @@ def _check_coordinates(coordinates: Array) -> None:
         raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
 
 
-def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
+def _check_reflected(reflected: Array | None, coordinates: Array) -> None:
+    if reflected is not None and (reflected.shape != coordinates.shape[:3] or reflected.dtype != bool):
+        raise ValueError(
+            f"expected reflected: bool of shape {tuple(coordinates.shape[:3])}, found {reflected.dtype} of shape "
+            f"{tuple(reflected.shape)}"
+        )
+
+
+def move_boxes(boxes: Array, coordinates: Array, reflected: Array | None = None) -> jax.Array:
     """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels whose position lies in
     the old box.
 
@@ -127,29 +145,36 @@ def move_boxes(boxes: Array, coordinates: Array) -> jax.Array:
     Args:
       boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.
       coordinates: [N, H, W, 2], from `coordinates`.
+      reflected: bool [N, H, W] from `coordinates`: mirror images, which do not count. Without it a box grows around them.
 
     Returns:
       float32 [N, K, 4]; four zeros where no pixel shows any part of a box.
 
     Raises:
-      ValueError: shapes that do not go together.
+      ValueError: shapes that do not go together, or a left edge beyond the right one, a top beyond the bottom.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     devices.refuse_forked()
     _check_coordinates(coordinates)
-    boxes, coordinates = devices.held((boxes, coordinates))
+    _check_reflected(reflected, coordinates)
+    boxes, coordinates, reflected = devices.held((boxes, coordinates, reflected))
     boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
-    return _boxes_of_batch(boxes, jnp.asarray(coordinates))
+    if not devices.is_traced(boxes) and (crossed := ~(boxes[..., :2] <= boxes[..., 2:]).all(-1)).any():
+        raise ValueError(
+            f"expected boxes left <= right, top <= bottom, found left, top, right, bottom = {boxes[crossed][0].tolist()}"
+        )
+    return _boxes_of_batch(boxes, jnp.asarray(coordinates), reflected)
 
 
-def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array) -> jax.Array:
+def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array, reflected: jax.Array | None) -> jax.Array:
     row, column = coordinates[..., 0] + 0.5, coordinates[..., 1] + 0.5
 
     def of_box(box: jax.Array) -> jax.Array:
         left, top, right, bottom = box
         inside = (column >= left) & (column < right) & (row >= top) & (row < bottom)
+        inside = inside if reflected is None else inside & ~reflected
         (left, right), (top, bottom) = (_extent(inside.any(axis)) for axis in (0, 1))
         return jnp.stack([left, top, right, bottom]).astype(jnp.float32)
 

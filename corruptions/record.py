@@ -70,6 +70,8 @@ class Corruption:
       mapper: `(shape, params) -> (rows, columns)` that broadcast to [H, W]: the positions in the image at which
         `applier` looks up each pixel of the result; None where nothing moves, or where a pixel shows more than one
         place.
+      reflects: `(shape, params) -> bool [H, W]`: the pixels at which `mapper` finds a mirror image of the content, beyond a
+        reflecting border; None where there is no such border.
       fixed: options that its benchmark fixes: a value, or a function of the shape (H, W, ...).
       by_size: `(shape, options) -> {option: value}`: the options that the image size decides, such as the severity
         table; for `describe`.
@@ -94,6 +96,7 @@ class Corruption:
     straight_through: Applier | None = None
     moves: str = ""
     mapper: Mapper | None = None
+    reflects: Callable[[Any, Any], jax.Array] | None = None
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
     members: tuple["Corruption", ...] = ()
@@ -294,6 +297,14 @@ class Corruption:
             )
         return _find(params, corruption=self, sides=tuple(shape[:2]))
 
+    def reflected(self, shape: Sequence[int], params: Params) -> jax.Array:
+        """Finds which pixels of the result show a mirror image, beyond a reflecting border: bool [H, W].
+
+        Their `coordinates` lie inside of the image, and an object would count twice. Arguments as of `coordinates`.
+        """
+        devices.refuse_forked()
+        return _find_reflected(params, corruption=self, sides=tuple(shape[:2]))
+
     def __call__(
         self,
         key: jax.Array,
@@ -355,6 +366,10 @@ def _coordinates(params: Params, corruption: Corruption, sides: tuple[int, ...])
     return jnp.stack(list(places), axis=-1)
 
 
+def _reflected(params: Params, corruption: Corruption, sides: tuple[int, ...]) -> jax.Array:
+    return jnp.zeros(sides, bool) if corruption.reflects is None else corruption.reflects(sides, params)
+
+
 def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
     """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
     arrays are traced.
@@ -374,3 +389,4 @@ def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
 _sample = program(contract.sample, "corruption", "shape", "options")
 _apply = program(contract.apply, "corruption")
 _find = program(_coordinates, "corruption", "sides")
+_find_reflected = program(_reflected, "corruption", "sides")

@@ -136,7 +136,7 @@ def registrar(
 
     Returns:
       `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
-      mapper=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a `Parameter` with another source.
+      mapper=None, reflects=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a `Parameter` with another source.
       `name` replaces the function's. `straight_through` is the applier without its roundings, where these take its
       gradient.
     """

@@ -55,11 +55,18 @@ def _map(shape: Shape, params: Params) -> Positions:
     return warps.positions(functools.partial(_warped, params=params), shape, params["dx"])
 
 
+def _reflected(shape: Shape, params: Params) -> jax.Array:
+    """Tells which pixels are mirror images: of the affine map's border, displaced, or of the displacement's own."""
+    places = warps.displaced(params["dy"], params["dx"])
+    of_affine = warps.beyond(*_affine_places(shape, params, shape), shape).astype(jnp.float32)[..., None]
+    return warps.beyond(*places, shape) | (warps.mirrored(of_affine, *places, shape, "symmetric")[..., 0] > 0.5)
+
+
 _UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@member("digital", _sample, _UNITS, moves=_MOVES, mapper=_map)
+@member("digital", _sample, _UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 
@@ -72,8 +79,13 @@ def elastic_transform(image: Image, params: Params) -> Image:
 
 def _warped(image, params):
     sides = padded.own_sides(image.shape, params)
-    y, x = warps.affine_coordinates(params["points"], anchors(sides), image.shape)
-    down, right = ((v & 31).astype(jnp.float32) * np.float32(1 / 32) for v in (y, x))
     # Staged: the second warp would compute the first again in each of its four look-ups.
-    warped = devices.stage(warps.mirrored(image, y >> 5, x >> 5, down, right, sides, "reflect"))
+    warped = devices.stage(warps.mirrored(image, *_affine_places(image.shape, params, sides), sides, "reflect"))
     return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, "symmetric")
+
+
+def _affine_places(shape: Any, params: Params, sides: Any) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Finds the places of the affine map as `warps.mirrored` takes them."""
+    y, x = warps.affine_coordinates(params["points"], anchors(sides), shape)
+    down, right = ((v & 31).astype(jnp.float32) * np.float32(1 / 32) for v in (y, x))
+    return y >> 5, x >> 5, down, right

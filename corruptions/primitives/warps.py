@@ -136,6 +136,21 @@ def mirrored(
     return seen.reshape(*row.shape, channels)
 
 
+def beyond(
+    row: jax.Array,
+    column: jax.Array,
+    row_fraction: jax.Array,
+    column_fraction: jax.Array,
+    sides: Sequence[int] | jax.Array,
+) -> jax.Array:
+    """Tells where `mirrored` looks up a mirror image: bool [H', W'], True beyond the outer edges of the border's pixels."""
+    away = [
+        jnp.abs(p.astype(f.dtype) + f - (n - 1) / 2) > n / 2
+        for p, f, n in zip((row, column), (row_fraction, column_fraction), sides)
+    ]
+    return away[0] | away[1]
+
+
 def _pair(index, fraction, size, mode):
     """Brings samples `index` and `index` + 1 to two neighbours inside an axis: the first, and the weight of the second."""
     period, mirrored = _mirror(size, mode)

@@ -15,13 +15,23 @@ def _sample_affines(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"scale": jax.random.uniform(key, minval=0.6, maxval=0.8)}
 
 
+def _position(size, scale):
+    middle = (size - 1) / 2
+    return (jnp.arange(size, dtype=jnp.float32) - middle) / scale + middle
+
+
 def _shrunk(size, scale):
     """Makes the matrix of out(p) = in((p - m) / s + m) along an axis of middle m."""
-    middle = (size - 1) / 2
-    position = (jnp.arange(size, dtype=jnp.float32) - middle) / scale + middle
+    position = _position(size, scale)
     first = jnp.floor(position)
     taps = (warps.fold(first.astype(jnp.int32) + i, size, "reflect") for i in (0, 1))
     return resizing.matrix_of_taps(*taps, position - first)
+
+
+def _reflected(shape: Shape, params: Params) -> jax.Array:
+    rows, columns = (jnp.floor(_position(size, params["scale"]) + 0.5) for size in shape[:2])
+    inside = [(nearest >= 0) & (nearest < size) for nearest, size in zip((rows, columns), shape)]
+    return ~(inside[0][:, None] & inside[1])
 
 
 def _matrices(shape, params):
@@ -34,6 +44,7 @@ def _matrices(shape, params):
     {"scale": "ratio of sides"},
     moves="shrinks the image and mirrors it around",
     mapper=lambda shape, params: filters.positions(*_matrices(shape, params)),
+    reflects=_reflected,
 )
 def affines(image: Image, params: Params) -> Image:
     """Shrinks the image about its centre by `scale`, bilinearly; around it the image is mirrored.

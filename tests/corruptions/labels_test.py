@@ -3,8 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import corruptions
+from corruptions.imagenet_c import elastic
 from tests.corruptions.comparing import SHAPE, own_positions
 from tests.pages import example_of
 from tests.reference.photographs import photographs
@@ -57,6 +59,44 @@ def test_a_moved_box_is_the_box_of_its_moved_mask():
         mask[0, box[1] : box[3], box[0] : box[2]] = True
         rows, columns = np.nonzero(np.asarray(corruptions.move_masks(mask, where))[0])
         np.testing.assert_array_equal(found, (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
+
+
+def test_a_box_does_not_hold_its_mirror_image():
+    images = np.zeros((1, 64, 64, 3), np.uint8)
+    where, mirrored = corruptions.coordinates(
+        jax.random.key(0), images, "imagenet_c/elastic_transform", 1, index=[10], reflected=True
+    )
+    np.testing.assert_array_equal(corruptions.move_boxes([[(4, 4, 14, 12)]], where, mirrored), [[(8, 9, 18, 16)]])
+    mask = np.zeros((1, 64, 64), bool)
+    mask[:, 4:12, 4:14] = True
+    seen, own = (np.asarray(corruptions.move_masks(mask, where, reflected=r))[0] for r in (None, mirrored))
+    assert own[9:16, 8:18].sum() == own.sum() < seen.sum() - 40
+    np.testing.assert_array_equal(seen & ~np.asarray(mirrored)[0], own)
+
+
+def _unfolded(params, shape):
+    """Finds positions beyond the border in float64: by the displacement, then by the affine map of three points."""
+    rows, columns = np.mgrid[: shape[0], : shape[1]].astype(float)
+    found = [(rows + np.float64(params["dy"]), columns + np.float64(params["dx"]))]
+    if "points" in params:
+        to = np.float64(elastic.anchors(shape))
+        affine = np.linalg.solve(np.c_[np.float64(params["points"]), np.ones(3)], to)  # (x, y, 1) to (x, y)
+        x, y = np.moveaxis(np.stack([found[0][1], found[0][0], np.ones(shape[:2])], -1) @ affine, -1, 0)
+        found.append((y, x))
+    return found
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/elastic_transform", "camera/elastic_field"])
+def test_reflected_positions_are_those_beyond_the_border(name):
+    shape, corruption = (48, 64, 3), corruptions.get(name)
+    params = corruption.sample(jax.random.key(4), shape, 1)
+    found, away = np.asarray(corruption.reflected(shape, params)), np.full(shape[:2], -np.inf)
+    for places in _unfolded(params, shape):
+        for position, size in zip(places, shape):
+            away = np.maximum(away, np.abs(position - (size - 1) / 2) - size / 2)
+    clear = np.abs(away) > (0.7 if name == "imagenet_c/elastic_transform" else 1e-3)  # it looks the border up twice
+    np.testing.assert_array_equal(found[clear], away[clear] > 0)
+    assert found.any() and clear.mean() > 0.8
 
 
 def test_the_example_of_the_how_to():

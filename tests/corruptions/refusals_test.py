@@ -233,6 +233,8 @@ OF_LABELS = [
     (lambda: corruptions.move_masks(MASK, IMAGES),
      ValueError, r"coordinates of shape \(number, height, width, 2\), found \(2, 32, 32, 3\)"),
     (lambda: corruptions.move_boxes(np.zeros((2, 1, 4)), IMAGES), ValueError, r"height, width, 2\), found \(2, 32, 32, 3\)"),
+    (lambda: corruptions.move_boxes([[(0, 0, 4, 4), (9, 3, 5, 7)]], WHERE), ValueError, r"left <= right, .*\[9.0, 3.0, 5.0"),
+    (lambda: corruptions.move_boxes([[(0, 0, 4, 4)]], WHERE, MASK), ValueError, "reflected: bool"),
     (lambda: corruptions.move_masks(np.full((1, 10, 12), 2**40 + 5), WHERE),
      ValueError, "labels of at most 31 bits, found 1099511627781"),
 ]  # fmt: skip

@@ -39,6 +39,15 @@ def module():
         del sys.modules[name]
 
 
+def test_what_affines_mirrors_around_the_image_is_told():
+    affines = corruptions.get("syn2nat/affines")
+    params = affines.sample(jax.random.key(4), SHAPE)
+    away = [np.abs(np.arange(n) - (n - 1) / 2) / float(params["scale"]) > n / 2 for n in SHAPE[:2]]
+    found = affines.reflected(SHAPE, params)
+    np.testing.assert_array_equal(found, away[0][:, None] | away[1])
+    assert np.any(found) and not np.all(found)
+
+
 def equal_to_references(names, seed, shape=SHAPE):
     image = scene(*shape[:2]) / np.float32(255)
 
