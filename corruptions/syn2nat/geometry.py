@@ -31,7 +31,7 @@ def _shrunk(size, scale):
 def _reflected(shape: Shape, params: Params) -> jax.Array:
     rows, columns = (jnp.floor(_position(size, params["scale"]) + 0.5) for size in shape[:2])
     inside = [(nearest >= 0) & (nearest < size) for nearest, size in zip((rows, columns), shape)]
-    return ~(inside[0][:, None] & inside[1])
+    return ~(inside[0][:, None] & inside[1][None, :])
 
 
 def _matrices(shape, params):
