@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from runtime.workdirs import Workdir
 
@@ -106,10 +105,16 @@ def accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
     return correct / total
 
 
+def intervals():
+    """Imports `corruptions.scoring.intervals`, and so JAX, which tables and selections without standard errors do not need."""
+    from corruptions.scoring import intervals
+
+    return intervals
+
+
 def standard_error(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
-    """Computes the binomial standard error sqrt(p (1 - p) / total) of p = correct / total."""
-    p = accuracy(correct, total)
-    return np.sqrt(p * (1 - p) / np.asarray(total, float))
+    """Computes the standard error of correct / total, see `corruptions.scoring.intervals`."""
+    return intervals().of_accuracy(accuracy(correct, total), total)
 
 
 def robustness(corrupted_accuracy: ArrayLike, clean_accuracy: ArrayLike) -> np.ndarray:
@@ -126,7 +131,7 @@ def robustness(corrupted_accuracy: ArrayLike, clean_accuracy: ArrayLike) -> np.n
 def robustness_standard_error(
     corrupted_accuracy: ArrayLike, clean_accuracy: ArrayLike, number: ArrayLike, clean_number: ArrayLike | None = None
 ) -> np.ndarray:
-    """Computes SE(R), SE^2 = R^2 [(1 - A_c) / (N A_c) + (1 - A_0) / (N_0 A_0)], by the delta method.
+    """Computes SE(R), SE^2 = (SE(A_c)^2 + R^2 SE(A_0)^2) / A_0^2, by the delta method.
 
     The two accuracies A_c and A_0, in [0, 1], are taken as independent, of N and N_0 test images; None is N. On the
     same images they are positively correlated, so SE(R) is an upper bound.
@@ -137,9 +142,8 @@ def robustness_standard_error(
     clean_number = number if clean_number is None else np.asarray(clean_number, float)
     if np.any(number < 1) or np.any(clean_number < 1):
         raise ValueError(f"expected at least 1 test image, found {number} and {clean_number}")
-    # R^2 multiplied in, so that A_c = 0 needs no division.
-    variance = corrupted * (1 - corrupted) / number + ratio**2 * clean * (1 - clean) / clean_number
-    return np.sqrt(variance) / clean
+    of_accuracy = intervals().of_accuracy
+    return np.hypot(of_accuracy(corrupted, number), ratio * of_accuracy(clean, clean_number)) / clean
 
 
 def _fractions(values):
@@ -213,7 +217,7 @@ def classes(correct: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> pd
     for label, name in enumerate(names):
         of_class = correct[labels == label]
         if of_class.size:
-            interval = stats.binomtest(int(of_class.sum()), of_class.size).proportion_ci(method="wilson")
+            interval = np.clip(intervals().wilson(of_class.mean(), of_class.size), 0, 1).tolist()
             rows.append((as_name(name), of_class.size, float(of_class.mean()), *interval))
     return of_rows(rows, ("class", "images", "accuracy", "low", "high"))
 

@@ -23,6 +23,7 @@ import pandas as pd
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
 from analysis.frames import CLEAN, RANDOM, Count, is_corruption
+from corruptions.scoring.intervals import of_mean
 
 Severity = int | float | str
 Cell = tuple[str, int, str, Severity]
@@ -204,11 +205,15 @@ class Value(NamedTuple):
       value: the number.
       se: its standard error over test images.
       images: float64 [N], what each image gives, whose mean is the number; None where there is none.
+      most: the most that an image can give.
+      paired: whether an image gives a difference of two such numbers.
     """
 
     value: float = math.nan
     se: float = math.nan
     images: np.ndarray | None = None
+    most: float = math.nan
+    paired: bool = False
 
 
 class Row(NamedTuple):
@@ -270,14 +275,13 @@ def average(values: Sequence[Value]) -> Value:
     """Averages numbers of the same images; an undefined one makes the mean undefined."""
     if any(number.images is None for number in values):
         return Value()
-    return of_images(np.mean([number.images for number in values], axis=0))
+    most = float(np.mean([number.most for number in values]))
+    return of_images(np.mean([number.images for number in values], axis=0), most, values[0].paired)
 
 
-def of_images(images: np.ndarray) -> Value:
+def of_images(images: np.ndarray, most: float = 100.0, paired: bool = False) -> Value:
     """Makes the `Value` of one number for each image."""
-    number = len(images)
-    se = float(images.std(ddof=1) / math.sqrt(number)) if number > 1 else math.nan
-    return Value(float(images.mean()), se, images)
+    return Value(float(images.mean()), of_mean(images, most, paired), images, most, paired)
 
 
 def clean_error(errors: ImageErrors, key: tuple[str, int]) -> Value:
@@ -294,8 +298,12 @@ def _scaled(errors, cells, clean, divisor, reference):
     wrong, base = errors.sum(cells), number * errors.sum([clean])
     same = len(wrong) == len(base)  # stored images may differ from the clean images, so no difference is computed
     relative = (wrong - base) / drop if same else np.array([math.nan])
-    values = [wrong / number, wrong / scale, relative]
-    return [of_images(100 * value) if np.isfinite(value).all() else Value() for value in values]
+    values = (
+        (wrong / number, 100, False),
+        (wrong / scale, 100 * number / scale, False),
+        (relative, 100 * number / drop, True),
+    )
+    return [of_images(100 * images, *of) if np.isfinite(images).all() else Value() for images, *of in values]
 
 
 def resilience(

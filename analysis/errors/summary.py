@@ -23,6 +23,8 @@ from analysis.frames import CLEAN, RANDOM, with_error
 
 GAP = "gap"
 LEVEL = 0.05  # level of the corrected p-values
+_EXACT, _NORMAL, _DRAWS = 16, 1000, 100_000  # of `sign_flips`
+_ROUNDING = 1e-6  # share of a difference, or of the sum of all, that is rounding
 MEASURES = ("mean_error", "mCE", "relative_mCE")
 TITLES = {
     "mean_error": "mean error",
@@ -85,7 +87,7 @@ def score(
                 of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
         for bar, plain in scores.gaps(evaluated):
             first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
-            value = scores.of_images(first.error.images - second.error.images)
+            value = scores.of_images(first.error.images - second.error.images, paired=True)
             of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
     return rows, [summarise(head, found) for head, found in of_model.items()]
 
@@ -178,7 +180,8 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
 
     Each image's difference is averaged over seeds; the variance of their mean over N images is added to that of
     either model's mean over its seeds, where it has several. t with the degrees of freedom of Welch and
-    Satterthwaite. With single seeds the difference is between trained networks, not between their recipes.
+    Satterthwaite. With single seeds the difference is between trained networks, not between their recipes: the p-value is
+    `sign_flips`, and with several seeds it is never below that.
     """
     images = [number.images for number in (*first, *second)]
     if any(row is None for row in images) or len({len(row) for row in images}) > 1 or len(images[0]) < 2:
@@ -191,10 +194,31 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
         if len(values) > 1
     ]
     value, variance = float(difference.mean()), float(sum(part for part, _ in parts))
-    if variance == 0:
-        return Difference(value, 0.0, 1.0 if value == 0 else 0.0)
-    freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
-    return Difference(value, math.sqrt(variance), float(2 * stats.t.sf(abs(value) / math.sqrt(variance), freedom)))
+    p = sign_flips(difference)
+    if len(parts) > 1 and variance > 0:
+        freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+        p = max(p, float(2 * stats.t.sf(abs(value) / math.sqrt(variance), freedom)))
+    return Difference(value, math.sqrt(variance), p)
+
+
+def sign_flips(differences: np.ndarray) -> float:
+    """Tests that differences [N] are as often of one sign as of the other: the two-sided p-value of their sum.
+
+    p is the share of the signs of the k differences that are not 0 whose sum is as far from 0: of all 2^k up to
+    k = 16, of 100,000 drawn ones up to 1,000, of the normal distribution above. R. A. Fisher, "The Design of Experiments"
+    (1935).
+    """
+    size = np.abs(differences)
+    size = size[size > _ROUNDING * size.max(initial=0)]
+    least = abs(float(np.sum(differences))) - _ROUNDING * float(size.sum())
+    if len(size) > _NORMAL:
+        return float(2 * stats.norm.sf(max(least, 0.0) / math.sqrt(np.sum(size**2))))
+    if len(size) <= _EXACT:
+        signs = np.arange(1 << len(size))[:, None] >> np.arange(len(size)) & 1
+        return float(np.mean(np.abs((2 * signs - 1) @ size) >= least))
+    drawn = np.random.default_rng(0).bytes(_DRAWS * -(-len(size) // 8))
+    signs = np.unpackbits(np.frombuffer(drawn, np.uint8).reshape(_DRAWS, -1), axis=1, count=len(size))
+    return float((1 + np.sum(np.abs(2 * (signs @ size.astype(np.float32)) - size.sum()) >= least)) / (1 + _DRAWS))
 
 
 def holm(values: Sequence[float]) -> list[float]:

@@ -24,10 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analysis import frames
+
 WEAK_GAIN = 0.03
 _SIGMAS = 3
 _CHANCE_MARGIN = 0.05
 _CLEAN_DROP = 0.1
+_ROUNDING = 8 * np.finfo(float).eps
+"""Two values of R, ratios of counts of N images, that differ are at least 1 / N^2 apart: what is less is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,8 @@ class Overlap:
       gain_se: standard error of G, [n].
       robustness: R [1 + n, n], row 0 standard.
       clean_accuracy: A[m, 0], [1 + n].
-      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), or a standard model near chance) or "invalid" (G
-        <= 0, or a clean accuracy of 0).
+      flags: for each corruption "", "weak" (0 < G < max(.03, 3 SE), a standard model near chance, or fewer than 20 test
+        images) or "invalid" (G <= 0, or a clean accuracy of 0).
       warnings: sentences for the reader.
       number: test images, or None.
       seeds: number of trainings averaged.
@@ -79,7 +83,8 @@ def overlap_matrix(
     """Computes the overlap score of every pair of corruptions, with standard errors.
 
     Several seeds are averaged as accuracies, before any ratio is taken. Standard errors add two
-    variances: binomial noise over the test images (delta method, accuracies taken as independent;
+    variances: binomial noise over the test images (delta method, accuracies taken as independent, each with one image
+    more that is right and one that is wrong, so that none is certain;
     not divided by the number of seeds, because all seeds see the same images) and, with several seeds, the jackknife
     variance over seeds (all models of a seed left out together).
 
@@ -98,7 +103,8 @@ def overlap_matrix(
     full = _check(accuracy, clean_accuracy, names, number)
     mean = full.mean(axis=0)
     near_chance = _near_chance(mean[0, 0], number, num_classes)
-    notes = near_chance + _of_clean(mean[:, 0], names, number)
+    few = [] if number is None else frames.intervals().too_few(number)
+    notes = few + near_chance + _of_clean(mean[:, 0], names, number)
     robustness, gain, transfer, unclipped = compute(mean)
     n, seeds = len(names), len(full)
     gain_variance, variance = np.zeros(n), np.zeros((n, n))
@@ -115,7 +121,8 @@ def overlap_matrix(
     np.fill_diagonal(se, np.where(np.isnan(np.diag(unclipped)), np.nan, 0.0))
     tau = np.maximum(WEAK_GAIN, _SIGMAS * np.nan_to_num(gain_se))
     flags = tuple(
-        "invalid" if not g > 0 else "weak" if near_chance or g < t else "" for g, t in zip(gain, tau, strict=True)
+        "invalid" if not g > 0 else "weak" if few or near_chance or g < t else ""
+        for g, t in zip(gain, tau, strict=True)
     )
     notes += [
         f"{name}: training on it gives a gain of {g:+.4f} on itself ("
@@ -137,10 +144,16 @@ def compute(full: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     robustness = full[..., 1:] / above_zero(full[..., :1])
     standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
     on_itself = np.diagonal(trained, axis1=-2, axis2=-1)
-    gain = on_itself - standard[..., 0, :]
+    gain = _apart(on_itself, standard[..., 0, :])
     divisor = np.where(gain > 0, gain, np.nan)[..., None, :]
-    transfer = (trained - standard) / divisor
+    transfer = _apart(trained, standard) / divisor
     return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
+
+
+def _apart(first, second):
+    """First minus second, 0 where rounding alone parts them."""
+    difference = first - second
+    return np.where(np.abs(difference) <= _ROUNDING * np.abs(first), 0.0, difference)
 
 
 def _check(accuracy, clean_accuracy, names, number):
@@ -183,7 +196,13 @@ def _near_chance(clean, number, num_classes):
 
 def _noise(accuracy, number):
     """Standard error of accuracies over the test images; 0 where their number is not known."""
-    return np.zeros_like(accuracy) if number is None else np.sqrt(accuracy * (1 - accuracy) / number)
+    return np.zeros_like(accuracy) if number is None else np.sqrt(_binomial(accuracy, number))
+
+
+def _binomial(accuracy, number):
+    """Variance of accuracies on so many images, with one more that is right and one that is wrong."""
+    inside = (accuracy * number + 1) / (number + 2)
+    return inside * (1 - inside) / (number + 2)
 
 
 def _of_clean(clean, names, number):
@@ -214,18 +233,18 @@ def binomial_gain_variance(full: np.ndarray, number: int) -> np.ndarray:
     """Computes the variance of each gain, SE(G)^2 = SE(R_jj)^2 + SE(R_0j)^2, [n], of accuracies [1 + n, 1 + n], clean
     first, on so many test images.
     """
-    a, clean = full[:, 1:], above_zero(full[:, :1])
-    variance = (a * (1 - a) + (a / clean) ** 2 * clean * (1 - clean)) / number / clean**2
+    noise, clean = _binomial(full, number), above_zero(full[:, :1])
+    variance = (noise[:, 1:] + (full[:, 1:] / clean) ** 2 * noise[:, :1]) / clean**2
     return variance[0] + np.diag(variance[1:])
 
 
 def binomial_overlap_variance(
     full: np.ndarray, robustness: np.ndarray, gain: np.ndarray, transfer: np.ndarray, number: int
 ) -> np.ndarray:
-    """Computes the delta-method variance of the unclipped O: sum over the nine accuracies in it of (dO/dA)^2 A (1 - A)
-    / N. Symmetric [n, n]; the diagonal means nothing. `robustness`, `gain` and `transfer` are of `compute` on `full`.
+    """Computes the delta-method variance of the unclipped O: sum over the nine accuracies in it of (dO/dA)^2 Var A.
+    Symmetric [n, n]; the diagonal means nothing. `robustness`, `gain` and `transfer` are of `compute` on `full`.
     """
-    noise = full * (1 - full) / number
+    noise = _binomial(full, number)
     clean, standard_clean = above_zero(full[1:, 0]), above_zero(full[0, 0])
     gain = np.where(gain > 0, gain, np.nan)
     on_itself = np.diag(robustness[1:])

@@ -23,6 +23,7 @@ from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm
 from analysis.selection.algorithm import Stability
 from analysis.selection.benchmark import coverage_text, measure_coverage, select_benchmark, stability_text
+from corruptions.scoring.intervals import of_mean
 from runtime import files, workdirs
 from runtime.log import log
 
@@ -57,7 +58,9 @@ class Study:
         overlap = overlap_matrix(accuracy, names=names, number=number, num_classes=num_classes)
         errors = standard_errors(bits, repeats=repeats)
         undefined = np.isnan(overlap.unclipped)  # by the accuracies, if not in every resample
-        return cls(overlap, errors._replace(overlap=np.where(undefined, np.nan, errors.overlap)), tuple(seeds))
+        return cls(
+            overlap, dataclasses.replace(errors, overlap=np.where(undefined, np.nan, errors.overlap)), tuple(seeds)
+        )
 
     @property
     def measured(self) -> MeasuredOverlap:
@@ -256,12 +259,14 @@ def mixture_gains(
     clean = np.array([1 - np.asarray(bits[CLEAN], float) for bits in (standard, model)])[:, None]
     wrong = np.array([[1 - np.asarray(bits[name], float) for name in names] for bits in (standard, model)])
     columns = []
-    for values in (100 * wrong / divisors, 100 * (wrong - clean) / (divisors - errors[CLEAN])):
+    for divided, divisor in ((wrong, divisors), (wrong - clean, divisors - errors[CLEAN])):
+        values = 100 * divided / divisor
         of_standard = values[0] if reference else values[0] * values[1].mean(axis=-1, keepdims=True) / 100
         spread = of_standard - values[1]
         values, spread = (np.concatenate([v, v.mean(axis=-2, keepdims=True)], axis=-2) for v in (values, spread))
         ce, gain = values[1].mean(axis=-1), (values[0] - values[1]).mean(axis=-1)
-        columns += [ce, gain, spread.std(axis=-1, ddof=1) / np.sqrt(spread.shape[-1])]
+        most = [*(100 / of[0] for of in divisor), float(np.mean(100 / divisor))]
+        columns += [ce, gain, [of_mean(of, scale, paired=True) for of, scale in zip(spread, most, strict=True)]]
     return pd.DataFrame(dict(zip(GAINS, columns, strict=True)), index=[*names, "mean"])
 
 

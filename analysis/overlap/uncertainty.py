@@ -1,21 +1,29 @@
 """The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
-All errors come from resamples of the accuracies. A resample draws the test images anew. All models answer the same
+All errors come from resamples of the accuracies. A resample weights the test images anew. All models answer the same
 images, and hard images are hard for all of them: so errors of differences between models are smaller than under
-independent answers. With several seeds, or with one seed and `Repeats` of some models, a resample draws the noise of
-training, too (`training_noise`); else it cannot be known, and every table says "test images only".
+independent answers. Beside the images each accuracy has half an image that is answered right and half a one that is
+answered wrong, so that no resample takes few images, or all of them right, for certain. With several seeds, or with one seed
+and `Repeats` of some models, a resample draws the noise of training, too (`training_noise`); else it cannot be known, and
+every table says "test images only". `benchmarks/results/intervals.md` has the share of true values that 1.96 errors hold.
 """
 
+import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from analysis.overlap.score import compute
+from corruptions.scoring import intervals
 
 RESAMPLES = 1000
-_CENTRAL = (15.866, 84.134)  # percentiles one standard deviation from the middle of a normal distribution
-_CHUNK_BYTES = 256 << 20
+_CENTRAL = (0.15866, 0.84134)  # one standard deviation from the middle of a normal distribution
+_OUTER = (0.025, 0.975)
+_INSIDE = (np.float32(1e-6), np.float32(1 - 1e-6))  # rounding may give 1
+_BLOCK = 1 << 22  # numbers at a time, so that their arrays stay small
 
 
 class Repeats(NamedTuple):
@@ -25,7 +33,8 @@ class Repeats(NamedTuple):
     rows: tuple[int, ...]  # their places among the 1 + n models, 0 is the standard one
 
 
-class Errors(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Errors:
     """Standard errors; arrays as in `analysis.overlap.Overlap`."""
 
     clean: np.ndarray  # of clean accuracies, [1 + n]
@@ -35,15 +44,23 @@ class Errors(NamedTuple):
     trained: np.ndarray
     gain: np.ndarray  # of G[j], [n]
     overlap: np.ndarray  # errors of the unclipped overlap, standard deviations over resamples, [n, n]
-    transfer: np.ndarray  # of T, [n, n]
     # mean_overlap, outgoing, incoming: of means over the other corruptions, [n].
     mean_overlap: np.ndarray
     outgoing: np.ndarray
     incoming: np.ndarray
-    samples: np.ndarray  # the accuracies in each resample, [B, 1 + n, 1 + n]
-    # The unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample.
-    unclipped_samples: np.ndarray
+    samples: np.ndarray  # the accuracies in each resample, float32 [B, 1 + n, 1 + n]
     held: str  # the noise that they hold
+
+    @property
+    def unclipped_samples(self) -> np.ndarray:
+        """Computes the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample."""
+        return compute(self.samples)[-1]
+
+    @functools.cached_property
+    def transfer(self) -> np.ndarray:
+        """Computes the errors of T, [n, n]."""
+        parts = [_half_width(outgoing) for outgoing, _ in _transfers(self.samples)]
+        return np.concatenate(parts)
 
 
 def held_noise(seeds: int, repeated: int = 0) -> str:
@@ -58,22 +75,37 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study from correctness [S, 1 + n, 1 + n, N], see `resample_accuracies`.
 
-    With S = 1, the noise of training comes from `repeats`. All errors but `overlap` are half the width of the central
-    68 % of the resamples. This is the standard deviation of normal resamples, and the few resamples in which a weak gain
-    all but vanishes do not change it.
+    With S = 1, the noise of training comes from `repeats`. Errors of accuracies are Wilson's without this noise
+    (`corruptions.scoring.intervals`); those of robustness are the larger distance to an end of the central 95 % of the
+    resamples, over 1.96; that of an overlap is the deviation over resamples; all others are half the width of the central
+    68 %. This is the standard deviation of normal resamples, and the few resamples in which a weak gain all but vanishes do
+    not change it.
     """
     drawn = resample_accuracies(bits, resamples, seed)
     if len(bits) > 1:
         repeats = Repeats(bits, tuple(range(bits.shape[1])))
     if repeats:
-        noise = training_noise(repeats, len(bits), resamples, seed)
-        drawn = 1 / (1 + np.exp(-(_logit(drawn, bits.shape[-1]) + noise)))
+        for model, noise in enumerate(np.swapaxes(training_noise(repeats, len(bits), resamples, seed), 0, 1)):
+            odds = drawn[:, model] / (1 - drawn[:, model]) * np.exp(noise)
+            drawn[:, model] = odds / (1 + odds)
     held = held_noise(len(bits), len(repeats.rows) if repeats else 0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a resample without a correct clean answer
-        samples = _derived(drawn)
-        errors = {name: _half_width(values) for name, values in samples.items()}
-        errors["overlap"] = _deviation(samples["overlap"])
-    return Errors(**errors, samples=drawn, unclipped_samples=samples["overlap"], held=held)
+    mean, images = bits.mean(axis=(0, -1)), bits.shape[-1]
+    robustness, own = _robustness(mean[None])
+    clean = _half_width(drawn[:, :, 0]) if repeats else intervals.of_accuracy(mean[:, 0], images)
+    standard, trained = (_reach(*of) for of in zip(_robustness(drawn), (robustness[0], own[0]), strict=True))
+    gain = _half_width(np.subtract(*_robustness(drawn)[::-1]))
+    overlap, means = [], []
+    for outgoing, incoming in _transfers(drawn):
+        both = (outgoing + incoming) / 2
+        overlap.append(_deviation(both))
+        first = sum(len(of) for of in overlap[:-1])
+        rows = np.arange(both.shape[1])
+        for values in (both, outgoing, incoming):
+            values[:, rows, first + rows] = np.nan
+        np.maximum(both, 0, out=both)
+        means.append([_half_width(_mean(values)) for values in (both, outgoing, incoming)])
+    means = np.concatenate(means, axis=1)
+    return Errors(clean, standard, trained, gain, np.concatenate(overlap), *means, samples=drawn, held=held)
 
 
 def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 0) -> np.ndarray:
@@ -92,7 +124,7 @@ def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 
     This is the two-way random-effects model of images and trainings, with the variance of trainings pooled over the models:
     two seeds give one degree of freedom for each model, but K in all.
 
-    Returns additions to logits, float64 [B, 1 + n, 1 + n], for B resamples.
+    Returns additions to logits, float32 [B, 1 + n, 1 + n], for B resamples.
     """
     bits, places = repeats.bits, np.array(repeats.rows)
     seeds, _, models, number = bits.shape
@@ -108,13 +140,14 @@ def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 
     deviations = np.sqrt(seeds / (seeds - 1)) * (logits - logits.mean(axis=0))
     rows, donors = deviations.reshape(-1, models), np.tile(places, seeds)  # [S K, condition], [S K]
     (trained,) = np.nonzero(donors)  # the standard model (0) was trained with no condition: no entry is exchanged
-    rng, noise = np.random.default_rng([seed, 1]), np.zeros((resamples, models, models))
+    rng, noise = np.random.default_rng([seed, 1]), np.zeros((resamples, models, models), np.float32)
     for model in range(models):
         own = rows.copy()
         if model:
             own[trained, model], own[trained, donors[trained]] = rows[trained, donors[trained]], rows[trained, model]
         noise[:, model] = rng.normal(size=(resamples, len(rows))) @ own
-    return np.sqrt(held / averaged / len(rows)) * noise
+    noise *= np.sqrt(held / averaged / len(rows))
+    return noise
 
 
 def _logit(accuracy, number):
@@ -123,47 +156,76 @@ def _logit(accuracy, number):
     return np.log(accuracy / (1 - accuracy))
 
 
-def _derived(full):
-    """Computes every number that has a standard error, from accuracies [B, 1 + n, 1 + n]."""
-    robustness, gain, transfer, unclipped = compute(full)
-    n = gain.shape[-1]
-    diagonal = np.eye(n, dtype=bool)
-    others = np.where(diagonal, np.nan, transfer)
-    return {
-        "clean": full[..., 0],
-        "standard": robustness[..., 0, :],
-        "trained": robustness[..., 1 + np.arange(n), np.arange(n)],
-        "gain": gain,
-        "overlap": unclipped,
-        "transfer": transfer,
-        "mean_overlap": _mean(np.where(diagonal, np.nan, np.maximum(unclipped, 0)), -1),
-        "outgoing": _mean(others, -1),
-        "incoming": _mean(others, -2),
-    }
+def _robustness(full):
+    """(R of the standard model, R of each model on its own corruption) [B, n], from accuracies [B, 1 + n, 1 + n]."""
+    own = 1 + np.arange(full.shape[-1] - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return full[:, 0, 1:] / full[:, 0, :1], full[:, own, own] / full[:, own, 0]
 
 
-def _mean(values, axis):
+def _transfers(full):
+    """Yields of a few corruptions i at a time T[i->j] and T[j->i], [B, few, n], NaN where the gain is not above 0."""
+    standard, trained = _robustness(full)
+    gain = np.where(trained > standard, trained - standard, np.nan)
+    clean, number = full[:, 1:, 0], full.shape[-1] - 1
+    few = max(1, _BLOCK // (len(full) * number))
+    for start in range(0, number, few):
+        at = slice(start, start + few)
+        rows, columns = full[:, 1:, 1:][:, at], np.ascontiguousarray(np.swapaxes(full[:, 1:, 1:][..., at], 1, 2))
+        outgoing = (rows / clean[:, at, None] - standard[:, None]) / gain[:, None]
+        incoming = (columns / clean[:, None] - standard[:, at, None]) / gain[:, at, None]
+        yield outgoing, incoming
+
+
+def _mean(values):
     present = ~np.isnan(values)
-    return np.where(present, values, 0).sum(axis=axis) / present.sum(axis=axis)
+    number = present.sum(axis=-1)
+    return np.where(number, np.where(present, values, 0).sum(axis=-1) / np.maximum(number, 1), np.nan)
+
+
+def _percentiles(samples, shares):
+    """Percentiles of the known values over the first axis, [B, ...], NaN where there are none: a list."""
+    ordered = np.sort(np.moveaxis(samples, 0, -1), axis=-1)  # NaN last
+    known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)
+    found = []
+    for share in shares:
+        place = share * np.maximum(known - 1, 0)
+        low = np.floor(place).astype(int)
+        ends = (np.take_along_axis(ordered, np.minimum(at, np.maximum(known - 1, 0)), -1) for at in (low, low + 1))
+        first, second = (end[..., 0].astype(float) for end in ends)
+        found.append(first + (second - first) * (place - low)[..., 0])
+    return found
 
 
 def _half_width(samples):
     """Half the width of the central 68 % over the first axis; NaN where every sample is."""
-    undefined = np.isnan(samples).all(axis=0)
-    low, high = np.nanpercentile(np.where(undefined, 0, samples), _CENTRAL, axis=0)
-    return np.where(undefined, np.nan, (high - low) / 2)
+    low, high = _percentiles(samples, _CENTRAL)
+    return (high - low) / 2
+
+
+def _reach(samples, value):
+    """The larger distance of a value to an end of the central 95 % over the first axis, over 1.96."""
+    low, high = _percentiles(samples, _OUTER)
+    return np.maximum(value - low, high - value) / intervals.Z
 
 
 def _deviation(samples):
-    undefined = np.isnan(samples).all(axis=0)
-    return np.where(undefined, np.nan, np.nanstd(np.where(undefined, 0, samples), axis=0))
+    known = ~np.isnan(samples)
+    number = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, samples, 0).sum(axis=0, dtype=float) / number
+    square = np.where(known, samples - mean.astype(samples.dtype), 0) ** 2
+    return np.where(known.any(axis=0), np.sqrt(square.sum(axis=0, dtype=float) / number), np.nan)
 
 
 def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.ndarray:
-    """Resamples test images with replacement and recomputes every accuracy.
+    """Weights test images anew and recomputes every accuracy: D. Rubin, "The Bayesian Bootstrap" (1981), with a prior.
 
-    All models and corruptions are shown the same resampled images. Counts of correct answers under all resamples are
-    one matrix product of the bits with the images' multinomial multiplicities. With several seeds of training the
+    All models and corruptions are shown the same images: weights w[i] are exponential, and each accuracy has its own
+    weights u and v of images that are right and wrong, gamma variables of shape and mean 1/2:
+
+        accuracy = (sum_i w[i] right[i] + u) / (sum_i w[i] + u + v)
+
+    Of the answers to one condition alone this is the posterior under Jeffreys' prior. With several seeds of training the
     accuracies are averaged over them; the noise of training is not in the result.
 
     Args:
@@ -172,8 +234,8 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
       resamples: number of resamples B, >= 2.
       seed: seed of the NumPy generator; equal seeds give equal results.
 
-    Returns accuracies, float64 [B, 1 + n, 1 + n]; raises ValueError for another shape or values besides 0 and 1, or
-    fewer than two resamples.
+    Returns accuracies, float32 [B, 1 + n, 1 + n], inside (0, 1); raises ValueError for another shape or values besides 0
+    and 1, or fewer than two resamples.
     """
     bits = np.asarray(bits)
     if bits.ndim not in (3, 4) or bits.shape[-3] != bits.shape[-2] or bits.shape[-2] < 2:
@@ -185,15 +247,18 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
     if resamples < 2:
         raise ValueError(f"expected at least 2 resamples, found {resamples}")
     *_, models, conditions, number = bits.shape
-    bits = bits.reshape(-1, models * conditions, number)
+    seeds = len(bits) if bits.ndim == 4 else 1
     rng = np.random.default_rng(seed)
-    multiplicities = np.stack(
-        [np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)]
-    ).astype(np.float32)
-    # float32 holds integers up to 2^24 exactly, so these products are exact counts.
-    correct = np.zeros((models * conditions, resamples))
-    rows = max(1, _CHUNK_BYTES // (4 * number))
-    for training in bits:
-        for start in range(0, len(training), rows):
-            correct[start : start + rows] += training[start : start + rows].astype(np.float32) @ multiplicities.T
-    return correct.T.reshape(resamples, models, conditions) / (number * len(bits))
+    weights = rng.standard_exponential((resamples, number), np.float32)
+    drawn = np.empty((models, resamples, conditions), np.float32)
+    quantiles = special.gammaincinv(0.5, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
+    total = weights.sum(axis=1, dtype=np.float64).astype(np.float32)[:, None]
+    few = max(1, _BLOCK // (conditions * max(number, resamples)))
+    for start in range(0, models, few):
+        at = slice(start, start + few)
+        answers = bits[..., at, :, :].reshape(seeds, -1, number)
+        right = sum(weights @ of.astype(np.float32).T for of in answers) / np.float32(seeds)
+        right = right.reshape(resamples, -1, conditions).swapaxes(0, 1)
+        prior, wrong = quantiles[rng.integers(0, 1 << 16, (2, *right.shape), np.uint16)]
+        np.divide(right + prior, total + prior + wrong, out=drawn[at])
+    return np.swapaxes(np.clip(drawn, *_INSIDE, out=drawn), 0, 1)

@@ -117,7 +117,7 @@ def select(
     matrix, free = matrix[block], free[block]
     _refuse_nan(np.isnan(matrix) | np.isnan(free), [names[i] for i in kept])
 
-    joined = matrix < threshold if strict else matrix <= threshold
+    joined = _allowed(matrix, threshold, strict)
     np.fill_diagonal(joined, False)
     costs = [np.where(joined, _integers(values), 0) for values in (matrix, free)[: 1 if unclipped is None else 2]]
     with bar("branch", total=MAX_BRANCHES, delay=_DELAY, leave=False, disable=work is not None or None) as progress:
@@ -217,7 +217,7 @@ def stability(
     dropped = undefined(samples)
     kept = ~dropped[:, :, None] & ~dropped[:, None, :]
     _refuse_nan(((np.isnan(samples) | np.isnan(free)) & kept).any(axis=0), names)
-    joined = samples < threshold if strict else samples <= threshold
+    joined = _allowed(samples, threshold, strict)
     graphs = np.concatenate([joined.reshape(len(samples), -1), dropped], axis=1)
     _, group, times = np.unique(np.packbits(graphs, axis=1), axis=0, return_inverse=True, return_counts=True)
     left, share, given_up = MAX_BRANCHES, MAX_BRANCHES // _LEAST, 0
@@ -263,6 +263,11 @@ def _cheapest(sets, names, *matrices):
     members = [[names.index(name) for name in of_set] for of_set in sets]
     costs = [cliques.sums(members, _integers(values)).tolist() for values in matrices]
     return sets[min(zip(*costs, range(len(sets)), strict=True))[-1]]
+
+
+def _allowed(overlap, threshold, strict):
+    """Compares to `RESOLUTION`, so that rounding does not part overlaps from a threshold that they equal."""
+    return overlap < threshold - RESOLUTION if strict else overlap <= threshold + RESOLUTION
 
 
 def _integers(values):

@@ -22,6 +22,7 @@ from corruptions import registry
 from corruptions.scoring.conditions import CLEAN, RANDOM
 from corruptions.scoring.counts import Count, of_one_evaluation, uneven
 from corruptions.scoring.folder import read_wrong
+from corruptions.scoring.intervals import of_accuracy, of_mean, too_few
 
 ALEXNET = "alexnet"
 LEAST = 0.01
@@ -73,12 +74,14 @@ class CETable:
       reference: name of the reference.
       rows: `clean`, each corruption, then each benchmark all of whose corruptions were evaluated.
       exact: whether standard errors are those of the images, as in `tools.tables`, or upper bounds.
+      images: their number.
       without_mean: a line for each benchmark, most of which was evaluated, that has no mean, with the reason.
     """
 
     reference: str
     rows: tuple[CE, ...]
-    exact: bool = False
+    exact: bool
+    images: int
     without_mean: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -111,7 +114,7 @@ class CETable:
         return math.isfinite(row.ce) and not math.isfinite(row.relative_ce)
 
     def _notes(self) -> list[str]:
-        notes = [_EXACT if self.exact else _BOUND]
+        notes = [_EXACT if self.exact else _BOUND, *(f"{sentence}." for sentence in too_few(self.images))]
         if any(map(self._undefined, self.rows)):
             notes.append(_UNDEFINED)
         return [*notes, *self.without_mean] + ([_HOLD] if self.reference == ALEXNET else [])
@@ -149,9 +152,9 @@ def ce_table(
 
     means = [_mean(benchmark, by_corruption, row) for benchmark in registry.benchmarks()]
     notes = tuple(note for mean in means if isinstance(note := mean, str) and note)
-    of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else _of_images(wrong[_key(clean)]))
-    rows = (of_clean, *(row for row, _ in scored.values()), *(mean for mean in means if isinstance(mean, CE)))
-    return CETable(name, rows, wrong is not None, notes)
+    of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else of_mean(wrong[_key(clean)]))
+    rows = (of_clean, *(row for row, *_ in scored.values()), *(mean for mean in means if isinstance(mean, CE)))
+    return CETable(name, rows, wrong is not None, clean.total, notes)
 
 
 def _key(count):
@@ -193,7 +196,9 @@ def _of(counts: Iterable[Count]) -> Mapping[str, _Errors]:
 
 
 def _row(name, counts, clean, reference, wrong):
-    """(CE, float64 [3, N]): the errors under one corruption, and what each image gives to them; None without `wrong`."""
+    """(CE, float64 [3, N], the most that an image can give [3]): the errors under one corruption, and what each image gives to
+    them; None without `wrong`.
+    """
     number, scale, lost = len(counts), math.nan, math.nan
     if all(count.severity in reference for count in counts):
         of_reference = [reference[count.severity] for count in counts]
@@ -207,8 +212,8 @@ def _row(name, counts, clean, reference, wrong):
     else:
         of_image = sum(wrong[_key(count)] for count in counts) / number
         images = np.stack([of_image, of_image / scale, (of_image - wrong[_key(clean)]) / lost])
-        ses = tuple(map(_of_images, images))
-    return _joined(name, (error, error / scale, (error - clean.error) / lost), ses), images
+        ses = _of_images(images, (1, 1 / scale, 1 / lost))
+    return _joined(name, (error, error / scale, (error - clean.error) / lost), ses), images, (1, 1 / scale, 1 / lost)
 
 
 def _mean(benchmark, by_corruption, row):
@@ -219,10 +224,12 @@ def _mean(benchmark, by_corruption, row):
         return f"{benchmark} has no mean: {len(missing)} of {len(members)} missing, {missing[0]} first." if most else ""
     if odd := uneven(members, benchmark):
         return f"{benchmark} has no mean: {odd}."
-    of_members, images = zip(*(row(name, list(of_one.values())) for name, of_one in members.items()), strict=True)
+    of_members, images, largest = zip(
+        *(row(name, list(of_one.values())) for name, of_one in members.items()), strict=True
+    )
     values, ses = (np.mean([row[first::2] for row in of_members], 0).tolist() for first in (1, 2))
     if images[0] is not None:
-        ses = list(map(_of_images, sum(images) / len(images)))
+        ses = _of_images(sum(images) / len(images), np.mean(largest, 0).tolist())
     return _joined(f"{benchmark}, mean of {len(members)}", values, ses)
 
 
@@ -243,12 +250,12 @@ def _joined(name: str, values: Sequence[float], ses: Sequence[float]) -> CE:
 
 
 def _standard_error(count):
-    return math.sqrt(count.error * (1 - count.error) / count.total)
+    return float(of_accuracy(count.error, count.total))
 
 
-def _of_images(values):
-    """Computes the standard error of a mean over images."""
-    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+def _of_images(images, most):
+    """Computes the standard errors of error, CE and relative CE, means over images; NaN where they are undefined."""
+    return [of_mean(*of, paired) for *of, paired in zip(images, most, (False, False, True), strict=True)]
 
 
 def _percent(value, error, sign):

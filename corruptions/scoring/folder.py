@@ -22,6 +22,7 @@ from corruptions.origin import UNKNOWN, Origin
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence, decode
 from corruptions.scoring.counts import mean
+from corruptions.scoring.intervals import of_mean
 from corruptions.write import files
 
 _FOLDER = "conditions"
@@ -112,8 +113,7 @@ class Folder:
         for name, conditions in (means | dict(benchmarks)).items():
             # All conditions show the same images, so the mean error of each image varies.
             wrong = mean((c.corruption, 1.0 - answers[c]) for c in conditions)
-            error = wrong.std(ddof=1) / wrong.size**0.5 if wrong.size > 1 else np.nan
-            rows.append((name, wrong.mean(), error))
+            rows.append((name, wrong.mean(), of_mean(wrong)))
         self._write_rows("errors.csv", ("name", "error", "error_se"), rows)
 
     def _write_rows(self, name, header, rows):

@@ -32,6 +32,7 @@ from analysis.references import (
 from analysis.selection import algorithm
 from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, measure_coverage
 from analysis.selection.nk_benchmarks import categories, representation, spread
+from corruptions.scoring.intervals import of_mean
 from projects.coverage import (
     CONFIDENT,
     bank,  # noqa: F401  the answers name it
@@ -190,7 +191,7 @@ def gain(study: Study, model: str, corruption: str, variance: float) -> tuple[fl
         robustness, of_image = _robustness(study.correct(name, corruption), clean.mean(axis=0))
         parts.append((robustness, of_image, variance / len(clean)))
     (ours, of_image, noise), (theirs, of_standard, of_trainings) = parts
-    images = (of_image - of_standard).var(ddof=1) / len(of_image)
+    images = of_mean(of_image - of_standard, 1 / study.answered(STANDARD, CLEAN).mean(), paired=True) ** 2
     return (ours - theirs).item(), float(np.sqrt(images + noise + of_trainings))
 
 

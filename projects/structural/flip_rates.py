@@ -18,6 +18,7 @@ import pandas as pd
 
 from analysis import frames
 from analysis.frames import fixed, with_error
+from corruptions.scoring.intervals import of_mean
 
 BEST = 5
 FILE = "flips.csv"
@@ -66,10 +67,9 @@ def _pairs(best, noise):
 def measure(key: tuple[str, int], perturbation: str, best: np.ndarray) -> Flips:
     """Measures the flips of a model (name, seed) from its best classes, int [N, frames, K]."""
     noise, number = "noise" in perturbation, len(best)
-    means = []
-    for values in (flip_probabilities(best, noise), top_distances(best, noise)):
-        error = values.std(ddof=1) / np.sqrt(number) if number > 1 else np.nan
-        means += [float(values.mean()), float(error)]
+    flips, distances = flip_probabilities(best, noise), top_distances(best, noise)
+    spread = float(distances.std(ddof=1) / np.sqrt(number)) if number > 1 else np.nan
+    means = [float(flips.mean()), of_mean(flips), float(distances.mean()), spread]
     return Flips(*key, perturbation, number, best.shape[1], *means)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from analysis import frames
 from analysis.frames import Count, compact, decimals, fixed, percent, with_error
@@ -52,10 +53,14 @@ def test_scores_by_hand():
     columns = ["accuracy", "accuracy_se", "error", "error_se", "R", "R_se"]
     assert list(found.columns) == [*Count._fields, *columns]
     clean, blur = found[columns].to_numpy()
-    np.testing.assert_allclose(clean, [0.9, (0.9 * 0.1 / 1000) ** 0.5, 0.1, (0.9 * 0.1 / 1000) ** 0.5, 1, 0])
-    se = (0.45 * 0.55 / 1000) ** 0.5
-    ratio_se = 0.5 * (0.55 / (1000 * 0.45) + 0.1 / (1000 * 0.9)) ** 0.5
-    np.testing.assert_allclose(blur, [0.45, se, 0.55, se, 0.5, ratio_se])
+
+    def reach(accuracy):  # of 1.96 standard errors: to the further end of Wilson's interval, as SciPy computes it
+        low, high = scipy.stats.binomtest(round(1000 * accuracy), 1000).proportion_ci(method="wilson")
+        return max(accuracy - low, high - accuracy) / 1.959964
+
+    np.testing.assert_allclose(clean, [0.9, reach(0.9), 0.1, reach(0.9), 1, 0], rtol=1e-6)
+    ratio_se = (reach(0.45) ** 2 + (0.5 * reach(0.9)) ** 2) ** 0.5 / 0.9
+    np.testing.assert_allclose(blur, [0.45, reach(0.45), 0.55, reach(0.45), 0.5, ratio_se], rtol=1e-6)
     with pytest.raises(ValueError, match=r"clean row of model 'noc/blur', seed 1"):
         frames.scores(COUNTS)
 
@@ -122,9 +127,10 @@ def test_robustness_and_its_standard_error_match_simulation():
     ratios = frames.robustness(corrupted, clean)
     assert ratios.mean() == pytest.approx(0.5, abs=0.002)
     assert frames.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
-    assert frames.robustness_standard_error(0.0, 0.8, 500) == 0
+    assert frames.robustness_standard_error(0.0, 0.8, 500) == pytest.approx(1.96 / 500 / 0.8, rel=0.02)  # not 0
     fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
-    assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5)
+    assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5, rel=0.08)  # and larger
+    assert fewer > frames.robustness_standard_error(0.4, 0.8, 500)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.frames import Count
 from analysis.references import IMAGENET_C
+from corruptions.scoring import intervals
 
 NUMBER, SHAPE = 400, (224, 224, 3)
 C = [f"imagenet_c/{name}" for name in IMAGENET_C]
@@ -59,10 +60,6 @@ def scored(errors, choice, found):
     return by_row, {(entry.benchmark, entry.measure): entry for entry in summaries}
 
 
-def se(images):
-    return images.std(ddof=1) / len(images) ** 0.5
-
-
 def test_every_number_is_that_of_its_definition(wrong, folder):
     errors = ImageErrors.of(answers.read(folder.parent), counts(wrong))
     rows, summaries = scored(errors, choose("alexnet", "refuse", conditions()), conditions())
@@ -76,9 +73,13 @@ def test_every_number_is_that_of_its_definition(wrong, folder):
         relative.append(100 * (total - 5 * wrong[1, "clean", 0]) / (divisor - alexnet.clean).sum())
     for k, name in ((3, C[3]), (slice(None), "mean")):
         row = rows[1, "imagenet_c", name]
-        for value, images in ((row.error, plain), (row.ce, ce), (row.relative, relative)):
+        divisors = [np.array(list(alexnet.errors[f"imagenet_c/{member}"].values())) for member in IMAGENET_C]
+        most = np.array([[100, 500 / d.sum(), 500 / (d - alexnet.clean).sum()] for d in divisors])
+        most = most[k] if name != "mean" else most.mean(axis=0)
+        for j, (value, images) in enumerate(((row.error, plain), (row.ce, ce), (row.relative, relative))):
             expected = images[k] if name != "mean" else np.mean(images, axis=0)
-            assert value.value == pytest.approx(expected.mean()) and value.se == pytest.approx(se(expected))
+            assert value.value == pytest.approx(expected.mean())
+            assert value.se == pytest.approx(intervals.of_mean(expected, most[j], paired=j == 2))
     assert rows[1, "imagenet_c", "mean"].mismatch == "none"
     by_seed = [np.mean([rows[seed, "imagenet_c", name].ce.value for name in C]) for seed in (0, 1)]
     mce = summaries["imagenet_c", "mCE"]
@@ -88,9 +89,11 @@ def test_every_number_is_that_of_its_definition(wrong, folder):
     bar = [np.mean([wrong[seed, c, s] for c, s in CELLS if c in BAR], axis=0) for seed in (0, 1)]
     both = [np.mean([wrong[seed, c, s] for c, s in CELLS if c in C], axis=0) for seed in (0, 1)]
     gap, images = summaries["imagenet_c_bar", "gap"], 100 * (np.mean(bar, axis=0) - np.mean(both, axis=0))
-    assert gap.mean == pytest.approx(images.mean()) and gap.se == pytest.approx(se(images))
+    assert gap.mean == pytest.approx(images.mean()) and gap.se == pytest.approx(
+        intervals.of_mean(images, 100, paired=True)
+    )
     assert summaries["clean", "mean_error"].se == pytest.approx(
-        se(50 * (wrong[0, "clean", 0] + wrong[1, "clean", 0].astype(float)))
+        intervals.of_mean(50 * (wrong[0, "clean", 0] + wrong[1, "clean", 0].astype(float)), 100)
     )
 
 
@@ -206,15 +209,31 @@ def values(*images):
     return [scores.of_images(np.asarray(one, float)) for one in images]
 
 
-def test_a_difference_is_a_paired_t_test():
+def test_a_difference_of_single_seeds_is_tested_by_its_signs():
     rng = np.random.default_rng(0)
     first = rng.normal(size=50)
     second = first + rng.normal(0.1, 0.3, 50)
     found = summary.paired(values(first), values(second))
-    known = stats.ttest_rel(first, second)
-    assert found.p == pytest.approx(known.pvalue) and found.value / found.se == pytest.approx(known.statistic)
-    assert summary.paired([scores.Value(1, 0.1)], values(second)) is None
-    assert summary.paired(values(first), values(first)).p == 1
+    known = stats.ttest_rel(first, second)  # near, for normal differences
+    assert found.p == pytest.approx(known.pvalue, rel=0.1) and found.value / found.se == pytest.approx(known.statistic)
+    by_scipy = stats.permutation_test((first - second,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1)
+    assert found.p == pytest.approx(by_scipy.pvalue, abs=0.004)
+    many = np.concatenate([np.ones(1100), -np.ones(1000)])
+    assert summary.sign_flips(many) == pytest.approx(stats.binomtest(1000, 2100).pvalue, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "number, apart, exact", [(2, 2, 0.5), (5, 5, 0.0625), (10_000, 4, 0.125), (10_000, 0, 1), (100, 17, 2 / 2**17)]
+)
+def test_few_images_that_differ_are_not_clear(number, apart, exact):
+    better, worse = np.zeros(number), 100.0 * (np.arange(number) < apart)
+    found = summary.paired(values(better), values(worse))
+    assert found.p == pytest.approx(exact, abs=2e-5)
+    clear = summary.clearly_best({"better": values(better), "worse": values(worse)})
+    assert clear == ("better" if exact < 0.05 else None)
+    seeds = [values(*[of] * 2) for of in (better, worse)]
+    assert summary.paired(*seeds).p >= found.p
+    assert summary.paired([scores.Value(1, 0.1)], values(worse)) is None
 
 
 def test_seeds_add_their_spread():

@@ -181,3 +181,16 @@ def test_a_model_far_below_the_standard_one_is_reported():
     (warning,) = overlap_matrix(full, names="ab").warnings
     assert warning.startswith("a: clean accuracy 0.6900 is far below the standard model's 0.8000")
     assert imagenet_c().warnings == ()
+
+
+def test_equal_robustness_is_no_gain_whatever_its_last_bit():
+    """Right answers [model, condition] whose ratios are equal fractions: of 30/45 and 20/30, floats differ."""
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        base, times = rng.integers(1, 60, 2), rng.integers(1, 16, 3)
+        clean, right = int(max(base)), int(min(base))
+        number = 1000
+        counts = np.array([[clean * t, right * t, right * t] for t in times.tolist()]) / number
+        found = overlap_matrix(counts, names=("a", "b"), number=number)
+        assert (found.gain == 0).all() and found.flags == ("invalid", "invalid") and np.isnan(found.unclipped).all()
+    assert np.array_equal(score.compute([[0.9, 0.6], [0.9, 0.6 + 1e-6]])[1] > 0, [True])

@@ -10,7 +10,7 @@ import pytest
 import corruptions
 from analysis.errors import scores
 from corruptions import Count, registry
-from corruptions.scoring import ce, classifier
+from corruptions.scoring import ce, classifier, intervals
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.folder import read_wrong
 from corruptions.write import WriteError, files
@@ -164,7 +164,7 @@ def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkey
     table = {row["name"]: (float(row["error"]), float(row["error_se"])) for row in rows(tmp_path / "errors.csv")}
     assert list(table) == list(means)
     for name, of_images in means.items():
-        assert table[name] == pytest.approx((of_images.mean(), of_images.std(ddof=1) / 12**0.5))
+        assert table[name] == pytest.approx((of_images.mean(), intervals.of_mean(of_images)))
     assert corruptions.mean_error(found) == pytest.approx(means["both"].mean())
     with pytest.raises(ValueError, match="expected counts under at least one corruption, found none"):
         corruptions.mean_error(found[:1])
@@ -201,7 +201,8 @@ def test_corruption_errors_are_those_of_their_definition(of):
     assert f"{100 * ce.mean():.1f}" in shown[17] and "imagenet_c/fog" in str(table)
     assert len(shown) == (20 if of else 22) and "+- upper bound" in shown[18]
     assert ("hold for ImageNet's 1,000 classes at 224x224" in str(table)) == (not of)
-    error = np.sqrt(errors * (1 - errors) / 50_000).mean(1)
+    error = intervals.of_accuracy(errors, 50_000).mean(1)
+    np.testing.assert_allclose(error, np.sqrt(errors * (1 - errors) / 50_000).mean(1), rtol=0.01)
     np.testing.assert_allclose([row.error_se for row in table.rows[1:-1]], error)
     np.testing.assert_allclose([row.ce_se for row in table.rows[1:-1]], error / divisors.mean(1))
 
@@ -248,11 +249,13 @@ def test_standard_errors_are_those_of_the_images_where_the_answers_are_at_hand(s
         scale = np.mean(error[row.name])
         numbers = of_image, of_image / scale, (of_image - wrong["clean 0"]) / (scale - error["clean"][0])
         np.testing.assert_allclose(row[1::2], [number.mean() for number in numbers])
-        np.testing.assert_allclose(row[2::2], [number.std(ddof=1) / 12**0.5 for number in numbers])
+        most = 1, 1 / scale, 1 / (scale - error["clean"][0])
+        ses = [intervals.of_mean(*of, paired=k == 2) for k, of in enumerate(zip(numbers, most, strict=True))]
+        np.testing.assert_allclose(row[2::2], ses)
     assert "standard error over the images" in str(table) and "upper bound" not in str(table)
-    for one, most in zip(table.rows, bound.rows, strict=True):  # 12 images: the bounds divide by N, not N - 1
+    for one, most in zip(table.rows, bound.rows, strict=True):
         assert one[1::2] == pytest.approx(most[1::2], nan_ok=True)
-        assert all(a <= b * (12 / 11) ** 0.5 + 1e-12 for a, b in zip(one[2::2], most[2::2], strict=True) if b == b)
+        assert all(a <= b + 1e-12 for a, b in zip(one[2::2], most[2::2], strict=True) if b == b)
     with pytest.raises(ValueError, match=r"expected in .* the answers that were counted, found others, or none, for"):
         corruptions.ce_table([counts[0], counts[1]._replace(correct=counts[1].correct - 1)], others, tmp_path)
 
@@ -268,9 +271,9 @@ def test_relative_ce_is_undefined_where_the_reference_loses_too_little():
     assert "undefined" not in str(corruptions.ce_table([counts[0], counts[2]], reference))
     latex = table.latex().splitlines()
     assert latex[6:9] == [
-        r"clean & 30.0 $\pm$ 1.4 & - & - \\",
+        r"clean & 30.0 $\pm$ 1.5 & - & - \\",
         r"noc/hue & 50.0 $\pm$ 1.6 & 239.2 $\pm$ 7.6 & undefined \\",
-        r"noc/border & 50.0 $\pm$ 1.6 & 238.1 $\pm$ 7.5 & 2000.0 $\pm$ 303.0 \\",
+        r"noc/border & 50.0 $\pm$ 1.6 & 238.1 $\pm$ 7.5 & 2000.0 $\pm$ 306.4 \\",
     ]
     assert latex[0] == r"\begin{table}" and latex[-1] == r"\end{table}" and "undefined: the reference" in latex[-2]
     assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 500, 1000)]).latex()

@@ -8,6 +8,7 @@ import pytest
 from flax import nnx
 from PIL import Image
 
+from corruptions.scoring import intervals
 from projects.structural import flip_rates, flips, standin
 from projects.structural.flip_rates import read_flips
 from projects.structural.flips import Sequences, open_sequences
@@ -49,7 +50,7 @@ def test_flips_are_measured_once_and_rates_are_relative_to_a_reference(work, cap
     rows = flips.run(tiny.config(), workdir, given)
     assert shown == ["gaussian_noise", "tilt"] and "mFR" not in capsys.readouterr().out
     assert [row[2:6] for row in rows] == [("gaussian_noise", 4, 2, 0.5), ("tilt", 4, 2, 0.5)]
-    assert rows[0].flip_probability_se == pytest.approx(np.std([1, 0, 1, 0], ddof=1) / 2)
+    assert rows[0].flip_probability_se == pytest.approx(intervals.of_accuracy(0.5, 4))
     assert rows[0].top_distance == 6  # |1 - 5| + |2 - 4| + 0 + 2 + 4 in half of the sequences
     np.save(given / "tilt.npy", ZEROS[:3])
     with pytest.raises(ValueError, match="3 sequences of 2 frames of tilt in the reference, found 4 of 2 frames"):
