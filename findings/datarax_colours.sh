@@ -6,13 +6,13 @@
 #        .5 a colour: (.7, .3, .7) at factor 2.
 # Hurts: colour augmentation turns magenta into orange; blank crops become magenta or green.
 # Do:    dm_pix.adjust_hue, adjust_saturation and adjust_contrast.
-# With:  datarax 0.1.4 (the newest for Python 3.11), jax 0.9 or what it brings
+# With:  datarax 0.1.4 (the newest for Python 3.11), jax 0.10.2, numpy 2.3.5
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 "${PYTHON:-python3}" -m venv venv
-venv/bin/pip install --quiet --disable-pip-version-check 'datarax==0.1.4'
+venv/bin/pip install --quiet --disable-pip-version-check 'datarax==0.1.4' 'jax==0.10.2' 'jaxlib==0.10.2' 'numpy==2.3.5'
 cat > check.py <<'EOF'
 import jax.numpy as jnp
 import numpy as np
