@@ -132,7 +132,9 @@ class Checkpoints:
             if self._manager.latest_step() == step:  # a damaged one, of imported weights: Orbax would keep it
                 self._manager.delete(step)
             with _late_work_is_quiet():
-                self._manager.save(step, args=args)
+                saved = self._manager.save(step, args=args)
+            if not saved:  # Orbax 0.12 keeps to its newest checkpoint, and says so by what it returns alone
+                raise FileExistsError(f"a checkpoint of step {self._manager.latest_step()} is there")
         except Exception as error:  # Orbax and TensorStore raise many kinds
             if distributed.lost_another(error):
                 raise

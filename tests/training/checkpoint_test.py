@@ -58,6 +58,13 @@ def test_round_trip(tmp_path):
     assert digest(found) == digest(state(2)) != digest(state(1))
 
 
+def test_an_older_state_is_not_dropped_without_a_word(tmp_path):
+    save(tmp_path, [5])
+    with pytest.raises(CheckpointError, match="step 5"):
+        save(tmp_path, [3])
+    chex.assert_trees_all_equal(restore(tmp_path), state(5))
+
+
 @pytest.mark.parametrize("of", [np.asarray, jnp.asarray])
 def test_arrays_of_other_shapes_are_refused(tmp_path, of):
     """Orbax gave a NumPy array of the stored shape, whatever was asked for."""
