@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.devices import is_traced
+from corruptions.devices import is_traced, unmasked
 from corruptions.primitives import random
 from corruptions.severity import DRAWING
 from corruptions.severity import Fraction as Fraction  # names that were documented here
@@ -80,6 +80,7 @@ def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> No
     floats in [0, 1].
     """
     refuse_torch(images)
+    unmasked(images)
     if not hasattr(images, "shape") or not hasattr(images, "dtype"):
         hint = "; numpy.stack(images) where all have one size, else corrupt_each(key, images, name)"
         raise TypeError(

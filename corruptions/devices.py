@@ -41,7 +41,18 @@ def held(tree: Any) -> Any:
     """Copies the NumPy arrays of a tree. JAX reads an array after the call that takes it has returned, when the caller may
     have overwritten it; the copy of `jnp.array` is made as late.
     """
-    return jax.tree.map(lambda x: np.array(x) if isinstance(x, np.ndarray) else x, tree)
+    return jax.tree.map(lambda x: np.array(unmasked(x)) if isinstance(x, np.ndarray) else x, tree)
+
+
+def unmasked(array: Any) -> Any:
+    """Returns what it is given; ValueError for an array with masked values, of which NumPy and JAX take what lies below the
+    mask without a word.
+    """
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError(
+            "expected an array whose values all count, found masked ones; array.filled(VALUE) gives them a value"
+        )
+    return array
 
 
 def dispatched(

@@ -20,7 +20,7 @@ SUFFIXES = (
     *(".png", ".jpg", ".jpeg", ".jfif", ".jpe", ".bmp", ".dib", ".gif", ".ppm", ".pgm", ".pbm", ".pnm"),
     *(".tif", ".tiff", ".webp", ".tga", ".jp2", ".avif"),
 )
-_HIDDEN = ("__MACOSX", "@eaDir")
+_HIDDEN = ("__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found")
 _MOST = 5  # names in a message
 
 

@@ -6,6 +6,7 @@ integers give the keys they always gave.
 """
 
 import zlib
+from collections.abc import Mapping, Set
 from typing import Any
 
 import jax
@@ -23,7 +24,7 @@ def seed_key(seed: int) -> jax.Array:
     Raises TypeError for no integer, ValueError for one outside of 0 .. 2^64 - 1.
     """
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer):
-        raise TypeError(f"expected an integer seed, found {seed!r}")
+        raise TypeError(f"expected an integer seed, found {' '.join(repr(seed).split())}")
     if not 0 <= seed < _WORD**2:
         raise ValueError(f"expected a seed from 0 to 2**64 - 1, found {seed}")
     high, low = divmod(int(seed), _WORD)
@@ -97,8 +98,10 @@ def integers(index: Any) -> jax.Array | np.ndarray:
     Raises TypeError for no sequence, or other values, ValueError for negative numbers or more than 64 bits.
     """
     if isinstance(index, jax.Array | np.ndarray):
-        return index
+        return devices.unmasked(index)
     try:
+        if isinstance(index, Set | Mapping):  # its order is not the one that was written
+            raise TypeError
         values = list(index)
     except TypeError:
         raise TypeError(f"expected an index of integers, one for each image, found {index!r}") from None

@@ -98,7 +98,7 @@ def as_array(image: Any) -> np.ndarray:
     if isinstance(image, list | tuple):
         array = _from_lists(image)
     elif hasattr(image, "shape") and hasattr(image, "dtype"):
-        array = np.asarray(image)
+        array = np.asarray(devices.unmasked(image))
     elif hasattr(image, "mode"):
         if image.mode not in _MODES:
             raise ValueError(

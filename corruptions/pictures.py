@@ -15,7 +15,8 @@ The colour of a pixel of each Pillow mode, red, green and blue from 0 to 255 (`r
     HSV                            hue in 256ths of a turn
     LAB                            CIE L*a*b* under D50 to sRGB, by LittleCMS: within 6 levels of the formula
     I;16, I;16L, I;16B, I;16N, I   16-bit grey, v / 257 to the nearest level; in I, below 0 is 0, above 65535 is 65535
-    F                              grey in levels from 0 to 255, to the nearest level, clipped; NaN is 0
+    F                              grey in levels from 0 to 255, to the nearest level, clipped; NaN is 0; without a value above 1 but
+                                   for 0 alone, refused as a picture in [0, 1]
 
 Where Pillow has a conversion, the colour is Pillow's. The exceptions: Pillow turns 16-bit values above 255
 into white, and rounds floats down.
@@ -84,7 +85,13 @@ def read_image(image: str | os.PathLike | bytes | BinaryIO | Any, *, turn: bool 
 
     Raises:
       ValueError: no image, a damaged one, or one of an unknown mode.
+      TypeError: neither a path, bytes, a file nor a Pillow image.
     """
+    if not isinstance(image, str | bytes | os.PathLike) and not (hasattr(image, "read") or hasattr(image, "mode")):
+        raise TypeError(
+            f"expected a path, encoded bytes, an open file or a Pillow image, found {type(image).__name__}; an array is an image "
+            "already"
+        )
     orientations = Orientations(turn)
     name = "the image" if isinstance(image, bytes) else getattr(image, "filename", None) or image
     pixels = decode(image, name, lambda picture: picture, orientations)
@@ -185,7 +192,13 @@ def rgb(image: Any) -> Any:
     if image.mode == "RGB":
         return image
     if image.mode == "F":
-        return _grey(np.rint(np.clip(np.nan_to_num(np.asarray(image), nan=0), 0, 255)))
+        levels = np.nan_to_num(np.asarray(image), nan=0)
+        if levels.any() and levels.max() <= 1:
+            raise ValueError(
+                f"expected levels from 0 to 255 in mode F, found values from {levels.min():g} to {levels.max():g}, which would be "
+                "black; multiply them by 255"
+            )
+        return _grey(np.rint(np.clip(levels, 0, 255)))
     if image.mode in _SIXTEEN_BITS:
         return _grey((np.clip(np.asarray(image), 0, 65535).astype(np.uint32) + 128) // 257)
     if image.mode == "La":  # Pillow has no direct conversion

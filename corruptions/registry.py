@@ -315,6 +315,8 @@ def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Map
 
 def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Checks {corruption: its options}; returns the options by qualified name. Those of `fog` and `imagenet_c/fog` join."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"expected options as {{corruption: {{option: value}}}}, found {type(options).__name__}")
     found: dict[str, dict[str, Any]] = {}
     for name, given in options.items():
         corruption = get(name)

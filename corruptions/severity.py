@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions.devices import is_traced
+from corruptions.devices import is_traced, unmasked
 
 DRAWING: contextvars.ContextVar[Any] = contextvars.ContextVar("drawing", default=None)
 """The corruption with levels whose sampler is running."""
@@ -60,7 +60,7 @@ class Levels:
             an integer then. Also a malformed `range` or `levels`.
         """
         self._drawn_from(options)
-        _refuse_masked(severity)
+        unmasked(severity)
         kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
         if kind not in "iuf":
             raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
@@ -98,7 +98,7 @@ class Fraction:
     def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
         """Returns the fraction as `Levels.check` does; raises ValueError where it is outside [0, 1]."""
         del options
-        _refuse_masked(severity)
+        unmasked(severity)
         if _dtype(severity).kind not in "iuf":
             raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
         if is_traced(severity):
@@ -107,12 +107,6 @@ class Fraction:
         if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
         return values.astype(np.float32)
-
-
-def _refuse_masked(severity: Any) -> None:
-    """Refuses masked values of NumPy, which count as 0 in arithmetic."""
-    if np.ma.is_masked(severity):
-        raise ValueError("expected severities that have values, found masked ones")
 
 
 def _dtype(severity: Any) -> np.dtype:

@@ -14,6 +14,7 @@ import numpy as np
 from corruptions import registry
 from corruptions.batch import corrupt, to_float
 from corruptions.contract import image_shape
+from corruptions.devices import unmasked
 from corruptions.from_files import with_files
 from corruptions.keys import image_index, integers, named_key, seed_key
 from corruptions.origin import Origin, first_images, make, values_of
@@ -39,7 +40,8 @@ def checked(
     images: Any, labels: Any, index: Any, seed: int, dtype: str, batch_size: int, outputs: str = "logits"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Checks the arguments of `evaluate`; returns labels and index, integers [N]; the default index is 0 .. N - 1."""
-    labels = np.asarray(labels)
+    labels = np.asarray(unmasked(labels))
+    unmasked(images)
     index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
     kind = getattr(images, "dtype", type(images).__name__)
     if np.ndim(images) != 4 or np.shape(images)[-1] != 3 or kind != np.uint8:
@@ -89,7 +91,7 @@ def _parts(
         for batch in images:
             if not isinstance(batch, tuple | list) or len(batch) != 2:
                 raise TypeError(f"expected batches (images, labels), found {type(batch).__name__}")
-            pixels, of_batch = (np.asarray(array) for array in batch)
+            pixels, of_batch = (np.asarray(unmasked(array)) for array in batch)
             places = np.arange(start, start + len(of_batch))
             size = size or len(of_batch)
             sizes.add(pixels.shape[1:3])
@@ -148,7 +150,7 @@ def answer(
 def _scores(answer: Any, number: int, largest: int, outputs: str) -> np.ndarray:
     """Converts the answer of `predict` to a NumPy array [number, classes]; refuses anything else."""
     foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
-    scores = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else answer)
+    scores = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else unmasked(answer))
     if scores.ndim != 2 or scores.shape[0] != number or scores.dtype.kind not in "fV":
         raise ValueError(
             f"expected real {outputs} [{number}, classes] from predict, found {scores.dtype}{list(scores.shape)}"

@@ -26,6 +26,7 @@ from corruptions.scoring.intervals import of_mean
 from corruptions.write import files
 
 _FOLDER = "conditions"
+_FILES = "[!.]*.npz"  # a Mac leaves ._NAME beside NAME
 _ANSWERS = "answers.npz"  # of version 0.2
 _CONFIDENCE = " confidence"  # suffix of a condition's name there
 _SETTINGS = "settings"
@@ -124,7 +125,7 @@ class Folder:
 def is_folder(path: str | os.PathLike) -> bool:
     """Whether a folder holds per-image results of `evaluate`."""
     path = pathlib.Path(path)
-    return (path / _ANSWERS).is_file() or any((path / _FOLDER).glob("*.npz"))
+    return (path / _ANSWERS).is_file() or any((path / _FOLDER).glob(_FILES))
 
 
 def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
@@ -172,7 +173,7 @@ def _read(folder: pathlib.Path) -> dict[Condition, Result]:
     """Reads and checks all results of a folder, in the order in which they were written; none where it holds none."""
     found = _read_old(folder / _ANSWERS) if (folder / _ANSWERS).exists() else {}
     first = next(((folder / _ANSWERS, result.origin) for result in found.values()), None)
-    listed = [(*_read_one(path), path) for path in sorted((folder / _FOLDER).glob("*.npz"))]
+    listed = [(*_read_one(path), path) for path in sorted((folder / _FOLDER).glob(_FILES))]
     for _, condition, result, path in sorted(listed, key=lambda one: one[0]):
         if condition in found:
             raise ValueError(

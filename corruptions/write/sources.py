@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from corruptions import objects, pictures
+from corruptions.devices import unmasked
 from corruptions.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
 from corruptions.write import files
 
@@ -138,7 +139,7 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
     Raises:
       ValueError, TypeError: other shapes or dtypes, or labels without a name.
     """
-    images, labels = np.asanyarray(images), np.asarray(labels)
+    images, labels = np.asanyarray(unmasked(images)), np.asarray(unmasked(labels))
     if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
         raise ValueError(f"expected images uint8[N, H, W, 3], found {images.dtype}{list(images.shape)}")
     if not len(images):

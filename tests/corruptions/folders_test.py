@@ -25,7 +25,15 @@ def both_readers(root):
 
 
 def test_a_folder_of_a_mac_or_a_disk_station_shifts_no_label(tmp_path):
-    for name in ("__MACOSX/cat/._0.png", "@eaDir/cat/0.png", "cat/@eaDir/0.png/thumb.jpg", "cat/0.png", "dog/0.png"):
+    for name in (
+        "__MACOSX/cat/._0.png",
+        "@eaDir/cat/0.png",
+        "#recycle/0.png",
+        "$RECYCLE.BIN/0.png",
+        "cat/@eaDir/0.png/thumb.jpg",
+        "cat/0.png",
+        "dog/0.png",
+    ):
         save(tmp_path / name)
     assert both_readers(tmp_path) == (["cat", "dog"], [("cat/0.png", 0), ("dog/0.png", 1)])
 

@@ -22,6 +22,7 @@ PHOTO, FLOATS, SIGNED = IMAGES[0], IMAGES / np.float32(255), IMAGES / np.float32
 CLIPS = RIG = np.ones((2, 3, 32, 32, 3), np.uint8)
 MASK = np.zeros((2, 32, 32), bool)
 WHERE = np.zeros((1, 10, 12, 2), np.float32)
+HIDDEN = np.ma.array(IMAGES, mask=np.arange(IMAGES.size).reshape(IMAGES.shape) == 0)
 SOME = ("noc/border", "noc/brightness", "imagenet_c/contrast")
 CROPPING = dataclasses.replace(
     corruptions.get("noc/border"), name="half", benchmark="my", applier=lambda image, params: image[:16]
@@ -267,6 +268,19 @@ OF_REGISTRY = [
      ValueError, r"noc/hue: expected a severity in \[0, 1\]"),
     (lambda: border(IMAGES, severity=np.ma.masked), ValueError, "found masked ones"),
     (lambda: contrast(IMAGES, severity=np.ma.array([3, 4], mask=[False, True])), ValueError, "found masked ones"),
+    *((call, ValueError, "found masked ones") for call in (
+        lambda: border(HIDDEN), lambda: border(HIDDEN / np.float32(255)), lambda: one_image(HIDDEN[0], "noc/border"),
+        lambda: list(each(HIDDEN, "noc/border")), lambda: border(IMAGES, index=np.ma.array([0, 1], mask=[0, 1])),
+        lambda: border(IMAGES, where=np.ma.array(MASK, mask=HIDDEN.mask[..., 0])),
+        lambda: corruptions.evaluate(None, HIDDEN, [0, 1]), lambda: corruptions.evaluate(None, [(HIDDEN, [0, 1])]),
+        lambda: corruptions.evaluate(None, IMAGES, np.ma.array([0, 1], mask=[0, 1])),
+        lambda: corruptions.evaluate(lambda _: np.ma.array(np.eye(2), mask=[[0, 1], [0, 0]]), IMAGES, [0, 1], batch_size=2),
+        lambda: corruptions.write_dataset("unused", (HIDDEN, [0, 1])))),
+    (lambda: border(IMAGES, index={0, 1}), TypeError, "expected an index of integers, one for each image"),
+    (lambda: corruptions.evaluate(None, IMAGES, [0, 1], options=["fog"]), TypeError, "expected options as .* found list"),
+    (lambda: one_image(PHOTO, "contrast", seed=KEY), TypeError, r"expected an integer seed, found Array\("),
+    (lambda: corruptions.read_image(Image.fromarray(FLOATS[0, ..., 0])), ValueError, "multiply them by 255"),
+    (lambda: corruptions.read_image(PHOTO), TypeError, "expected a path, .* found ndarray"),
     (lambda: Levels("5"), ValueError, "number of levels of at least 1, found '5'"),
     (lambda: corruptions.names("imagenetc"), ValueError, "did you mean 'imagenet_c'"),
     (lambda: corruptions.severities("imagenet_c/fog", "cifar10_c_bar"),

@@ -282,3 +282,11 @@ def test_labels_that_32_bits_do_not_hold_are_refused(labels):
 def test_one_class_is_none():
     with pytest.raises(ValueError, match=r"at least 2 classes for these labels, found 1"):
         corruptions.evaluate(lambda images: predict(images)[:, :1], IMAGES, 0 * LABELS, **OF)
+
+
+def test_what_a_mac_leaves_beside_results_is_left_out(stub, tmp_path):
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    for path in [*tmp_path.glob("conditions/*.npz")]:
+        path.with_name(f"._{path.name}").write_bytes(b"\0\5\x16\7")
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF) == found
+    assert len(read_wrong(tmp_path)) == len(found)
