@@ -19,6 +19,7 @@ from analysis.answers import PLAIN, SCALED, Answered
 from corruptions import enhance as enhancements
 from corruptions import laion_c
 from corruptions.scoring import confidence
+from evaluation import bound
 from evaluation.shown import Images, Shown, Superclasses
 from runtime import artifacts, distributed, meshes
 from training import augmentation
@@ -227,7 +228,11 @@ def kept_exits(path: pathlib.Path, model: Model, digest: str, shown: Shown) -> E
     made_from = {"model": digest, "shown": artifacts.digest(record.shown), "condition": record.stem}
     made_from["images"] = record.number
     remedy = "remove it to measure this condition again"
-    return ExitAnswers(**artifacts.kept(path, made_from, lambda: of_exits(model, shown)._asdict(), remedy))
+
+    def measure():
+        return of_exits(model, shown)._asdict()
+
+    return ExitAnswers(**bound.kept(path, made_from, measure, remedy, bound.of_shown(shown)))
 
 
 def of_exits(model: Model, shown: Shown) -> ExitAnswers:

@@ -15,9 +15,9 @@ from ml_collections import ConfigDict
 from analysis import answers, trained
 from analysis.answers import SCALED, Answered, Key
 from corruptions import augment, cbar
-from corruptions.origin import UNKNOWN, Origin, differences
+from corruptions.origin import UNKNOWN, Origin
 from corruptions.scoring.conditions import Condition
-from evaluation import correctness
+from evaluation import bound, correctness
 from evaluation.correctness import Ensemble, Model
 from evaluation.shown import Images, probe
 from runtime import artifacts, files, settings
@@ -136,14 +136,14 @@ class Evaluation:
         shown = self._shown.under(condition)
         if not before.origin or (now := shown.origin) is None:
             return False
-        stored = Origin.from_json(before.origin)
-        name = artifacts.digest([record.stem, before.origin])
-        if now.code != UNKNOWN and now.code in (stored.code, accepted.get(name)):
-            return False
-        probed = functools.partial(probe, record, shown.split, (stored.probe or {}).get("images", 1))
-        if differences(stored, now, probed):
+        stored, again = Origin.from_json(before.origin), functools.partial(probe, record, shown.split)
+        name, part = (
+            artifacts.digest([record.stem, before.origin]),
+            bound.Part(now, lambda: again(stored.probe["images"])),
+        )
+        if bound.otherwise(before.origin, part, accepted.get(name)):
             return True
-        if now.code != UNKNOWN:
+        if now.code not in (UNKNOWN, stored.code):
             accepted[name] = now.code
         return False
 

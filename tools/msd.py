@@ -211,7 +211,8 @@ def resampling(config: ConfigDict, workdir: pathlib.Path) -> list[Spread]:
             measure = functools.partial(
                 sampling.pair_distances, measured, scheme, number, corruption, grid.resamplings, images, draws
             )
-            of_pairs.append(measured.once(f"pairs/{number}.npz", "distances", measure))
+            parts = {**measured.part(scheme), **measured.part(corruption, condition.value)}
+            of_pairs.append(measured.once(f"pairs/{number}.npz", "distances", measure, parts))
         rows = experiments.spreads(np.stack(of_pairs), images, draws)
         origin = (
             f"{scheme.name} to {', '.join(asked.corruptions)}; {trained.dataset.name}, {trained.model.name}, "

@@ -22,11 +22,12 @@ from ml_collections import ConfigDict
 from analysis import frames
 from analysis.distances import msd_mmd
 from analysis.distances.msd_mmd import Stream
+from corruptions import origin
 from corruptions.keys import named_key
 from corruptions.registry import with_levels
 from corruptions.scoring.conditions import Condition
 from data.dataset import Dataset, Split, cut, sha256
-from evaluation import trained_models
+from evaluation import bound, trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
 from evaluation.shown import file_name
@@ -39,7 +40,7 @@ from training.sections import TrainSettings
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
 IMAGES, DRAWS, TRANSFORMS, SUBSETS, PAIRS = range(5)  # streams of random choices
-_REMEDY = "remove it to measure it again"
+_REMEDY, _CENTRES = "remove it to measure it again", "centres"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class Measured:
     options: Mapping[str, Mapping[str, Any]]  # corruption -> its static options
     # digests of network, images and settings, which every file holds
     made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    imports: Sequence[str] = ()  # the user's modules, whose code takes part
     _said: set[str] = dataclasses.field(default_factory=set)
 
     def with_images(self, rows: np.ndarray, weights: np.ndarray) -> features.Extractor:
@@ -93,7 +95,7 @@ class Measured:
         workdirs.claim(folder / "settings.json", given, refusal)
         images = sha256(np.asarray(extractor.images))
         made_from = {"model": digest(extractor.state), "images": images, "settings": artifacts.digest(given)}
-        return cls(asked, extractor, split, folder, options, made_from)
+        return cls(asked, extractor, split, folder, options, made_from, tuple(trained.get("imports", ())))
 
     def generator(self, stream: int, name: str) -> np.random.Generator:
         """Makes the generator of one of the streams of random choices for a name."""
@@ -105,7 +107,8 @@ class Measured:
 
     def centre(self, condition: Condition) -> np.ndarray:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
-        return self.once(f"centres/{file_name(condition)}.npz", "centre", lambda: self._centre(condition))
+        parts = self.part(self.transform(condition), condition.value)
+        return self.once(f"centres/{file_name(condition)}.npz", "centre", lambda: self._centre(condition), parts)
 
     def _centre(self, condition):
         transform, asked = self.transform(condition), self.asked
@@ -122,7 +125,8 @@ class Measured:
         def measure():
             return self._drawn(self.transform(condition), self.asked.transforms, f"toy {file_name(condition)}")[:, 0]
 
-        return self.once(f"features/{file_name(condition)}.npz", "features", measure)
+        parts = self.part(self.transform(condition), condition.value)
+        return self.once(f"features/{file_name(condition)}.npz", "features", measure, parts)
 
     def _drawn(self, transform, number, name):
         """Computes the features [number, G, D] of the first draws of a transform under the key of a name."""
@@ -139,19 +143,23 @@ class Measured:
         The state is saved every minute: stopped, it continues from there, to the same bits as long as the chunks are the
         same. `saw` is called with the number of images that went through the network.
         """
-        path, number = self._scheme_file(scheme), self._number(scheme)
-        known = self._kept(path)
+        path, number, parts = self._scheme_file(scheme), self._number(scheme), self.part(scheme)
+        known, digests = self._distances(path, scheme, centres)
         missing = {_name(target): centre for target, centre in centres.items() if _name(target) not in known}
         if missing:
             members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
             unfinished = self.folder / "unfinished" / path.name
-            running = Running(unfinished, self._kept(unfinished), self.made_from, missing, members)
+            made_from = {**self.made_from, _CENTRES: digests | {_name(at): _digest(centres[at]) for at in centres}}
+            kept, begun = self._kept(unfinished, parts)
+            if begun and begun != made_from[_CENTRES]:
+                kept = {}
+            running = Running(unfinished, kept, made_from, missing, members, parts)
             key, first, images = self.scheme_key(scheme), running.start, len(self.extractor.images)
             for chunk in self.extractor.stream(scheme, key, number - first, first=first, description=scheme.name):
                 running.add(chunk)
                 saw(len(chunk) * images)
             known |= running.distances()
-            artifacts.write(path, known, {**self.made_from, msd_mmd.SCHEME: scheme.name})
+            bound.write(path, known, {**made_from, msd_mmd.SCHEME: scheme.name}, parts)
             running.remove()
         return {target: known[_name(target)] for target in centres}
 
@@ -163,9 +171,17 @@ class Measured:
         """Draws the parameters of a scheme's transforms with these numbers, along the first axis."""
         return features.drawn(scheme, self.scheme_key(scheme), numbers, tuple(self.extractor.images.shape[1:]))
 
-    def images_left(self, scheme: Transform, targets: Iterable[Target]) -> int:
+    def _distances(self, path, scheme, centres):
+        """Reads ({name: distances}, {name: digest of its centre}), without those to centres that are others now."""
+        known, digests = self._kept(path, self.part(scheme))
+        other = {
+            name for at, centre in centres.items() if digests.get(name := _name(at)) not in (None, _digest(centre))
+        }
+        return tuple({name: value for name, value in one.items() if name not in other} for one in (known, digests))
+
+    def images_left(self, scheme: Transform, centres: Mapping[Target, np.ndarray]) -> int:
         """Counts the images that `scheme_distances` will show to the network."""
-        done = set(map(_name, targets)) <= self._kept(self._scheme_file(scheme)).keys()
+        done = set(map(_name, centres)) <= self._distances(self._scheme_file(scheme), scheme, centres)[0].keys()
         return 0 if done else self._number(scheme) * len(self.extractor.images)
 
     def _scheme_file(self, scheme):
@@ -174,27 +190,64 @@ class Measured:
     def _number(self, scheme):
         return self.asked.transforms if scheme.random else 1
 
-    def once(self, file: str, name: str, measure: Callable[[], np.ndarray]) -> np.ndarray:
-        """Reads an array of an earlier run from a file of the folder, or measures and writes it."""
-        path = self.folder / file
-        known = self._kept(path)
-        if name not in known:
+    def once(
+        self,
+        file: str,
+        name: str,
+        measure: Callable[[], np.ndarray],
+        parts: bound.Parts,
+        centres: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Reads an array of an earlier run from a file of the folder, or measures and writes it.
+
+        Args:
+          file, name: file in the folder, and name of the array in it.
+          measure: measures the array.
+          parts: what the images were transformed with.
+          centres: centres that distances were measured to.
+        """
+        path, digests = self.folder / file, {} if centres is None else {name: _digest(centres)}
+        known, before = self._kept(path, parts)
+        if name not in known or (before and before != digests):
             known = {name: measure()}
-            artifacts.write(path, known, self.made_from)
+            bound.write(path, known, {**self.made_from} | ({_CENTRES: digests} if digests else {}), parts)
         return known[name]
 
-    def _kept(self, path: pathlib.Path) -> dict[str, np.ndarray]:
-        """Reads {name: array} of a file of results; {}, with one warning, if the file was made from other inputs."""
-        if not path.exists():
+    def _kept(self, path: pathlib.Path, parts: bound.Parts) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+        """Reads the arrays of a file of results, and digests of the centres that they belong to.
+
+        Both are empty, with one warning, if the file was made from other inputs, or by other code.
+        """
+
+        def fits(made_from):
+            other = [name for name, value in self.made_from.items() if made_from.get(name) != value]
+            if other and not self._said:
+                log.warning(
+                    "%s holds results of another %s: they are measured again.", self.folder, " and ".join(other)
+                )
+            self._said.update(other)
+            return not other
+
+        found = bound.read(path, parts, _REMEDY, fits)
+        return (found.arrays, found.made_from.get(_CENTRES, {})) if found else ({}, {})
+
+    def part(self, transform: Transform, severity: float | None = None) -> bound.Parts:
+        """Gives what binds results to the code of a transform; none for images as they are.
+
+        Args:
+          transform: a corruption or a scheme.
+          severity: of the corruption; None where each draw has its own.
+        """
+        if not transform.random and transform.name == features.IDENTITY.name:
             return {}
-        arrays, made_from = artifacts.read(path, _REMEDY)
-        other = [name for name, value in self.made_from.items() if made_from.get(name) != value]
-        if not other:
-            return arrays
-        if not self._said:
-            log.warning("%s holds results of another %s: they are measured again.", self.folder, " and ".join(other))
-        self._said.update(other)
-        return {}
+        name = transform.corruption or origin.UNKNOWN
+        made = origin.make(corruption=name, imports=self.imports)
+
+        def probe():
+            number = origin.first_images(severity)
+            return origin.values_of(self.extractor.first(transform, self.key(transform.name), number))
+
+        return {transform.name: bound.Part(made, probe)}
 
     def transform(self, condition: Condition) -> Transform:
         """Gives the distribution of a corruption at a severity; clean images have the identity."""
@@ -206,6 +259,10 @@ class Measured:
 
 def _name(target):
     return f"{target[0]}|{target[1]}"
+
+
+def _digest(centre):
+    return sha256(np.asarray(centre))
 
 
 def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:
@@ -259,17 +316,19 @@ class Running:
       made_from: digests that are written to the file.
       centres: {name: [G, D]}.
       members: bool [G, number], which transforms count in which weighting.
+      parts: what the images are transformed with.
     """
 
     def __init__(
         self,
         path: pathlib.Path,
         kept: Mapping[str, np.ndarray],
-        made_from: Mapping[str, str],
+        made_from: Mapping[str, Any],
         centres: Mapping[str, np.ndarray],
         members: np.ndarray,
+        parts: bound.Parts,
     ):
-        self._path, self._made_from, self._members = path, made_from, members
+        self._path, self._made_from, self._members, self._parts = path, made_from, members, parts
         self._names = list(centres)
         self._stream = Stream(np.stack(list(centres.values()), axis=1))
         self._saved = time.monotonic()
@@ -285,7 +344,7 @@ class Running:
         self.start = end
         if end < self._members.shape[1] and time.monotonic() - self._saved >= _SAVE_SECONDS:
             state = self._stream.state() | {_TARGETS: np.array(self._names)}
-            artifacts.write(self._path, state, self._made_from)
+            bound.write(self._path, state, self._made_from, self._parts)
             self._saved = time.monotonic()
 
     def distances(self) -> dict[str, np.ndarray]:

@@ -48,6 +48,7 @@ class Transform:
     apply: Callable[..., jax.Array]  # `(image, params) -> image`; float32 [H, W, 3] in [0, 1]
     argument: Any = None  # pytree of arrays, or None
     random: bool = True  # False when all samples are the same
+    corruption: str = ""  # its qualified name, if it is one
 
 
 IDENTITY = Transform(STANDARD, lambda key, shape, argument: jnp.zeros(()), lambda image, params: image, random=False)
@@ -63,7 +64,7 @@ def of_corruption(
     corruption = corruptions.get(name)
     halves = _corruption_halves(corruption, tuple(sorted((options or {}).items())))
     severity = None if severity is None else jnp.asarray(severity, jnp.float32)
-    return Transform(corruption.qualified_name, *halves, severity)
+    return Transform(corruption.qualified_name, *halves, severity, corruption=corruption.qualified_name)
 
 
 def of_scheme(name: str) -> Transform:
@@ -175,6 +176,14 @@ class Extractor:
         transformed = _transformed(apply, self.mesh, params, self.images)
         state = self.state
         return mean_features(self.graphdef, self.mesh, state.params, state.statistics, transformed, self.weights)
+
+    def first(self, transform: Transform, key: jax.Array, number: int) -> np.ndarray:
+        """Shows the first image under the first transforms, in the program of `stream`: uint8 [number, H, W, 3]."""
+        shape, found = tuple(self.images.shape[1:]), []
+        for start in range(0, number, self.chunk):
+            params = drawn(transform, key, start + jnp.arange(self.chunk), shape)
+            found.append(np.asarray(_transformed(transform.apply, self.mesh, params, self.images)[:, 0]))
+        return np.asarray(from_float(np.concatenate(found)[:number], jnp.uint8, "nearest"))
 
     def stream(
         self, transform: Transform, key: jax.Array, number: int, *, first: int = 0, description: str = ""

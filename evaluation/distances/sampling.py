@@ -12,6 +12,7 @@ from flax import nnx
 from analysis.distances.experiments import nested_distances
 from corruptions.scoring.conditions import Condition
 from data import Split
+from evaluation import bound
 from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.distances import features
 from evaluation.distances.centres import IMAGES, Measured
@@ -28,15 +29,16 @@ def centre(measured: Measured, condition: Condition) -> np.ndarray:
     of the settings counts images here.
     """
 
+    network, images = measured.extractor, np.asarray(measured.extractor.images)  # on the host
+    split = Split(images, np.zeros(len(images), np.int32), np.arange(len(images), dtype=np.int32))
+    size = measured.asked.chunk or features.fitting(math.prod(images.shape[1:]))
+    seed, options, about = measured.asked.seed, measured.options, {"imports": measured.imports}
+    shown = Shown(split, network.mesh, min(size, len(images)), seed, options, condition, about=about)
+
     def measure():
-        network, images = measured.extractor, np.asarray(measured.extractor.images)  # on the host
-        split = Split(images, np.zeros(len(images), np.int32), np.arange(len(images), dtype=np.int32))
-        size = measured.asked.chunk or features.fitting(math.prod(images.shape[1:]))
-        seed, options = measured.asked.seed, measured.options
-        shown = Shown(split, network.mesh, min(size, len(images)), seed, options, condition)
         return mean_feature((network.graphdef, network.state), shown)
 
-    return measured.once(f"joint/{file_name(condition)}.npz", "centre", measure)
+    return measured.once(f"joint/{file_name(condition)}.npz", "centre", measure, bound.of_shown(shown))
 
 
 def mean_feature(model: Model, shown: Shown) -> np.ndarray:
@@ -66,7 +68,7 @@ PART = 4096
 
 def pool_distances(measured: Measured, scheme: Transform, pool: int, centres: np.ndarray) -> np.ndarray:
     """Measures the distances [pool, m] of transforms of a scheme to the centres [m, D]."""
-    key = measured.scheme_key(scheme)
+    key, made = measured.scheme_key(scheme), measured.part(scheme)
 
     def measure(first):
         number = min(PART, pool - first)
@@ -75,7 +77,10 @@ def pool_distances(measured: Measured, scheme: Transform, pool: int, centres: np
 
     parts = bar("part", range(0, pool, PART), desc=scheme.name)
     return np.concatenate(
-        [measured.once(f"pool/{first}.npz", "distances", functools.partial(measure, first)) for first in parts]
+        [
+            measured.once(f"pool/{first}.npz", "distances", functools.partial(measure, first), made, centres)
+            for first in parts
+        ]
     )
 
 

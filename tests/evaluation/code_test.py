@@ -6,15 +6,23 @@ import os
 import shutil
 import sys
 
+import numpy as np
 import pytest
+from ml_collections import ConfigDict
 
+import data
 import eval as evaluation
+import models
 from analysis import answers
 from analysis.answers import PLAIN
 from corruptions import code
-from evaluation import correctness
+from corruptions.scoring.conditions import Condition
+from evaluation import bound, correctness
 from evaluation import evaluate as engine
-from runtime import artifacts
+from evaluation.distances import centres, features, sampling
+from evaluation.shown import Shown
+from runtime import artifacts, meshes
+from tests.evaluation import known
 from tests.training import tiny
 from tools import check
 
@@ -120,3 +128,72 @@ def test_answers_of_an_earlier_version_are_taken_and_an_edit_of_the_library_is_p
     answers.write(path.parent, known, record)
     evaluation.run(config, work)
     assert len(probed) == 1 and "evaluated again" in said.text
+
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
+
+
+def exits(folder):
+    images = IMAGES.copy()
+    images[:, 0, 0, 0] = 15, 20, 25, 32, 40
+    split = data.Split(images, np.zeros(5, np.int32), np.arange(5, dtype=np.int32))
+    shown = Shown(split.to_device(), meshes.data_mesh(), 4, condition=Condition("mine/dim", "2"))
+    found = correctness.kept_exits(folder / "exits" / "a.npz", known.split(known.Known(True)), "of it", shown)
+    return [found.confidence.tolist(), found.correct.tolist()]
+
+
+def measured(folder, draws):
+    asked = ConfigDict({"seed": 3, "chunk": 0, "draws": draws, "halves": 0, "transforms": 6})
+    network = known.split(models.build("small_resnet", 10, seed=0))
+    extractor = features.Extractor(meshes.data_mesh(1), *network, IMAGES, np.ones((1, 5), np.float32) / 5, 2)
+    return centres.Measured(asked, extractor, None, folder / f"msd{draws}", {})
+
+
+def joint(folder):
+    return sampling.centre(measured(folder, 0), Condition("mine/dim", "2")).tolist()
+
+
+def distances(folder):
+    """Distances of corruptions, at severities of their own, to the centre of one."""
+    of, at = measured(folder, 2), Condition("mine/dim", "2")
+    found = [of.centre(at).tolist(), of.features(at).tolist()]
+    for scheme in features.find(["mine/dim", "augmix=posterize"]):
+        found.append(of.scheme_distances(scheme, {("mine/dim", 2): of.centre(at)})["mine/dim", 2].tolist())
+        found.append(sampling.pool_distances(of, scheme, 3, of.centre(at)).tolist())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("measure", "measuring"),
+    [
+        (exits, (correctness, "of_exits")),
+        (joint, (sampling, "mean_feature")),
+        (distances, (features.Extractor, "stream")),
+    ],
+)
+def test_what_was_measured_on_images_of_an_edited_corruption_is_measured_again(
+    written, tmp_path, said, measure, measuring, monkeypatch
+):
+    written(".05", 0)
+    before = measure(tmp_path / "work")
+
+    with monkeypatch.context() as patch:  # only a comment was edited: nothing is measured again, nor probed twice
+        patch.setattr(*measuring, lambda *given, **more: pytest.fail("measured again"))
+        written(".05  # a share of each level", 1)
+        assert measure(tmp_path / "work") == before and not said.text
+        patch.setattr(bound.origin, "values_of", lambda *given: pytest.fail("probed again"))
+        assert measure(tmp_path / "work") == before
+
+    written(".3", 2)
+    after = measure(tmp_path / "work")
+    assert said.text.count("measured again") == 1 and "mine/dim" in said.text
+    assert after == measure(tmp_path / "fresh") and after != before
+
+    for path in (tmp_path / "work").rglob("*.npz"):  # as an earlier version wrote it
+        arrays, made_from = artifacts.read(path)
+        artifacts.write(
+            path, arrays, {name: value for name, value in made_from.items() if name not in ("origins", "centres")}
+        )
+    written(".6", 3)
+    monkeypatch.setattr(*measuring, lambda *given, **more: pytest.fail("measured again"))
+    assert measure(tmp_path / "work") == after

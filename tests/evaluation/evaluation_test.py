@@ -251,19 +251,6 @@ def test_images_are_enhanced_or_answers_averaged(name):
     assert compiled["network_logits"] <= (2 if name == "ten_crop" else 1)  # enhanced images are images
 
 
-class Known(nnx.Module):
-    """Exit k is right about images whose first pixel is below 10 k, and as sure as `logit` says."""
-
-    def __init__(self, several):
-        self.logit, self.several = nnx.Param(jnp.float32(2)), several
-
-    def __call__(self, images, train, key=None):
-        level = images[:, 0, 0, 0].astype(jnp.float32)
-        sure = [jnp.where(level < 10 * k, self.logit[...], 0.0) for k in (1, 2, 3)]
-        exits = [jnp.stack([value, jnp.ones_like(value)], -1) for value in sure]
-        return exits[-1], {"exits": jnp.stack(exits)} if self.several else {}
-
-
 def levels(number=7):
     images = np.zeros((number, 16, 16, 3), np.uint8)
     images[:, 0, 0, 0] = np.arange(number) * 5
@@ -272,7 +259,7 @@ def levels(number=7):
 
 
 def test_every_exit_is_asked_about_every_image_once():
-    found = correctness.of_exits(known.split(Known(True)), levels())
+    found = correctness.of_exits(known.split(known.Known(True)), levels())
     level = np.arange(7)[:, None] * 5
     right = level < np.array([[10, 20, 30]])
     np.testing.assert_array_equal(found.correct, right)
@@ -282,15 +269,15 @@ def test_every_exit_is_asked_about_every_image_once():
 
 def test_a_network_with_one_exit_and_one_that_diverged_are_refused():
     with pytest.raises(ValueError, match="several exits, such as msdnet, found one exit"):
-        correctness.of_exits(known.split(Known(False)), levels())
-    model = known.split(Known(True))
+        correctness.of_exits(known.split(known.Known(False)), levels())
+    model = known.split(known.Known(True))
     model[1].params["logit"][...] = jnp.float32(np.nan)  # which is above any threshold of confidence
     with pytest.raises(ValueError, match="finite outputs for images under clean, found NaN"):
         correctness.of_exits(model, levels())
 
 
 def test_answers_are_kept_for_the_same_network_and_images(tmp_path, monkeypatch):
-    model, path, asked = known.split(Known(True)), tmp_path / "exits" / "clean-0.npz", []
+    model, path, asked = known.split(known.Known(True)), tmp_path / "exits" / "clean-0.npz", []
     monkeypatch.setattr(
         correctness,
         "of_exits",

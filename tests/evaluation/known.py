@@ -1,4 +1,4 @@
-"""Networks as evaluation takes them: (graphdef, state) of any module, and one that answers from a table."""
+"""Networks as evaluation takes them: (graphdef, state) of any module, and two whose answers are known."""
 
 import jax.numpy as jnp
 from flax import nnx
@@ -14,6 +14,19 @@ class Table(nnx.Module):
 
     def __call__(self, images, train):
         return self.table[...][images[:, 0, 0, 0].astype(jnp.int32)], {}
+
+
+class Known(nnx.Module):
+    """Exit k is right about images whose first pixel is below 10 k, and as sure as `logit` says."""
+
+    def __init__(self, several):
+        self.logit, self.several = nnx.Param(jnp.float32(2)), several
+
+    def __call__(self, images, train, key=None):
+        level = images[:, 0, 0, 0].astype(jnp.float32)
+        sure = [jnp.where(level < 10 * k, self.logit[...], 0.0) for k in (1, 2, 3)]
+        exits = [jnp.stack([value, jnp.ones_like(value)], -1) for value in sure]
+        return exits[-1], {"exits": jnp.stack(exits)} if self.several else {}
 
 
 def split(model):

@@ -7,6 +7,7 @@ import pytest
 import data
 from analysis import streams as analysis
 from corruptions.scoring.conditions import Condition
+from evaluation import bound
 from evaluation.shown import Shown
 from evaluation.streams import methods, orders, run, shown
 from evaluation.streams.methods import Windowed
@@ -149,7 +150,7 @@ def test_a_finished_stream_is_not_shown_again_and_a_damaged_one_is_refused(tmp_p
     answers = np.arange(5, dtype=np.int32)
 
     def kept(made_from, show):
-        return artifacts.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY)["predictions"]
+        return bound.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY, {})["predictions"]
 
     np.testing.assert_array_equal(kept(made_from, lambda: answers), answers)
     np.testing.assert_array_equal(kept(made_from, lambda: pytest.fail("shown again")), answers)
