@@ -26,7 +26,6 @@ from runtime.artifacts import Artifact
 from runtime.distributed import fetch
 from runtime.log import log
 
-_ORIGINS = "origins"
 _WARNED: set[pathlib.Path] = set()  # folders, in this process
 
 
@@ -86,14 +85,14 @@ def read(path: pathlib.Path, parts: Parts, remedy: str, fits: Callable[[dict[str
     if not path.exists():
         return None
     arrays, record = artifacts.read(path, remedy)
-    stored = record.pop(_ORIGINS, {})
+    stored = record.pop(artifacts.ORIGINS, {})
     if not fits(record):
         return None
     current = refreshed(stored, parts, path)
     if current is None:
         return None
     if current != stored:  # so that the probe is not made again
-        artifacts.write(path, arrays, record | {_ORIGINS: current})
+        artifacts.write(path, arrays, record | {artifacts.ORIGINS: current})
     return Artifact(arrays, record)
 
 
@@ -119,7 +118,7 @@ def _warn(folder, name, field):
 def write(path: pathlib.Path, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any], parts: Parts) -> None:
     """Writes arrays, the record of what they were made from, and the origins of the parts."""
     origins = stored_of(parts)
-    artifacts.write(path, arrays, {**made_from} | ({_ORIGINS: origins} if origins else {}))
+    artifacts.write(path, arrays, {**made_from} | ({artifacts.ORIGINS: origins} if origins else {}))
 
 
 def kept(

@@ -32,6 +32,8 @@ from runtime.files import DamagedFileError
 
 SEAL = "sha256"
 """Key of the digest in a record."""
+ORIGINS = "origins"
+"""Key of the records of origin beside what a file was made from, see `evaluation.bound`."""
 _RECORD = "made_from"
 
 

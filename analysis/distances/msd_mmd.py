@@ -27,6 +27,7 @@ from scipy.stats import rankdata
 from analysis.frames import percentile_interval
 
 SCHEME = "scheme"  # in the record of stored distances: name of the scheme
+CENTRES = "centres"  # the same: {corruption|severity: digest of its centre}
 
 
 def halves(number, replicates, rng):

@@ -94,17 +94,19 @@ def read_distances(folder: pathlib.Path) -> list[Distance]:
     paths = sorted((folder / "schemes").glob("*.npz"))
     if not paths:
         raise FileNotFoundError(f"expected distances of tools.msd in {folder / 'schemes'}, found none")
-    rows, origins = [], set()
+    rows, origins, centres = [], set(), set()
     for path in paths:
         arrays, record = artifacts.read(path)
         scheme = record.pop(msd_mmd.SCHEME, None)
+        centres |= record.pop(msd_mmd.CENTRES, {}).items()  # earlier versions recorded none
+        record.pop(artifacts.ORIGINS, None)  # of each scheme its own
         origins.add(tuple(sorted(record.items())))
         if not scheme or any(value.ndim != 2 or len(value) != 2 for value in arrays.values()):
             raise ValueError(
                 f"{path}: expected distances [2, halves] of a scheme with its name, found others; {_AGAIN}"
             )
         rows += [Distance.of(scheme, _target(path, key), value) for key, value in arrays.items()]
-    if len(origins) > 1:
+    if len(origins) > 1 or len(dict(centres)) != len(centres):
         raise ValueError(f"{folder}: expected distances in one network on the same images, found others; {_AGAIN}")
     return rows
 

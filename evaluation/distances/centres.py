@@ -40,7 +40,7 @@ from training.sections import TrainSettings
 Target = tuple[str, int | float | str]
 """(corruption, severity as tables hold it)."""
 IMAGES, DRAWS, TRANSFORMS, SUBSETS, PAIRS = range(5)  # streams of random choices
-_REMEDY, _CENTRES = "remove it to measure it again", "centres"
+_REMEDY = "remove it to measure it again"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,9 +149,12 @@ class Measured:
         if missing:
             members = msd_mmd.halves(number, self.asked.halves, self.generator(TRANSFORMS, scheme.name))
             unfinished = self.folder / "unfinished" / path.name
-            made_from = {**self.made_from, _CENTRES: digests | {_name(at): _digest(centres[at]) for at in centres}}
+            made_from = {
+                **self.made_from,
+                msd_mmd.CENTRES: digests | {_name(at): _digest(centres[at]) for at in centres},
+            }
             kept, begun = self._kept(unfinished, parts)
-            if begun and begun != made_from[_CENTRES]:
+            if begun and begun != made_from[msd_mmd.CENTRES]:
                 kept = {}
             running = Running(unfinished, kept, made_from, missing, members, parts)
             key, first, images = self.scheme_key(scheme), running.start, len(self.extractor.images)
@@ -210,7 +213,7 @@ class Measured:
         known, before = self._kept(path, parts)
         if name not in known or (before and before != digests):
             known = {name: measure()}
-            bound.write(path, known, {**self.made_from} | ({_CENTRES: digests} if digests else {}), parts)
+            bound.write(path, known, {**self.made_from} | ({msd_mmd.CENTRES: digests} if digests else {}), parts)
         return known[name]
 
     def _kept(self, path: pathlib.Path, parts: bound.Parts) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -229,7 +232,7 @@ class Measured:
             return not other
 
         found = bound.read(path, parts, _REMEDY, fits)
-        return (found.arrays, found.made_from.get(_CENTRES, {})) if found else ({}, {})
+        return (found.arrays, found.made_from.get(msd_mmd.CENTRES, {})) if found else ({}, {})
 
     def part(self, transform: Transform, severity: float | None = None) -> bound.Parts:
         """Gives what binds results to the code of a transform; none for images as they are.
