@@ -9,6 +9,8 @@ changes. With --severity there is one picture for each corruption, with its name
 drawn photograph: hills, a barn, a tree and a sign. Images are corrupted at --size and drawn smaller, at --cell.
 """
 
+from runtime import command  # isort: skip
+
 import argparse
 import contextlib
 import functools
@@ -25,7 +27,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 import corruptions
 import data
 from corruptions.from_files import FROM_FILES
-from runtime import command, files
+from runtime import files
 from runtime.files import write_atomically
 from runtime.log import bar
 

@@ -8,6 +8,7 @@ import importlib
 import io
 import os
 import pathlib
+import re
 import shlex
 import signal
 import stat
@@ -16,11 +17,18 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from absl import app, flags
-
 from runtime.locks import is_full
-from runtime.log import configure, log, open_closed_streams
-from runtime.settings import SettingsError, WorkdirInUseError
+from runtime.log import MISSING, configure, log, open_closed_streams
+from runtime.settings import SettingsError, WorkdirInUseError, of_percent
+
+try:
+    from absl import app, flags
+except ModuleNotFoundError as error:
+    missing = ModuleNotFoundError(MISSING.format(error.name), name=error.name)
+    sys.excepthook = lambda kind, error, trace: (
+        print(error, file=sys.stderr) if error is missing else sys.__excepthook__(kind, error, trace)
+    )
+    raise missing from None
 
 # Errors of files, of JAX and of Orbax (a device without memory, a checkpoint that does not fit), and our own. Any other
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
@@ -41,7 +49,6 @@ def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[s
     try:
         with errors():
             configure()
-            _outlive_readers()
             if "imports" not in flags.FLAGS:
                 flags.DEFINE_list("imports", [], "Modules to import first, a.b,c: they register corruptions, datasets.")
             app.run(lambda argv: _checked(main, argv), flags_parser=lambda argv: _parsed(parse, argv))
@@ -70,7 +77,7 @@ _WRITTEN = ("out", "write_reference")  # flags of results
 
 def _mirrored(argv):
     """Puts paths of mirrors in place of addresses among the arguments and flags; returns the arguments."""
-    from runtime import files  # after `_end_interrupted` is set: it imports NumPy, which takes a while
+    from runtime import files  # after `_end_import` is set: it imports NumPy, which takes a while
 
     known = flags.FLAGS.flag_values_dict()
     texts = [text for key, value in known.items() for _, text in _texts(key, value)]
@@ -164,6 +171,8 @@ def _usage():
         yield
     except (app.UsageError, flags.Error) as error:
         last = str(error).strip().splitlines()[-1].strip().removesuffix(".").removeprefix("ValueError: ")
+        if match := re.match(r"flag (--\w+)=(.*): could not convert string to float", last):
+            last = f"{match[1]}: expected a number, found {match[2]!r}{of_percent(match[2], float)}"
         raise SettingsError(f"{last} (--help lists the flags)") from error
 
 
@@ -219,7 +228,9 @@ def errors() -> Iterator[None]:
     The status is 75 where another process holds the workdir: wait, or leave the work to it. Ctrl-C too ends in one
     line, with exit status 130: finished work lies in files already. Any other error is a mistake of ours: its traceback
     ends with where to report it. JAX_CORRUPTIONS_TRACEBACK=1 in the environment shows the traceback of every error.
+    A reader of the output that leaves (`| head`) is no error.
     """
+    _outlive_readers()
     try:
         yield
     except KeyboardInterrupt as error:
@@ -288,13 +299,21 @@ def _stopped():
     return f"{program()}: stopped; the same command continues"
 
 
-def _end_interrupted(kind, error, traceback):
-    """Ends an interrupted process in one line where `errors` does not reach: while modules are imported."""
-    if not issubclass(kind, KeyboardInterrupt) or os.environ.get(_TRACEBACK):
+def _missing(error):
+    """Names the package that an import did not find; "" if the module is ours, or another error."""
+    package = ((isinstance(error, ModuleNotFoundError) and error.name) or "").partition(".")[0]
+    of_checkout = pathlib.Path(__file__).parents[1] / package
+    return "" if of_checkout.is_dir() or of_checkout.with_suffix(".py").is_file() else package
+
+
+def _end_import(kind, error, traceback):
+    """Ends a process in one line where `errors` does not reach, while modules are imported: Ctrl-C, a missing package."""
+    interrupted, package = issubclass(kind, KeyboardInterrupt), _missing(error)
+    if not (interrupted or package) or os.environ.get(_TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return
-    print(_stopped(), file=sys.stderr)
-    raise SystemExit(_INTERRUPTED)
+    print(_stopped() if interrupted else f"{program()}: {MISSING.format(package)}", file=sys.stderr)
+    raise SystemExit(_INTERRUPTED if interrupted else 1)
 
 
 def _raise_again(dropped):
@@ -307,5 +326,5 @@ def _raise_again(dropped):
     again.start()
 
 
-sys.excepthook, sys.unraisablehook = _end_interrupted, _raise_again
+sys.excepthook, sys.unraisablehook = _end_import, _raise_again
 open_closed_streams()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 log = logging.getLogger("jax_corruptions")
+MISSING = "expected the package {}, found none; commands need more than the library: pip install -e '.[study]' in the checkout"
 LINE_SECONDS = 30
 """Seconds between two lines of progress where standard error is no terminal."""
 

@@ -15,6 +15,7 @@ import difflib
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -214,15 +215,38 @@ def check(values: Mapping[str, Any], known: Mapping[str, Setting]) -> None:
         try:
             known[key].check(value)
         except (ValueError, OSError) as error:
-            wrong.append(f"config.{key}: {error}")
+            wrong.append(f"config.{key}: {error}{of_percent(value, known[key].check)}")
     if wrong:
         raise SettingsError("\n".join(wrong))
 
 
+def of_percent(text: Any, check: Callable[[float], Any]) -> str:
+    """Suggests .1 for the text `10%` where `check` raises no ValueError for .1; else returns ''."""
+    match = re.fullmatch(r"([\d.]+) ?%", str(text))
+    try:
+        share = float(match[1]) / 100 if match else math.nan
+        check(share)
+    except ValueError:
+        return ""
+    return f"; did you mean {share:g}?" if match else ""
+
+
 def unknown(key: str, known: Iterable[str]) -> str:
     """Says that there is no such key, and which known key is most like it."""
-    close = difflib.get_close_matches(key, list(known), 1, 0.5)
-    return f"there is no setting config.{key}" + (f"; did you mean config.{close[0]}?" if close else "")
+    group, _, name = key.rpartition(".")
+    meant = sorted(
+        abbreviated(name, known), key=lambda one: (not one.startswith(f"{group}."), not one.startswith("train."))
+    )
+    for one in meant or difflib.get_close_matches(key, list(known), 5, 0.5):
+        if meant or difflib.SequenceMatcher(None, name, one.rpartition(".")[2]).ratio() >= 0.5:
+            return f"there is no setting config.{key}; did you mean config.{one}?"
+    return f"there is no setting config.{key}"
+
+
+def abbreviated(name: str, known: Iterable[str]) -> list[str]:
+    """Lists the known keys whose last parts have the initials `name`: `lr` of `train.learning_rate`."""
+    initials = {key: "".join(word[:1] for word in key.rpartition(".")[2].split("_")) for key in known}
+    return [key for key, letters in initials.items() if letters == name and len(name) > 1]
 
 
 def lines(known: Mapping[str, Setting], values: Mapping[str, Any]) -> list[str]:

@@ -159,6 +159,9 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path):
 def test_a_wrong_setting_is_one_line_before_anything_is_written(tmp_path):
     cases = {
         "--config.trian.epochs=3": "there is no setting config.trian.epochs; did you mean config.train.epochs?",
+        "--config=configs/aug_fg.py": (
+            "expected a config file as --config, found no file configs/aug_fg.py; did you mean configs/aug_fog.py?"
+        ),
         "--config.train.epochs=1.5": "config.train.epochs: expected a whole number from 0 to 1000000, found '1.5'",
         "--config=gone.py": "expected a config file as --config, found no file gone.py",
         "--config=configs/scheme.py:augmix,gpu": (

@@ -1,7 +1,11 @@
 """Lists the commands of this folder with a line each: python -m tools"""
 
+from runtime import command  # isort: skip
+
 import ast
 import pathlib
+
+from absl import flags
 
 
 def lines():
@@ -10,9 +14,20 @@ def lines():
         yield f"python -m tools.{path.stem}", ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
 
 
-if __name__ == "__main__":
+def parse(argv):
+    """Takes no flags, and lists for --help."""
+    flags.FLAGS(argv[:1])
+    return [argument for argument in argv if argument not in ("-h", "--help")]
+
+
+def main(argv):
+    command.refuse_positional(argv)
     listed = list(lines())
-    width = max(len(command) for command, _ in listed)
-    for command, line in listed:
-        print(f"{command:{width}}  {line}")
+    width = max(len(name) for name, _ in listed)
+    for name, line in listed:
+        print(f"{name:{width}}  {line}")
     print("\nEach tells more with --help.")
+
+
+if __name__ == "__main__":
+    command.run(main, parse)

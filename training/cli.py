@@ -1,6 +1,7 @@
 """Flags of the commands that take a config, the check of their settings, and their start: imports, files, processes."""
 
 import contextlib
+import difflib
 import itertools
 import pathlib
 import re
@@ -125,9 +126,19 @@ def parse(argv: list[str]) -> list[str]:
     named = [file for file in map(_named_file, argv, [*argv[1:], ""]) if file is not None]
     file = named[-1] if named else _default
     if not pathlib.Path(path := file.partition(":")[0]).is_file():
-        raise SettingsError(f"expected a config file as --config, found no file {path}")
+        raise SettingsError(f"expected a config file as --config, found no file {path}{_like(path)}")
     with _settings_errors(argv, lambda: _load(file)):
         return flags.FLAGS([*argv[:1], *([] if named else [f"--config={file}"]), *argv[1:]])
+
+
+def _like(path):
+    """Suggests a config file like the path of none, in its folder or in configs/."""
+    path = pathlib.Path(path)
+    known = {
+        file.stem: file for folder in (pathlib.Path(_default).parent, path.parent) for file in folder.glob("[a-z]*.py")
+    }
+    near = difflib.get_close_matches(path.stem, known, 1, 0.7)
+    return f"; did you mean {known[near[0]]}?" if near else ""
 
 
 def help_text(every: bool) -> str:
@@ -193,11 +204,12 @@ def _settings_errors(argv, config):
         match = re.match(r"flag --config\.([^=]+)=(.*?): ", str(error), re.S)
         if match and match[1] in SETTINGS:
             takes = SETTINGS[match[1]].expected
-            raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}") from error
+            hint = settings.of_percent(match[2], SETTINGS[match[1]].check)
+            raise SettingsError(f"config.{match[1]}: expected {takes}, found {match[2]!r}{hint}") from error
         raise
     except flags.UnrecognizedFlagError as error:
         keys = [key for key in SETTINGS if key.rpartition(".")[2] == error.flagname]
-        if not keys:
+        if not (keys := keys or settings.abbreviated(error.flagname, SETTINGS)):
             raise
         values = [argument.partition("=")[2] for argument in argv if re.match(f"--?{error.flagname}=", argument)]
         calls = " or ".join(f"--config.{key}={values[0] if values else 'VALUE'}" for key in keys[:2])

@@ -6,6 +6,8 @@ Writes the embedded dataset's images under the names of CIFAR-10's classes to DI
 --config.dataset.name=image_folder, and others of its images, dimmed, to DIR/cifar10_1, in the files of CIFAR-10.1.
 """
 
+from runtime import command  # isort: skip
+
 import argparse
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from PIL import Image
 
 import data
 from data.natural import sets
-from runtime import command, files
+from runtime import files
 
 
 def write(folder: Path, train: int = 600, test: int = 200) -> None:

@@ -17,6 +17,8 @@ sequences    frames of the embedded dataset's images, 31 in each sequence: gauss
              the middle) and translate.npy (a pixel more from frame to frame, wrapped around)
 """
 
+from runtime import command  # isort: skip
+
 import argparse
 import io
 import itertools
@@ -29,7 +31,7 @@ from PIL import Image
 import data
 from projects.structural import icons50
 from projects.structural.superclasses import LISTS, SUBCLASSES, SUPERCLASSES
-from runtime import command, files
+from runtime import files
 
 # fmt: off
 STYLES = (

@@ -83,6 +83,7 @@ OF_CORRUPT = [
     (lambda: corrupt(IMAGES, "jpeg", 1), ValueError, "did you mean .*jpeg_compression'"),
     (lambda: corrupt(IMAGES, "imagenet_c/fgo", 1), ValueError, "did you mean .*imagenet_c/fog"),
     (lambda: corrupt(IMAGES, "imagenetc/fog"), ValueError, "did you mean 'imagenet_c/fog'"),
+    (lambda: corrupt(IMAGES, "imagenetc"), ValueError, "did you mean 'imagenet_c'"),
     (lambda: corrupt(IMAGES, "imagenet_c"), ValueError, r"found the benchmark .* names\('imagenet_c'\)"),
     (lambda: corrupt(IMAGES, "brightness", 1), ValueError, "say 'imagenet_c/brightness' or 'noc/brightness'"),
     (lambda: corrupt(IMAGES, "contrast", 2), ValueError, "say 'imagenet_c/contrast' or 'noc/contrast'"),

@@ -195,6 +195,27 @@ def test_closed_streams_and_readers_that_leave_lose_no_result(streams, tmp_path)
     assert (tmp_path / "result").read_text() == "012"
 
 
+def test_first_mistakes_at_tools_are_one_line_with_the_right_command(run):
+    for start, *given in (["-m", "tools.reprot"], ["-m", "tools", "report"], ["-m", "tools", "Report"]):
+        done = run(*given, start=(start,))
+        assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
+        assert "expected python -m tools.report, found python -m tools" in done.stderr
+    for asked in ("-m tools | true", "-m tools --help | head -1", "-m data.shapes --out=/dev/null/x.png 2>&1 | true"):
+        done = subprocess.run(f"{sys.executable} {asked}", shell=True, cwd=ROOT, capture_output=True, text=True)
+        assert not done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "start"),
+    [("absl", "tools.report"), ("absl", "data.listed"), ("PIL", "analysis.gallery"), ("pandas", "tools.tables")],
+)
+def test_a_command_without_its_packages_names_the_extra_in_one_line(package, start):
+    hidden = f"import runpy, sys; sys.modules[{package!r}] = None; runpy.run_module({start!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", hidden], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
+    assert f"expected the package {package}, found none" in done.stderr and "[study]" in done.stderr
+
+
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
 def test_every_command_imports_it_first_and_runs_by_it(path):
     """Then Ctrl-C is one line from the first import to the last line."""

@@ -224,6 +224,24 @@ def test_every_wrong_setting_is_named_and_unknown_ones_with_the_likeliest():
     ]
 
 
+@pytest.mark.parametrize(
+    "key, text, meant",
+    [
+        ("train.lr", ".1", "config.train.learning_rate?"),
+        ("lr", ".1", "config.train.learning_rate?"),
+        ("train.wd", "0", "config.train.weight_decay?"),
+        ("train.learning_rate", "10%", "0.1?"),
+        ("train.epochs", "10%", None),
+        ("train.xyz", "3", None),
+    ],
+)
+def test_a_first_guess_of_a_setting_is_answered_by_the_one_that_was_meant(key, text, meant):
+    with pytest.raises(SettingsError) as caught:
+        cli.overridden(default.get_config(), {key: text})
+    said = str(caught.value)
+    assert said.endswith(f"did you mean {meant}") if meant else "did you mean" not in said
+
+
 def test_the_initial_values_are_set_on_the_command_line_of_any_config(monkeypatch):
     """Empty is the network's default, and is not stored."""
     holder = flags.FlagValues()
