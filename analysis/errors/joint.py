@@ -16,8 +16,11 @@ from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summa
 from analysis.frames import CLEAN, with_error
 from runtime.artifacts import short
 from runtime.files import read_json, write_atomically
+from runtime.workdirs import read_config
 
 MEASURED = (*MEASURES, GAP)
+_WITHOUT_MODELS = ("seed", "eval", "adapt", "calibrate", "msd", "search", "imports")
+"""Settings that do not tell apart how models were trained."""
 Column = tuple[str, str, str]
 """(benchmark, severities, measure)."""
 _TITLES = {
@@ -35,6 +38,7 @@ class Evaluated(NamedTuple):
       folder, name: of the workdir, and its label; the names of a table are distinct.
       errors, conditions: counts and answers, and the conditions of the errors.
       stored: whether the images are a corrupted dataset on disk.
+      recipe: settings that the models were made with, but for seeds and folders; None where the workdir has none.
       source, notes: device and revision, and sentences on seeds under other conditions, for the caption.
     """
 
@@ -44,6 +48,7 @@ class Evaluated(NamedTuple):
     conditions: Conditions
     stored: bool
     source: str
+    recipe: Mapping | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -70,7 +75,20 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     revision = str(made_by.get("git_revision", "not recorded"))
     device = made_by.get("device", "device not recorded")
     source = f"{device}, revision {short(revision)}{found.credit(revision)}"
-    return Evaluated(folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source)
+    return Evaluated(
+        folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source, _recipe(folder)
+    )
+
+
+def _recipe(folder):
+    """The settings of a workdir that its models depend on, without their seeds."""
+    if not (folder / "config.json").is_file():
+        return None
+    recipe = {name: of for name, of in read_config(folder).items() if name not in _WITHOUT_MODELS}
+    study, dataset = (recipe.get(name, {}) for name in ("study", "dataset"))
+    recipe["study"] = {name: value for name, value in study.items() if name not in ("seeds", "parallel", "threshold")}
+    recipe["dataset"] = {name: value for name, value in dataset.items() if name not in ("data_dir", "placement")}
+    return recipe
 
 
 def read_all(folders: Sequence[pathlib.Path]) -> list[Evaluated]:

@@ -52,11 +52,17 @@ def labelled(evaluated: Sequence[Evaluated]) -> dict[str, dict[str, str]]:
     """Tells the models of several workdirs apart: {name of the workdir: {model: label}}.
 
     A model is labelled by its name. Where two workdirs hold the same model and seed, as workdirs of imported weights
-    do, every model is labelled by its workdir, WORKDIR or, of several in one, WORKDIR:MODEL.
+    do, or a model that was trained with other settings, every model is labelled by its workdir, WORKDIR or, of several
+    in one, WORKDIR:MODEL. So numbers are averaged over seeds only where all else is equal.
     """
     keys = {workdir.name: list(dict.fromkeys(cell[:2] for cell in workdir.errors.counts)) for workdir in evaluated}
     every = [key for of_workdir in keys.values() for key in of_workdir]
-    distinct = len(set(every)) == len(every)
+    recipes = {
+        model: [workdir.recipe for workdir in evaluated if any(model == of for of, _ in keys[workdir.name])]
+        for model, _ in every
+    }
+    alike = all(recipe == of_model[0] for of_model in recipes.values() for recipe in of_model)
+    distinct = len(set(every)) == len(every) and alike
     labels = {}
     for name, of_workdir in keys.items():
         models = list(dict.fromkeys(model for model, _ in of_workdir))

@@ -29,12 +29,13 @@ class MeasuredOverlap(NamedTuple):
     unclipped: np.ndarray | None = None
     se: np.ndarray | None = None  # standard errors of `unclipped`, [n, n]; None where they are not known
     files: tuple[pathlib.Path, ...] = ()  # files that were read; () where it was computed from answers
+    weak: tuple[str, ...] = ()  # corruptions whose overlaps rest on a weak gain, as far as it is known
 
     def ordered(self, names: Sequence[str]) -> "MeasuredOverlap":
         """Takes the corruptions `names`, in their order."""
         order = [self.names.index(name) for name in names]
         matrices = (None if m is None else m[np.ix_(order, order)] for m in (self.overlap, self.unclipped, self.se))
-        return MeasuredOverlap(tuple(names), *matrices, self.files)
+        return MeasuredOverlap(tuple(names), *matrices, self.files, tuple(n for n in names if n in self.weak))
 
 
 def matrix_frame(names: Sequence[str], matrix: np.ndarray) -> pd.DataFrame:
@@ -91,19 +92,21 @@ def read_overlap(path: str | pathlib.Path) -> MeasuredOverlap:
     beside = path.with_name("overlap_long.csv")
     if not beside.is_file():
         return MeasuredOverlap(tuple(names), matrix, files=(path,))
-    unclipped, se = _read_pairs(beside, names, matrix)
-    return MeasuredOverlap(tuple(names), matrix, unclipped, se, (path, beside))
+    unclipped, se, weak = _read_pairs(beside, names, matrix)
+    return MeasuredOverlap(tuple(names), matrix, unclipped, se, (path, beside), tuple(n for n in names if n in weak))
 
 
 def _read_pairs(path, names, overlap):
-    """(unclipped overlap, its standard errors) of overlap_long.csv, which must be of the matrix beside it."""
+    """(unclipped overlap, its standard errors, weak corruptions) of overlap_long.csv, which must be of the matrix beside it."""
     header, rows = _read(path)
     if tuple(header) not in (_PAIRS, _PAIRS[:-1]):
         raise ValueError(f"{path}: expected the header {','.join(_PAIRS)}, found {','.join(header)}")
     index = {name: k for k, name in enumerate(names)}
     unclipped, se = np.eye(len(names)), np.full((len(names), len(names)), np.nan)
     missing = set(itertools.combinations(range(len(names)), 2))
-    for i, j, *texts in (row[:6] for row in rows):
+    weak = set()
+    for i, j, *texts, flags in (row[:7] for row in rows):
+        weak |= {name for name, place in ((i, "i"), (j, "j")) if f"weak:{place}" in flags.split(";")}
         value, error, *transfer = (_number(path, text) for text in texts)
         if i not in index or j not in index:
             continue
@@ -120,7 +123,7 @@ def _read_pairs(path, names, overlap):
     if missing:
         pair = tuple(names[k] for k in min(missing))
         raise ValueError(f"{path}: expected a line for every pair, found {len(missing)} missing, such as {pair}")
-    return unclipped, se
+    return unclipped, se, weak
 
 
 def _read(path):

@@ -65,7 +65,11 @@ class Study:
     @property
     def measured(self) -> MeasuredOverlap:
         """Gives the overlaps with their standard errors."""
-        return MeasuredOverlap(self.overlap.names, self.overlap.overlap, self.overlap.unclipped, self.errors.overlap)
+        names, overlap, unclipped, flags = (
+            getattr(self.overlap, name) for name in ("names", "overlap", "unclipped", "flags")
+        )
+        weak = tuple(name for name, flag in zip(names, flags, strict=True) if flag == "weak")
+        return MeasuredOverlap(names, overlap, unclipped, self.errors.overlap, weak=weak)
 
 
 def read_study(workdir: pathlib.Path) -> Study:
@@ -186,10 +190,11 @@ def write_selection(path: pathlib.Path, study: Study, threshold: float) -> tuple
     if not stability.bound:
         del content["bound"]
     workdirs.write_json(path / "stability.json", content)
-    print(f"\n{stability_text(stability, names, members)}")
+    weak = study.measured.weak
+    print(f"\n{stability_text(stability, names, members, weak)}")
     if 0 < len(members) < len(names):
-        covered = measure_coverage(study.overlap.unclipped, names, members, samples=samples)
-        print(f"\n{coverage_text(covered, members)}")
+        covered = measure_coverage(study.overlap.unclipped, names, members, samples=samples, weak=weak)
+        print(f"\n{coverage_text(covered, members, weak)}")
     return members, stability
 
 

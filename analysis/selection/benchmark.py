@@ -44,6 +44,8 @@ NOT_SHOWN = "not shown to be covered"
 NOT_COVERED = "not covered"
 UNTESTED = "untested"
 UNDEFINED = "undefined"
+_WEAK = " (weak)"
+_OF_WEAK = "(weak): its own training gains too little, so its overlaps say nothing; train longer, or leave it out"
 _INVALID = 0.05
 _LEAST_SE = 1e-12  # replaces 0 if all resamples agree
 
@@ -82,7 +84,7 @@ def select_benchmark(
     """
     if nk_unbalanced and nk is None:
         raise ValueError("expected --nk=n,k,N with --nk_unbalanced, found none")
-    names, overlap, unclipped, se, files = measured
+    names, overlap, unclipped, se, files, weak = measured
     covering = None if coverage is None else _covering_benchmark(coverage, names)
     made_from = record_inputs({path.name: path for path in files})
 
@@ -107,20 +109,22 @@ def select_benchmark(
         "alternatives": [list(members) for members in selection.sets[1 : 1 + ALTERNATIVES]],
         "pairs_near_threshold": near_threshold,
         "dropped": list(selection.dropped),
+        "weak": [name for name in selection.members if name in weak],
         **made_from,
     }
-    print(selection_text(selection, names, overlap, near_threshold))
+    print(selection_text(selection, names, overlap, near_threshold, weak))
     if sweep:
         swept = algorithm.sweep(overlap, names, algorithm.THRESHOLDS, strict, unclipped)
         content["sweep"] = [
             {"threshold": s.threshold, "members": list(s.members), "mean_overlap": s.mean_overlap} for s in swept
         ]
-        print(f"\n{sweep_text(swept)}")
+        print(f"\n{sweep_text(swept, weak)}")
     if covering is not None:
-        covered = measure_coverage(measured_overlap, names, covering, se=se)
-        print(f"\n{coverage_text(covered, covering)}")
+        covered = measure_coverage(measured_overlap, names, covering, se=se, weak=weak)
+        print(f"\n{coverage_text(covered, covering, weak)}")
         beside = out.with_name("coverage.json")
-        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | made_from)
+        of_weak = {"weak": [name for name in names if name in weak]}
+        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | of_weak | made_from)
         print(f"written to {beside}")
     if categories or nk is not None:
         from analysis.selection import nk_benchmarks
@@ -172,10 +176,14 @@ def near(
 
 
 def selection_text(
-    selection: Selection, names: Sequence[str], overlap: np.ndarray, near_threshold: Sequence[dict] | None
+    selection: Selection,
+    names: Sequence[str],
+    overlap: np.ndarray,
+    near_threshold: Sequence[dict] | None,
+    weak: Collection[str] = (),
 ) -> str:
     """Lists the members of a selection with their mean and largest overlap [n, n] of `names`, ties, and pairs near the
-    threshold as benchmark.json holds them ({"pair", "overlap", "se"}).
+    threshold as benchmark.json holds them ({"pair", "overlap", "se"}); the `weak` are marked.
     """
     index = [names.index(name) for name in selection.members]
     inside = overlap[np.ix_(index, index)]
@@ -188,17 +196,18 @@ def selection_text(
             f"benchmark of {selection.size} from {len(names)} candidates, overlap {sign} {selection.threshold:g}",
             f"{'member':{width}}  mean overlap  largest",
             *(
-                f"{name:{width}}  {mean:12.3f}  {most:7.3f}"
+                f"{name:{width}}  {mean:12.3f}  {most:7.3f}{_WEAK if name in weak else ''}"
                 for name, mean, most in zip(selection.members, means, largest, strict=True)
             ),
             f"{'all':{width}}  {selection.mean_overlap:12.3f}  {max(largest):7.3f}",
             f"largest sets: {selection.describe()}",
-            *(f"  tie: {', '.join(other)}" for other in selection.ties[:5]),
+            *(f"  tie: {_marked(other, weak)}" for other in selection.ties[:5]),
             f"dropped (no defined overlap): {', '.join(selection.dropped) or 'none'}",
             *(
                 f"near the threshold: {' / '.join(row['pair'])} {_overlap_text(row['overlap'], row['se'])}"
                 for row in near_threshold or ()
             ),
+            *([_OF_WEAK] if {*selection.members} & {*weak} else []),
         ]
     )
 
@@ -208,19 +217,25 @@ def _overlap_text(overlap, se):
     return f"{overlap:.3f} +- {se:.3f}" if se <= 1 else "weak"
 
 
-def sweep_text(selections: Sequence[Selection]) -> str:
+def _marked(names, weak):
+    return ", ".join(name + (_WEAK if name in weak else "") for name in names)
+
+
+def sweep_text(selections: Sequence[Selection], weak: Collection[str] = ()) -> str:
     """Lists a selection at each threshold, one on a line."""
-    rows = (f"{s.threshold:9.2f}  {s.size:4d}  {s.mean_overlap:12.3f}  {', '.join(s.members)}" for s in selections)
+    rows = (f"{s.threshold:9.2f}  {s.size:4d}  {s.mean_overlap:12.3f}  {_marked(s.members, weak)}" for s in selections)
     return "\n".join(["threshold  size  mean overlap  members", *rows])
 
 
-def stability_text(stability: Stability, names: Sequence[str], members: Collection[str]) -> str:
+def stability_text(
+    stability: Stability, names: Sequence[str], members: Collection[str], weak: Collection[str] = ()
+) -> str:
     """Lists how often resamples of the study select each corruption, most often first, and marks the members."""
     bound = f" ({stability.bound})" if stability.bound else ""
     lines = [f"selected under {stability.resamples} resamples{bound}:"]
     for name in sorted(names, key=lambda name: -stability.members.get(name, 0)):
         percent = 100 * stability.members.get(name, 0)
-        lines.append(f"  {percent:5.1f} %  {name}{'  (selected)' if name in members else ''}")
+        lines.append(f"  {percent:5.1f} %  {_marked([name], weak)}{'  (selected)' if name in members else ''}")
     return "\n".join(lines)
 
 
@@ -250,6 +265,7 @@ def measure_coverage(
     samples: ArrayLike | None = None,
     above: float = 0.0,
     level: float = 0.05,
+    weak: Collection[str] = (),
 ) -> dict[str, Coverage]:
     """Tests how a benchmark covers the corruptions outside it.
 
@@ -265,6 +281,7 @@ def measure_coverage(
         are left out; where one is undefined in a resample, that resample counts against either verdict.
       above: margin t; a corruption is covered if its overlap with a member is above it.
       level: significance level of both verdicts, in (0, .5).
+      weak: corruptions with a weak gain, whose overlaps say nothing and count as undefined.
 
     Returns {name: `Coverage`} for the names outside the benchmark, in their order. Raises ValueError for a member that
     is not in `names`, an empty benchmark, shapes that do not fit, too few resamples, a level out of range, or both `se`
@@ -288,6 +305,7 @@ def measure_coverage(
         least = int(np.ceil(1 / level)) - 1
         raise ValueError(f"expected at least {least} resamples of shape {(n, n)}, found {samples.shape}")
     members, found = [names.index(name) for name in benchmark], {}
+    matrix = np.where([[{a, b} & {*weak} for a in names] for b in names], np.nan, matrix) if weak else matrix
     for i, name in enumerate(names):
         if name not in benchmark:
             of = (None if values is None else values[..., i, :][..., members] for values in (se, samples))
@@ -295,7 +313,7 @@ def measure_coverage(
     return found
 
 
-def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str]) -> str:
+def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str], weak: Collection[str] = ()) -> str:
     """Lists how a benchmark covers each corruption outside it, best covered first; undefined ones last."""
     order = sorted(rows, key=lambda name: (np.isnan(rows[name].overlap), -np.nan_to_num(rows[name].overlap), name))
     width = max(len(name) for name in ("corruption", *rows))
@@ -305,10 +323,15 @@ def coverage_text(rows: Mapping[str, Coverage], benchmark: Collection[str]) -> s
     )
     header = f"{'corruption':{width}}  overlap     se  {'with member':{beside}}        p  verdict"
     lines = [
-        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}"
+        f"{name:{width}}  {row.overlap:7.3f}  {row.se:5.3f}  {row.member or '-':{beside}}  {row.p:7.4f}  {row.verdict}{_WEAK * (name in weak)}"
         for name, row in ((name, rows[name]) for name in order)
     ]
-    return "\n".join([title, header, *lines])
+    of_benchmark = (
+        [f"weak members, which cover nothing: {', '.join(inside)}"]
+        if (inside := [n for n in benchmark if n in weak])
+        else []
+    )
+    return "\n".join([title, header, *lines, *of_benchmark])
 
 
 def _cover(row, benchmark, se, samples, above, level):

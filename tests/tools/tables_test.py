@@ -253,6 +253,29 @@ def test_seeds_are_averaged_and_what_is_absent_is_named(tmp_path):
             by_corruption([several], **changed)
 
 
+@pytest.mark.parametrize("changed", [{}, {"learning_rate": 0.05}])
+def test_workdirs_are_seeds_of_one_model_only_where_all_else_is_equal(tmp_path, changed):
+    folders = [
+        workdir(tmp_path / f"seed{seed}", 0.2, {("imagenet_c/fog", 3): error}, seeds=(seed,))
+        for seed, error in ((0, 0.4), (1, 0.6))
+    ]
+    for seed, folder in enumerate(folders):
+        settings = {"learning_rate": 0.1, "epochs": 3} | (changed if seed else {})
+        config = {
+            "seed": seed,
+            "train": settings,
+            "dataset": {"name": "imagenet", "data_dir": str(seed)},
+            "eval": {"seed": seed},
+        }
+        (folder / "config.json").write_text(json.dumps(config))
+    table = by_corruption(folders, measures=["mean_error"])
+    fog = table[table.corruption == "imagenet_c/fog"].set_index("model")
+    if changed:
+        assert fog["mean"].to_dict() == pytest.approx({"seed0": 40, "seed1": 60}) and (fog["seeds"] == 1).all()
+    else:
+        assert fog["mean"].tolist() == pytest.approx([50]) and fog["seeds"].tolist() == [2]
+
+
 def test_alexnet_errors_are_the_published_means():
     means = {
         "gaussian_noise": 0.886428, "shot_noise": 0.894468, "impulse_noise": 0.922640, "defocus_blur": 0.819880,

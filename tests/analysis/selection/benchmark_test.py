@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from analysis.overlap import overlap_matrix
+from analysis.overlap.measured import read_overlap
+from analysis.overlap.study import read_study
 from analysis.selection import select
-from analysis.selection.benchmark import selection_text
+from analysis.selection.benchmark import select_benchmark, selection_text
 from tests import processes
 from tests.analysis import published
 from tests.analysis.matrices import imagenet_c, select_from, write_overlap, write_pairs
@@ -233,3 +235,41 @@ def test_a_workdir_is_selected_from_by_its_answers_alone(tmp_path):
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["members"] == list(expected.members) and found["mean_unclipped_overlap"] == expected.mean_unclipped
     assert found["inputs"] == {} and found["pairs_near_threshold"] is not None
+
+
+def test_another_threshold_than_the_studys_writes_another_file(tmp_path):
+    report_studies.write(tmp_path / "work", ("noc/border", "noc/hue", "noc/rain"), number=400)
+    found = {}
+    for flags in (("--threshold=0.1",), (), ("--threshold=0.5",), ("--strict",)):
+        done = command(f"--workdir={tmp_path / 'work'}", *flags)
+        assert done.returncode == 0, done.stderr
+        found[flags] = sorted(path.name for path in (tmp_path / "work").glob("benchmark*.json"))
+    assert found["--threshold=0.1",] == found[()] == ["benchmark.json"]
+    assert found["--threshold=0.5",] == ["benchmark.json", "benchmark_0.5.json"]
+    assert found["--strict",][-1] == "benchmark_0.5.json" and "benchmark_0.1_strict.json" in found["--strict",]
+    assert json.loads((tmp_path / "work" / "benchmark.json").read_text())["threshold"] == 0.1
+
+
+def test_a_weak_member_is_marked_wherever_it_stands_and_covers_nothing(tmp_path, capsys):
+    names = ("noc/border", "noc/hue", "noc/rain", "noc/shear", "noc/blur")
+    bits = report_studies.write(tmp_path / "work", names, number=800, weak=(2,))
+    known = overlap_matrix(bits.mean(axis=(0, -1)), names=names, number=800)
+    assert known.flags[2] == "weak"
+    write_overlap(tmp_path / "overlap.csv", names, known.overlap)
+    write_pairs(tmp_path / "overlap_long.csv", known)
+    measured = read_study(tmp_path / "work").measured
+    assert measured.weak == read_overlap(tmp_path / "overlap.csv").weak == ("noc/rain",)
+    measured = measured._replace(weak=("noc/shear",))  # which is selected
+    content = select_benchmark(measured, tmp_path / "work" / "benchmark.json", 0.1, sweep=True)
+    assert "noc/shear" in content["members"] and content["weak"] == ["noc/shear"]
+    text = capsys.readouterr().out
+    (row,) = (line for line in text.splitlines() if line.startswith("noc/shear"))
+    assert row.endswith("(weak)") and text.count("noc/shear") == text.count("noc/shear (weak)") + 1
+    assert "too little" in text and "noc/hue (weak)" not in text
+    select_benchmark(measured, tmp_path / "work" / "b.json", 0.1, coverage="noc/shear,noc/border", kept=True)
+    covered = json.loads((tmp_path / "work" / "coverage.json").read_text())
+    assert covered["weak"] == ["noc/shear"] and "weak members" in capsys.readouterr().out
+    assert {row["member"] if isinstance(row, dict) else row[1] for row in covered["corruptions"].values()} <= {
+        "noc/border",
+        "",
+    }
