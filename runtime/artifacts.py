@@ -2,7 +2,6 @@
 
     write(path, arrays, made_from)        an .npz file: arrays, and the record of their origin
     read(path, remedy)                    Artifact(arrays, made_from)
-    kept(path, made_from, measure)        the arrays of a file with this origin, else measured and written
     write_record(path, record)            a .json file of only the record: final.json, ranges.json
     read_record(path, remedy)             the record
     provenance(), of_file()               revision, versions, device and command, for results
@@ -21,7 +20,7 @@ import pathlib
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,22 +75,6 @@ def read(path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes 
             f"{path}: expected content with the digest that it holds, found other content: the file was edited; {remedy}"
         )
     return Artifact(arrays, record)
-
-
-def kept(
-    path: pathlib.Path,
-    made_from: Mapping[str, Any],
-    measure: Callable[[], Mapping[str, np.ndarray]],
-    remedy: str = files.REMEDY,
-) -> Mapping[str, np.ndarray]:
-    """Reads the arrays of an .npz file with this origin; without one it measures and writes them. Raises as `read`."""
-    if path.exists():
-        arrays, before = read(path, remedy)
-        if before == json.loads(_canonical(made_from)):  # as it was stored: JSON turns tuples into lists
-            return arrays
-    arrays = measure()
-    write(path, arrays, made_from)
-    return arrays
 
 
 def write_record(path: str | os.PathLike, record: Mapping[str, Any]) -> None:

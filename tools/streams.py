@@ -24,7 +24,7 @@ from runtime import command  # isort: skip
 
 import functools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -36,11 +36,13 @@ import corruptions
 from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
+from corruptions import origin
 from corruptions.keys import prng
+from corruptions.origin import Probe
 from corruptions.scoring.conditions import expand
 from data import balanced_prefix
 from data.dataset import cut
-from evaluation import trained_models
+from evaluation import bound, trained_models
 from evaluation.correctness import of_model
 from evaluation.evaluate import digests
 from evaluation.shown import Shown
@@ -145,16 +147,29 @@ class Asked(NamedTuple):
     network: str
     digests: dict[Key, str]
     start: Start
+    probe: Callable[[str, float], Probe]  # of the images under a corruption and severity, each computed once
 
     def images(self) -> dict[str, Any]:
         """Records the test images and the seed of their corruptions."""
         return {"digests": dict(self.shown.digests), "seed": self.shown.seed, "prng": prng()}
 
-    def kept(self, made_from: dict[str, Any], show: Callable[[], np.ndarray], *about: object) -> np.ndarray:
-        """Reads the answers with this origin from a file named by `about`, or shows the stream and writes them."""
+    def kept(
+        self,
+        made_from: dict[str, Any],
+        show: Callable[[], np.ndarray],
+        segments: Iterable[orders.Segment],
+        *about: object,
+    ) -> np.ndarray:
+        """Reads the answers with this origin from a file named by `about`, or shows the segments and writes them."""
         stem = "-".join(str(part).replace("/", ".") for part in about)
         path = self.folder / f"{stem}-{artifacts.digest(made_from)[:10]}.npz"
-        return artifacts.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY)["predictions"]
+        under = sorted({part for segment in segments for part in segment.parts})
+        imports = self.shown.about.get("imports", ())
+        made = {name: origin.make(corruption=name, imports=imports) for name, _ in under}
+        parts = {
+            f"{name} {at:g}": bound.Part(made[name], functools.partial(self.probe, name, at)) for name, at in under
+        }
+        return bound.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY, parts)["predictions"]
 
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
@@ -185,7 +200,9 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
         if any(method.needs_source for method in ways.values()):
             start = start._replace(source=_clean(dataset.train, given.window or batch, side))
         source = Shown.of(trained, split, mesh, dataset)
-        asked = Asked(given, batch, source, folder, trained.model.name, digests(models), start)
+        drawn = {"seed": source.seed, "mesh": source.mesh, "options": source.options}
+        probe = functools.cache(functools.partial(shown.probe, split, **drawn))
+        asked = Asked(given, batch, source, folder, trained.model.name, digests(models), start, probe)
         if CCC in given.streams:
             made[CCC] = _continuous(asked, models)
         log.info("Streams show %s (--corruptions).", ", ".join(given.corruptions))
@@ -244,7 +261,8 @@ def _continuous(asked, models):
                 found[node] = 100 * of_model(model, images, jnp.asarray(labels), asked.batch, source.mesh).mean()
             return found
 
-        return asked.kept(made_from, accuracies, CCC, *key, first, second)
+        every = [walks.segment(first, second, node) for node in np.ndindex(len(walks.GRID), len(walks.GRID))]
+        return asked.kept(made_from, accuracies, every, CCC, *key, first, second)
 
     found = walks.walks(listed(given.corruptions), given.walks, given.target, measure, given.seed)
     for walk in found:
@@ -286,7 +304,7 @@ def _answers(asked, kind, stream, key, model, name, method):
     def show():
         return run.predictions(graphdef, weights, method, images, plan, asked.start)
 
-    answers = asked.kept(made_from, show, *key, kind, name)
+    answers = asked.kept(made_from, show, stream.segments, *key, kind, name)
     if asked.given.between == "random":
         chance = np.random.default_rng([asked.given.seed, 3]).integers(0, asked.start.classes, len(answers))
         answers = np.where(np.repeat(plan.adapts, asked.batch)[: len(answers)], answers, chance)

@@ -15,8 +15,10 @@ from jax.sharding import Mesh
 
 import corruptions
 from corruptions.keys import image_index, named_key
+from corruptions.origin import Probe, values_of
 from data import Split
 from evaluation.streams.orders import Segment, Stream
+from runtime.distributed import fetch
 from training import augmentation
 
 _PIECE = 100  # images that are corrupted at once: one shape, one program for each corruption
@@ -67,6 +69,15 @@ def corrupted(
         level = severity if severity != int(severity) else int(severity)
         images = augmentation.corrupt_on_mesh(mesh, key, images, name, level, image_index(index, len(index)), given)
     return images
+
+
+def probe(
+    split: Split, name: str, severity: float, seed: int, mesh: Mesh, options: Mapping[str, Mapping[str, Any]]
+) -> Probe:
+    """Corrupts the first image as `pieces` does, in the same program, and returns its probe."""
+    rows = np.zeros(_PIECE, np.int32)
+    pixels, index = jnp.asarray(split.images[rows]), np.asarray(split.index)[rows]
+    return values_of(fetch(corrupted(pixels, index, Segment(((name, severity),)), seed, mesh, options)[:1]))
 
 
 @functools.partial(jax.jit, donate_argnums=0)

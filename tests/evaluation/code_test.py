@@ -1,5 +1,6 @@
 """Answers are bound to the code that corrupted the images: where that changed, a probe of the first images decides."""
 
+import functools
 import importlib
 import json
 import os
@@ -21,10 +22,14 @@ from evaluation import bound, correctness
 from evaluation import evaluate as engine
 from evaluation.distances import centres, features, sampling
 from evaluation.shown import Shown
+from evaluation.streams import orders, shown
+from evaluation.streams import run as run_of_streams
 from runtime import artifacts, meshes
+from runtime.workdirs import Workdir
 from tests.evaluation import known
+from tests.tools.streams_test import given
 from tests.training import tiny
-from tools import check
+from tools import check, streams
 
 DIM = """
 from corruptions import Levels, registrar
@@ -163,9 +168,38 @@ def distances(folder):
     return found
 
 
+def predicted(images):
+    """A network's answers to a stream."""
+    return np.concatenate([np.asarray(piece)[:, 0, 0, 0] for piece in images])
+
+
+def stream(folder):
+    split = data.Split(IMAGES, np.zeros(5, np.int32), np.arange(5, dtype=np.int32))
+    of, drawn = (
+        orders.continual(split.labels, ("mine/dim",), 2.0),
+        {"seed": 0, "mesh": meshes.data_mesh(), "options": {}},
+    )
+    probe = functools.partial(shown.probe, split, **drawn)
+    asked = streams.Asked(
+        None, 4, Shown(split, drawn["mesh"], 4), Workdir(folder).folder("streams"), "", {}, None, probe
+    )
+    return asked.kept({}, lambda: predicted(shown.pieces(split, of, 4, **drawn)), of.segments, "a").tolist()
+
+
+def command(folder):
+    """Predictions of tools.streams."""
+    if not folder.exists():
+        tiny.untrained_workdir(folder, tiny.config())
+    streams.measure(tiny.config(), folder, given(corruptions=["mine/dim"], severity=2.0, methods=["source"]))
+    (path,) = (folder / "streams").glob("*.npz")
+    return artifacts.read(path).arrays["predictions"].tolist()
+
+
 @pytest.mark.parametrize(
     ("measure", "measuring"),
     [
+        (stream, (sys.modules[__name__], "predicted")),
+        pytest.param(command, (run_of_streams, "predictions"), marks=pytest.mark.slow),
         (exits, (correctness, "of_exits")),
         (joint, (sampling, "mean_feature")),
         (distances, (features.Extractor, "stream")),
