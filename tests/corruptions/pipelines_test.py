@@ -129,10 +129,17 @@ def of_tensorflow(elements):
 def test_what_tf_data_reads(dataset):
     shown = []
     recipe = example_of("docs/howto/corrupt.md", "Corrupt what tf.data reads").replace("128", "2")
-    given = {"dataset": dataset(list(zip(IMAGES, LABELS))), "key": KEY, "corruptions": corruptions}
+    given = {
+        "dataset": dataset(list(zip(IMAGES, LABELS))),
+        "key": KEY,
+        "jax": jax,
+        "corruptions": corruptions,
+        "epochs": 2,
+    }
     exec(recipe.replace("imagenet_c/fog", "noc/border").replace(", 3,", ", 0.5,"), given | {"train": shown.append})
-    expected = corruptions.corrupt(KEY, IMAGES, "noc/border", 0.5)
-    np.testing.assert_array_equal(np.concatenate(shown), expected)
+    first, second = np.split(np.concatenate(shown), 2)
+    np.testing.assert_array_equal(first, corruptions.corrupt(jax.random.fold_in(KEY, 0), IMAGES, "noc/border", 0.5))
+    assert (first != second).any(axis=(1, 2, 3)).all()
 
 
 class Tensors:
@@ -146,9 +153,8 @@ class Tensors:
 
 
 def collated(dataset, batch_size, num_workers, collate_fn):
-    """Yields the batches of a DataLoader."""
-    for start in range(0, len(dataset), batch_size):
-        yield collate_fn(dataset[start : start + batch_size])
+    """Makes the batches of a DataLoader."""
+    return [collate_fn(dataset[start : start + batch_size]) for start in range(0, len(dataset), batch_size)]
 
 
 LOADERS = types.SimpleNamespace(data=types.SimpleNamespace(DataLoader=collated))
@@ -159,13 +165,14 @@ TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
 def test_a_pytorch_loader(package):
     torch = package()
     recipe = example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader")
-    recipe = recipe.replace("128", "2").replace("fog", "contrast")
+    recipe = recipe.replace("128", "2").replace("imagenet_c/fog", "noc/border").replace(", 3)", ", 0.5)")
     shown = []
     given = {"torch": torch, "np": np, "jax": jax, "corruptions": corruptions, "key": KEY, "train": shown.append}
-    exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS))})
-    first = corruptions.corrupt(jax.random.fold_in(KEY, 0), IMAGES[:2], "imagenet_c/contrast", 3)
-    assert [tuple(batch.shape) for batch in shown] == 2 * [(2, 3, 32, 32)]
+    exec(recipe, given | {"dataset": list(zip(IMAGES, LABELS)), "epochs": 2})
+    first = corruptions.corrupt(jax.random.fold_in(KEY, 0), IMAGES[:2], "noc/border", 0.5)
+    assert [tuple(batch.shape) for batch in shown] == 4 * [(2, 3, 32, 32)]
     np.testing.assert_array_equal(np.asarray(shown[0]).transpose(0, 2, 3, 1), first)
+    assert (np.asarray(shown[0]) != np.asarray(shown[2])).any()  # the same images, an epoch later
 
 
 def test_a_keras_layer(monkeypatch):
