@@ -88,7 +88,7 @@ def read(path: pathlib.Path, parts: Parts, remedy: str, fits: Callable[[dict[str
     stored = record.pop(artifacts.ORIGINS, {})
     if not fits(record):
         return None
-    current = refreshed(stored, parts, path)
+    current = refreshed(stored, parts, path.parents[1])
     if current is None:
         return None
     if current != stored:  # so that the probe is not made again
@@ -96,12 +96,12 @@ def read(path: pathlib.Path, parts: Parts, remedy: str, fits: Callable[[dict[str
     return Artifact(arrays, record)
 
 
-def refreshed(stored: Mapping[str, Any], parts: Parts, path: pathlib.Path) -> dict[str, Any] | None:
-    """Compares stored origins; returns them with the present code, or None, with one warning for the folder above."""
+def refreshed(stored: Mapping[str, Any], parts: Parts, where: pathlib.Path) -> dict[str, Any] | None:
+    """Compares stored origins; returns them with the present code, or None, with one warning for a folder."""
     current = dict(stored)
     for name, part in parts.items():
         if line := otherwise(before := stored.get(name, {}), part):
-            _warn(path.parents[1], name, line.partition(":")[0])
+            _warn(where, name, line.partition(":")[0])
             return None
         if before and part.origin.code != UNKNOWN:
             current[name] = {**before, "code": part.origin.code}

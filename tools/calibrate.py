@@ -25,7 +25,7 @@ from corruptions.from_files import FROM_FILES
 from corruptions.noc import severities
 from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition, expand
 from data import Split
-from evaluation import correctness, trained_models
+from evaluation import bound, correctness, trained_models
 from evaluation.correctness import Model
 from evaluation.shown import Shown
 from runtime import meshes
@@ -67,7 +67,23 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
             "model": {"name": trained.model.name, "epochs": trained.train.epochs, "seed": seed},
             **{"targets": list(asked.targets), "seed": asked.seed},
         }
+
+        def part(name, entry):
+            """Gives the part of images with severities over a calibrated range."""
+            options = {name: {**of_files.get(name, {}), "range": tuple(entry["range"])}}
+            at, about = Condition(name, RANDOM), {"imports": config.get("imports", ())}
+            return bound.of_shown(Shown(split, mesh, batch_size, asked.seed, options, at, about=about))
+
         content = _stored_ranges(path, made_from, settings)
+        stored = {name: content["corruptions"][name] for name in names if name in content["corruptions"]}
+        for name, entry in stored.items():
+            before = {name: entry.get("origin", {})}
+            current = bound.refreshed(before, part(name, entry), path)
+            if current is None:
+                del content["corruptions"][name]
+            elif current != before:  # so that the probe is not made again
+                entry["origin"] = current[name]
+                ranges.write(path, content)
         for name in bar("corruption", [name for name in names if name not in content["corruptions"]]):
             options = {"seed": asked.seed, "batch_size": batch_size, "clean": clean, "options": of_files.get(name)}
             robustness = Robustness(mesh, model, split, name, **options)
@@ -77,7 +93,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
                     f"expected a standard model better than chance (clean accuracy at least {least:.3f} with "
                     f"{dataset.num_classes} classes), found {clean:.3f}: its robustness means nothing"
                 )
-            content["corruptions"][name] = robustness.calibrated(tuple(asked.targets))
+            entry = robustness.calibrated(tuple(asked.targets))
+            content["corruptions"][name] = entry | {"origin": bound.stored_of(part(name, entry))[name]}
             ranges.write(path, content | {"provenance": provenance()})
     return content
 

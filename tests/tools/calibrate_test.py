@@ -1,5 +1,6 @@
 """Robustness at a fixed severity for tools.calibrate, the ranges file, and its way into training and evaluation."""
 
+import dataclasses
 import json
 
 import jax
@@ -11,9 +12,13 @@ import corruptions
 import data
 import models
 from configs import default
+from corruptions import code
+from evaluation import bound
 from runtime import meshes
 from tests.evaluation import known
 from tests.processes import ROOT
+from tests.training import tiny
+from tools import calibrate
 from tools.calibrate import Robustness
 from training import cli, study
 from training.ranges import read_ranges
@@ -162,3 +167,34 @@ def test_what_is_no_ranges_file_is_refused_by_name(tmp_path, entries, message):
     path.write_text("{}") if entries is None else write(path, **entries)
     with pytest.raises(ValueError, match=rf"ranges\.json: {message}"):
         read_ranges(path)
+
+
+def test_a_range_of_an_edited_corruption_is_calibrated_again(tmp_path, monkeypatch, own_registry, caplog):
+    calibrated, work, config = [], tiny.untrained_workdir(tmp_path / "work", tiny.config()), default.get_config()
+    config.calibrate.update({"corruptions": ("imagenet_c/contrast", "imagenet_c/brightness"), "images": 70})
+    config.eval.batch_size = 32
+    monkeypatch.setattr(calibrate.log, "propagate", True)
+
+    class Robustness(tiny.QuickRobustness):
+        def __init__(self, mesh, model, split, name, **options):
+            calibrated.append(name)
+
+    def run():
+        calibrated.clear()
+        calibrate.run(config, work)
+        return calibrated
+
+    monkeypatch.setattr(calibrate, "Robustness", Robustness)
+    assert len(run()) == 2
+    monkeypatch.setattr(code, "_of_library", lambda: "a comment was edited")
+    assert not run() and not caplog.text
+    probe, probed = bound.origin.probe, set()
+    monkeypatch.setattr(
+        bound.origin, "probe", lambda name, *given, **more: probed.add(name) or probe(name, *given, **more)
+    )
+    contrast = corruptions.get("imagenet_c/contrast")
+    darker = dataclasses.replace(contrast, applier=lambda *given: contrast.applier(*given) / 2)
+    corruptions.register(darker, replace=True)
+    assert run() == ["imagenet_c/contrast"] and "contrast" in caplog.text
+    assert probed == {"imagenet_c/contrast"}  # the other code of brightness was found equal before
+    assert read_ranges(work / "ranges.json").keys() == {"imagenet_c/contrast", "imagenet_c/brightness"}
