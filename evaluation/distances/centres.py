@@ -56,6 +56,7 @@ class Measured:
     made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
     imports: Sequence[str] = ()  # the user's modules, whose code takes part
     _said: set[str] = dataclasses.field(default_factory=set)
+    _probes: dict[tuple[str, float | None], origin.Probe] = dataclasses.field(default_factory=dict)
 
     def with_images(self, rows: np.ndarray, weights: np.ndarray) -> features.Extractor:
         """Gives the network with other training images, `rows` of the split, and weights [G, rows] over them."""
@@ -247,8 +248,10 @@ class Measured:
         made = origin.make(corruption=name, imports=self.imports)
 
         def probe():
-            number = origin.first_images(severity)
-            return origin.values_of(self.extractor.first(transform, self.key(transform.name), number))
+            if (at := (transform.name, severity)) not in self._probes:  # files of many pairs share it
+                first = self.extractor.first(transform, self.key(transform.name), origin.first_images(severity))
+                self._probes[at] = origin.values_of(first)
+            return self._probes[at]
 
         return {transform.name: bound.Part(made, probe)}
 
