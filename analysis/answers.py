@@ -341,7 +341,7 @@ def read(workdir: str | os.PathLike) -> Answers:
       SettingsError: the evaluation imported a module of the user's that this process has not imported.
     """
     folder = pathlib.Path(workdir) / FOLDER
-    paths = sorted(folder.glob("*.npz"))
+    paths = sorted(folder.glob("[!.]*.npz"))
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []

@@ -85,7 +85,7 @@ def _verify(findings, workdir):
     again = f"run again: {_command(workdir)}"
     folders = ("answers", "stored/*/answers", "superclasses/*/answers")
     images = functools.cache(functools.partial(_test_images, workdir))
-    for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/*.npz")):
+    for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/[!.]*.npz")):
         with findings.of(path, f"remove it and {again}"):
             findings.notes += _answers(path, workdir, images)
     for path in sorted(workdir.glob("streams/*.npz")):

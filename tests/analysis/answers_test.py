@@ -89,6 +89,13 @@ def test_a_study_is_read_back(study):
         read.study((*NAMES, "noc/rain"))
 
 
+def test_what_a_mac_leaves_beside_answers_is_left_out(tmp_path):
+    report_studies.write(tmp_path / "work", NAMES, SEEDS, number=NUMBER)
+    before = list(answers.read(tmp_path / "work"))
+    (tmp_path / "work/answers/._clean-0.npz").write_bytes(b"\0\5\x16\7")
+    assert list(answers.read(tmp_path / "work")) == before
+
+
 def test_counts_follow_from_answers(study):
     workdir, bits = study
     counts = answers.read(workdir).counts
