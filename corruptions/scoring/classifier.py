@@ -237,6 +237,8 @@ def evaluate(
       corruptions.write.WriteError: the folder is an address such as gs://bucket, not writable, or in use by another
         process.
     """
+    if path is not None and not os.fspath(path):
+        raise ValueError("expected path=None, or the path of a folder, found an empty one")
     asked = [corruptions] if isinstance(corruptions, str | Corruption) else list(corruptions)
     given = registry.qualified_options(options or {})
     conditions = list_conditions(asked, severity, given)

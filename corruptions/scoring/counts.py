@@ -88,6 +88,12 @@ def of_one_evaluation(counts: Iterable[Count]) -> dict[str, list[Count]]:
     Raises ValueError where they are of two classifiers or test sets: a condition twice, or other numbers of images.
     """
     counts = list(counts)
+    for count in counts:
+        if not isinstance(count, Count) or not 0 <= count.correct <= max(count.total, 1) or count.total < 1:
+            raise ValueError(
+                "expected counts as corruptions.evaluate returns them, 0 <= correct <= total and total at least 1, found "
+                f"{count!r}"
+            )
     conditions = collections.Counter(count[:2] for count in counts)
     conditions |= {(CLEAN, 0): sum(count.corruption == CLEAN for count in counts)}
     if twice := [condition for condition, number in conditions.items() if number > 1]:

@@ -62,6 +62,15 @@ def test_tables_take_counts_of_one_evaluation(what):
             corruptions.ce_table(*given)
 
 
+@pytest.mark.parametrize(
+    "wrong", [("imagenet_c/fog", 1, 5, 10), WHOLE[1]._replace(correct=0, total=0), WHOLE[1]._replace(correct=-1)]
+)
+def test_what_is_no_count_is_refused(wrong):
+    for call in (corruptions.mean_error, corruptions.ce_table):
+        with pytest.raises(ValueError, match=r"expected counts.*fog|expected counts.*gaussian"):
+            call([WHOLE[0], wrong])
+
+
 def test_a_benchmark_without_a_mean_says_why():
     def found(counts):
         table = corruptions.ce_table(counts)
@@ -96,3 +105,10 @@ def test_a_clean_accuracy_far_below_chance_is_a_warning():
         # One of 20 right is no less than chance, and none of 5 may be chance.
         assert not below_chance(1, 20, 10) and not below_chance(0, 5, 10)
     assert below_chance(30, 50_000, 1000) == "" != below_chance(10, 50_000, 1000)
+
+
+def test_an_empty_path_is_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="path"):
+        corruptions.evaluate(lambda x: np.zeros((2, 2)), np.zeros((2, 16, 16, 3), np.uint8), [0, 1], path="")
+    assert not list(tmp_path.iterdir())
