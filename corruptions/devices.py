@@ -41,7 +41,11 @@ def held(tree: Any) -> Any:
     """Copies the NumPy arrays of a tree. JAX reads an array after the call that takes it has returned, when the caller may
     have overwritten it; the copy of `jnp.array` is made as late.
     """
-    return jax.tree.map(lambda x: np.array(unmasked(x)) if isinstance(x, np.ndarray) else x, tree)
+    return jax.tree.map(_held, tree)
+
+
+def _held(x: Any) -> Any:
+    return np.array(unmasked(x)) if isinstance(x, np.ndarray) else x
 
 
 def unmasked(array: Any) -> Any:
@@ -82,7 +86,7 @@ def dispatched(
     program = program, images.shape[1:], str(images.dtype), tuple(x is None for x in arrays)
     if number <= piece or platform(key, images) != "cpu":
         with programs.first_call((program, number)):
-            return call(*held((key, *arrays)))
+            return call(*map(_held, (key, *arrays)))
 
     def run(start: int) -> jax.Array:
         # The last piece begins earlier, so that all have one shape, and gives only its tail.

@@ -9,7 +9,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices, padded
+from corruptions import padded
 from corruptions.cbar import severities
 from corruptions.cbar.severities import candidate, padding, to_image
 from corruptions.primitives import color, random
@@ -125,7 +125,7 @@ def pseudocolor(image: Image, params: Params) -> Image:
     S(t) = 3 t^2 - 2 t^3; without `wrap` the second difference is not taken mod 256.
     """
     levels = color.to_levels(image)
-    position = _SEGMENTS * devices.stage_on_cpu(_luma(levels))  # once for all channels
+    position = _SEGMENTS * _luma(levels)
     segment = jnp.clip(jnp.floor(position), 0, _SEGMENTS - 1)
     t = position - segment
     curve = t * t * (3 - 2 * t)
@@ -136,14 +136,11 @@ def pseudocolor(image: Image, params: Params) -> Image:
     start = params["colors"].astype(jnp.float32)
     weight = params["weight"]
 
-    def mixed(channels):
-        colors = 0.0
-        for k in range(_SEGMENTS):
-            first, linear, smooth_rise = (v[k, channels].reshape(1, 1, -1) for v in (start, linear_step, smooth_step))
-            colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
-        return (1 - weight) * levels[..., channels] + weight * colors
-
-    return to_image(devices.by_channels(mixed))
+    colors = 0.0
+    for k in range(_SEGMENTS):
+        first, linear, smooth_rise = (v[k].reshape(1, 1, -1) for v in (start, linear_step, smooth_step))
+        colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
+    return to_image((1 - weight) * levels + weight * colors)
 
 
 def _sign(key):

@@ -6,7 +6,6 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices
 from corruptions.imagenet_c.tables import lookup, member, padding, table_for
 from corruptions.primitives import color, random
 from corruptions.record import Image, Key, Params, Severity, Shape
@@ -49,7 +48,7 @@ def fog(image: Image, params: Params) -> Image:
     extremes and cropped to the image's size at the top left. A black image stays black. Source: ImageNet-C, fog.
     """
     height, width, _ = image.shape
-    fractal = devices.stage(diamond_square(params["displacements"], params["decay"]))
+    fractal = jax.lax.optimization_barrier(diamond_square(params["displacements"], params["decay"]))
     low, high = jnp.min(fractal), jnp.max(fractal)
     thickness = (fractal[:height, :width] - low) / (high - low)
     brightest, strength = jnp.max(image), params["strength"]

@@ -81,7 +81,7 @@ def plasma(shape: tuple[int, ...], time: jax.Array, rounds: jax.Array, decay: ja
         x, y = x + p - 0.3 * q, y + q + 0.3 * p
         divisor *= 2.25 - decay
     # One complex plane: XLA would compute each of two planes from the start.
-    staged = devices.stage(jax.lax.complex(x, y))
+    staged = jax.lax.optimization_barrier(jax.lax.complex(x, y))
     x, y = staged.real, staged.imag
     weights = jnp.array(_CHANNELS)
     phases = jnp.stack([-time, jnp.sin(time) / 2, time])

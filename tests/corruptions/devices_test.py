@@ -144,6 +144,18 @@ def test_an_artifact_is_saved_and_loaded_as_the_how_to_says(tmp_path, monkeypatc
     np.testing.assert_array_equal(found, corruptions.corrupt(KEY, IMAGES, "noc/border", index=INDEX))
 
 
+@pytest.mark.parametrize(
+    "name", ["cbar/plasma_noise", "cbar/caustic_noise", "cbar/pseudocolor", "cbar/perlin_noise", "imagenet_c/fog"]
+)
+def test_what_is_as_fast_in_one_form_has_one_for_all_platforms(name):
+    """Other compilers, such as ONNX's, know no choice by platform."""
+    corruption, shape = corruptions.get(name), (64, 64, 3)
+    params = jax.eval_shape(lambda key: corruption.sample(key, shape, 3), KEY)
+    assert "platform_index" not in str(
+        jax.make_jaxpr(corruption.applier)(jax.ShapeDtypeStruct(shape, np.float32), params)
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", corruptions.names())
 def test_every_corruption_exports(name):
