@@ -86,6 +86,9 @@ def _drawn(figure, name, **options):
     buffer = io.BytesIO()
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "overlap"}):  # text is text
         figure.savefig(buffer, format=name, metadata=_WITHOUT_DATES[name], **options)
+    figure.set_layout_engine(
+        "none"
+    )  # the layout stays as it was first drawn; to compute it takes as long as to draw it
     return buffer.getvalue()
 
 

@@ -103,7 +103,7 @@ def _ranks(weights, wrong, starts, harmonic):
 
 
 class Resampled:
-    """Gathers the resamples of cells; a `cells.Visit`.
+    """Gathers the resamples of cells, those of accuracies with a prior; a `cells.Visit`.
 
     Args:
       conditions: whose cells are resampled.
@@ -123,7 +123,11 @@ class Resampled:
             images = len(found.loss)
             if images not in self._of_images:
                 self._of_images[images] = Resamples(images, *self._about)
-            self._cells[key, condition] = self._of_images[images].of(found, self._bins)
+            cell = self._cells[key, condition] = self._of_images[images].of(found, self._bins)
+            # An exponential number of images right and another wrong: no accuracy is certain, if all answers are alike.
+            place = list(dict.fromkeys(of for of, _ in self._cells)).index(key)
+            right, wrong = np.random.default_rng([self._about[1], images, place]).exponential(size=(2, self._about[0]))
+            cell[0, 1:] = (images * cell[0, 1:] + right) / (images + right + wrong)
 
     def means(self, grid: Sequence[Sequence[Condition]]) -> dict[tuple[str, str], dict[str, np.ndarray]]:
         """Averages over the conditions of each row of a grid, then over the rows and the seeds.

@@ -51,7 +51,7 @@ class Errors:
     samples: np.ndarray  # the accuracies in each resample, float32 [B, 1 + n, 1 + n]
     held: str  # the noise that they hold
 
-    @property
+    @functools.cached_property
     def unclipped_samples(self) -> np.ndarray:
         """Computes the unclipped overlap in each resample, [B, n, n]; NaN where G <= 0 in that resample."""
         return compute(self.samples)[-1]

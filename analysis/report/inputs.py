@@ -205,6 +205,8 @@ def _clear(whole: study.Study, bits: np.ndarray, seeds: Sequence[int]) -> study.
     kept = [k for k, flag in enumerate(whole.overlap.flags) if not flag]
     if len(kept) < 2:
         return None
+    if len(kept) == len(whole.overlap.names):
+        return whole
     rows = [0, *(1 + k for k in kept)]
     return study.Study.of([whole.overlap.names[k] for k in kept], bits[:, rows][:, :, rows], seeds)
 

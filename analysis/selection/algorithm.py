@@ -29,7 +29,7 @@ seconds. Studies of fifty corruptions need a few hundred for each."""
 THRESHOLDS = tuple(k / 20 for k in range(21))  # 0, .05, ... 1, for `sweep`
 _CLAMP = 100.0
 _LEAST = 100  # resamples that are selected from at least, each with that share of the branches
-_LISTED = 500  # sets listed in a resample, where only the winner matters
+_LISTED = 500  # sets listed in a resample, or of a sweep, where only the winner matters
 _DELAY = 3  # seconds before progress is shown
 
 
@@ -147,11 +147,10 @@ class _Found(NamedTuple):
 
 def _search(joined, costs, max_sets, work):
     """(The largest sets as bitmasks, the best among them; complete, exact, largest as of `Selection`)."""
-    adjacent = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(joined, axis=1, bitorder="little")]
-    listed, complete, largest = cliques.largest_cliques(adjacent, max_sets, work)
+    listed, complete, largest = cliques.largest_cliques(joined, max_sets, work)
     if complete:
         return _Found(listed, True, True, True)
-    best, exact = cliques.cheapest_clique(adjacent, listed[0].bit_count(), costs, listed, work)
+    best, exact = cliques.cheapest_clique(joined, listed[0].bit_count(), costs, listed, work)
     return _Found([best, *(clique for clique in listed if clique != best)][:max_sets], False, exact, largest)
 
 
@@ -176,7 +175,7 @@ def sweep(
     thresholds = [*map(float, thresholds)]
     share = MAX_BRANCHES // max(1, len(thresholds))
     each = bar("threshold", thresholds, delay=_DELAY, leave=False)
-    return tuple(select(overlap, names, at, strict, unclipped, work=Work(share)) for at in each)
+    return tuple(select(overlap, names, at, strict, unclipped, max_sets=_LISTED, work=Work(share)) for at in each)
 
 
 @dataclass(frozen=True)

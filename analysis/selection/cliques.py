@@ -1,7 +1,7 @@
 """Largest cliques of a graph, and the cheapest of them, by branch and bound.
 
-A graph of n vertices is a list of n Python integers: bit j of `adjacent[i]` says that i and j are joined; a set of
-vertices is such an integer, too. A clique takes at most one vertex of a colour class, a set without joined vertices. So
+A graph of n vertices is a bool array [n, n], symmetric with a diagonal of False, or a list of n Python integers: bit j of
+`adjacent[i]` says that i and j are joined; a set of vertices is such an integer, too. A clique takes at most one vertex of a colour class, a set without joined vertices. So
 the number of classes bounds the size that a branch can reach. Vertices that a better colouring moves into the classes
 that a larger clique needs anyway are not branched on (Tomita et al., "A Simple and Faster Branch-and-Bound Algorithm for
 Finding a Maximum Clique", 2010).
@@ -50,6 +50,11 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
+def adjacency(graph: np.ndarray) -> list[int]:
+    """Makes a graph bool [n, n] a list of integers."""
+    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(graph, axis=1, bitorder="little")]
+
+
 def colour_classes(adjacent: Sequence[int], candidates: int) -> list[int]:
     """Splits candidates into independent sets (bitmasks) by greedy colouring."""
     classes = []
@@ -64,11 +69,10 @@ def colour_classes(adjacent: Sequence[int], candidates: int) -> list[int]:
     return classes
 
 
-def largest_cliques(adjacent: Sequence[int], limit: int, work: Work) -> Largest:
-    """Lists at most `limit` cliques of the largest size, at least 1."""
-    order = _order(adjacent)
-    place = {v: k for k, v in enumerate(order)}
-    joined = [sum(1 << place[w] for w in bits(adjacent[v])) for v in order]
+def largest_cliques(graph: np.ndarray, limit: int, work: Work) -> Largest:
+    """Lists at most `limit` cliques of the largest size, at least 1, of a graph bool [n, n]."""
+    order = _order(graph)
+    joined = adjacency(graph[np.ix_(order, order)])
     found, most, complete = [0], 0, True
 
     def search(clique, size, candidates):
@@ -98,15 +102,13 @@ def largest_cliques(adjacent: Sequence[int], limit: int, work: Work) -> Largest:
     return Largest([sum(1 << order[k] for k in bits(clique)) for clique in found], complete and exact, exact)
 
 
-def _order(adjacent):
+def _order(graph):
     """Vertices by degeneracy: the last has the fewest neighbours, the one before it the fewest but for the last, ..."""
-    left, degrees, order = [*range(len(adjacent))], [mask.bit_count() for mask in adjacent], []
-    while left:
-        last = min(left, key=degrees.__getitem__)
-        left.remove(last)
-        order.append(last)
-        for v in bits(adjacent[last]):
-            degrees[v] -= 1
+    degrees, order = graph.sum(axis=1), []
+    for _ in range(len(graph)):
+        order.append(int(degrees.argmin()))
+        degrees -= graph[order[-1]]
+        degrees[order[-1]] = 2 * len(graph)  # never again, whatever is taken off
     return order[::-1]
 
 
@@ -141,20 +143,19 @@ def _recoloured(joined, classes, v, enough):
 
 
 def cheapest_clique(
-    adjacent: Sequence[int], size: int, costs: Sequence[np.ndarray], start: Sequence[int], work: Work
+    graph: np.ndarray, size: int, costs: Sequence[np.ndarray], start: Sequence[int], work: Work
 ) -> tuple[int, bool]:
     """Finds the clique of smallest cost (`clique_keys`, unique) by branch and bound: (bitmask, whether it is proved
     the cheapest).
 
-    A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far. `adjacent` is
-    the graph, `size` the vertices of a clique, which must be the largest size; `costs` are int64 arrays [n, n],
+    A branch is cut when the lower bounds on all sums (`_bounds`) compare above the best clique so far. `graph` is
+    bool [n, n], `size` the vertices of a clique, which must be the largest size; `costs` are int64 arrays [n, n],
     symmetric with diagonal 0, entries within +-1e12; `start` holds bitmasks of known cliques of that size, not empty.
     Without a proof, no exchange of one vertex makes the returned clique cheaper.
     """
-    n = len(adjacent)
-    joined = np.array([[mask >> j & 1 for j in range(n)] for mask in adjacent], bool).reshape(n, n)
+    n, adjacent = len(graph), adjacency(graph)
     best = _exchanged(adjacent, costs, min(zip(clique_keys(start, costs), start, strict=True))[1])
-    costs = np.stack([np.where(joined, cost, INFINITE) for cost in costs])
+    costs = np.stack([np.where(graph, cost, INFINITE) for cost in costs])
 
     def search(clique, spent, need, candidates, linked):
         """`spent` is the cost of the chosen pairs, a tuple; `linked` [k, n] the cost of v with the chosen vertices."""

@@ -195,3 +195,18 @@ def test_a_folder_of_the_library_has_cells():
     of = Cells.of_folder({("clean", "0"): found, ("noc/hue", "0.5"): found, ("noc/rain", "random"): found}, "mine")
     assert of.conditions == (("clean", 0), ("noc/hue", 0.5), ("noc/rain", "random"))
     assert set(of.table().model) == {"mine"}
+
+
+def test_accuracies_are_not_certain_where_all_answers_are_alike():
+    """Also in differences of two models that are right everywhere, and in means over conditions."""
+    conditions, p = [("clean", 0), ("imagenet_c/fog", 1)], np.full((20, CLASSES), 0.01)
+    p[:, 1] = 0.97
+    found = of_labels(p, np.ones(20, np.int32))
+    drawn = resampling.Resampled(conditions, 1000)
+    for condition in conditions:
+        drawn(condition, {("a", 0, PLAIN): found, ("b", 0, PLAIN): found})
+    means = drawn.means([conditions[1:]])
+    low, high = resampling.intervals(means["a", PLAIN])["accuracy"]
+    assert 0.75 < low < 0.9 and high <= 1 and means["a", PLAIN]["accuracy"][0] == 1
+    difference, low, high = resampling.differences(means["a", PLAIN], means["b", PLAIN])["accuracy"]
+    assert difference == 0 and low < -0.05 and high > 0.05
