@@ -136,7 +136,7 @@ def pseudocolor(image: Image, params: Params) -> Image:
     start = params["colors"].astype(jnp.float32)
     weight = params["weight"]
 
-    colors = 0.0
+    colors = jnp.float32(0)
     for k in range(_SEGMENTS):
         first, linear, smooth_rise = (v[k].reshape(1, 1, -1) for v in (start, linear_step, smooth_step))
         colors = jnp.where(segment == k, first + linear * t + smooth_rise * curve, colors)
