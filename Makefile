@@ -61,16 +61,29 @@ CORE = tests/corruptions/batch_test.py tests/corruptions/refusals_test.py tests/
 WORKERS ?= 2
 lowest: RESOLUTION = lowest-direct
 newest: RESOLUTION = highest
-RECORD = benchmarks/results/core_$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+RECORD = benchmarks/results/$(if $(RESOLUTION),core_)$@_$$(build/$@/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+# Runs tests in the environment build/TARGET, and writes its packages and the outcome.
+define record
+{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v '^-e '; \
+build/$@/bin/python -m pytest -q -rsfE -n $(WORKERS) --dist loadfile -p no:cacheprovider $(1) >build/$@.log 2>&1 && end=0 || \
+end=$$?; grep -E "^(FAILED|ERROR|SKIPPED) |^[0-9]+ (passed|failed)|^=* ?[0-9]+ (passed|failed)" build/$@.log; \
+test $$end = 0 || echo "pytest ended with status $$end"; } | \
+tee $(RECORD)
+! grep "^pytest ended with status" $(RECORD)
+endef
 lowest newest: $(VENV)/.dev
 	$(BIN)/python -m uv venv -q --clear --python $(PYTHON) build/$@
 	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
-	{ build/$@/bin/python -VV; $(BIN)/python -m uv pip freeze -q --python build/$@/bin/python | grep -v '^-e '; \
-	build/$@/bin/python -m pytest -q -rfE -n $(WORKERS) --dist loadfile -p no:cacheprovider $(CORE) >build/$@.log 2>&1 && end=0 || \
-	end=$$?; grep -E "^(FAILED|ERROR) |^[0-9]+ (passed|failed)|^=* ?[0-9]+ (passed|failed)" build/$@.log; \
-	test $$end = 0 || echo "pytest ended with status $$end"; } | \
-	tee $(RECORD)
-	! grep "^pytest ended with status" $(RECORD)
+	$(call record,$(CORE))
+
+# The files with tests that the default environment skips, where PyTorch, TensorFlow, Keras, datasets and a browser are installed.
+# By pip: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu takes PyTorch without CUDA.
+SKIPPED = $$(grep -rlE "importorskip|find_spec|is not installed|no browser" tests --include='*_test.py' | sort)
+all-extras: $(VENV)/.dev
+	.ci/browser
+	$(PYTHON) -m venv --clear build/$@
+	build/$@/bin/python -m pip install -q --no-compile -e '.[all-extras]'
+	$(call record,$(SKIPPED))
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)

@@ -10,6 +10,7 @@ import pytest
 from tests import compiling
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["KERAS_BACKEND"] = "jax"  # Keras reads it when any test is the first to import it
 # Scripts that tests start are equally strict.
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")

@@ -1,6 +1,6 @@
 """Prints a compiler's estimates for programs on a chip that this machine lacks, as a Markdown table.
 
-    pip install -e '.[study,compile_tpu]'
+    pip install -e '.[study,compile-tpu]'
     python -m benchmarks.compiled --target=v5e                                      # all corruptions
     python -m benchmarks.compiled --target=v5e --names imagenet_c/fog --size=32 --batch=1024
     python -m benchmarks.compiled --target=v5e --programs=training                  # or schemes, evaluation

@@ -121,7 +121,7 @@ def _gpu(kind, name, bandwidth, memory):
     )
 
 
-_TPU = "libtpu", "pip install -e '.[study,compile_tpu]'"
+_TPU = "libtpu", "pip install -e '.[study,compile-tpu]'"
 _V5E = {1: "v5e:2x2", 4: "v5e:2x2", 8: "v5e:2x4", 16: "v5e:4x4"}
 _V4 = {1: "v4:2x2x1", 4: "v4:2x2x1", 16: "v4:2x2x4"}
 _ONE_DEVICE = {"chip_config_name": "megacore"}  # for the two cores of a chip

@@ -4,7 +4,6 @@ Skipped, visibly, where Keras is not installed.
 """
 
 import importlib
-import os
 import sys
 
 import jax
@@ -13,7 +12,6 @@ import pytest
 
 import corruptions
 
-os.environ["KERAS_BACKEND"] = "jax"  # before it is imported
 keras = pytest.importorskip("keras")
 Corrupt = importlib.import_module("corruptions.keras").Corrupt
 

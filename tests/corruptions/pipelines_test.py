@@ -175,8 +175,7 @@ def test_a_pytorch_loader(package):
     assert (np.asarray(shown[0]) != np.asarray(shown[2])).any()  # the same images, an epoch later
 
 
-def test_a_keras_layer(monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
+def test_a_keras_layer():
     found = {"keras": pytest.importorskip("keras")}
     exec(example_of("docs/howto/corrupt.md", "Corrupt in Keras"), found)
     layer, images = found["layers"][1], IMAGES / np.float32(255)

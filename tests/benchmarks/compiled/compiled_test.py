@@ -1,6 +1,6 @@
 """Programs for described chips: traced on this machine's devices, compiled by its compiler in place of theirs.
 
-The slow tests take the TPU's own compiler (`pip install -e '.[study,compile_tpu]'`), some 12 minutes of CPU time.
+The slow tests take the TPU's own compiler (`pip install -e '.[study,compile-tpu]'`), some 12 minutes of CPU time.
 """
 
 import importlib.metadata
@@ -65,7 +65,7 @@ def missing(package):
 @pytest.mark.parametrize(
     "target, version, number, error, message",
     [
-        (V5E, missing, 1, SystemExit, r"expected libtpu.*found none; pip install -e '\.\[study,compile_tpu\]'"),
+        (V5E, missing, 1, SystemExit, r"expected libtpu.*found none; pip install -e '\.\[study,compile-tpu\]'"),
         (H200, missing, 1, SystemExit, r"expected jax-cuda12-plugin.*found none; .*'jax\[cuda12\]'"),
         (V5E, lambda package: "1", 17, ValueError, "expected at most 16 chips, found 17"),
     ],
