@@ -67,7 +67,9 @@ def test_nominal_95_percent_hold_92_to_98_percent_from_100_images_on(number):
     assert min(gains) >= least - 0.03 and np.nanmin(overlaps) >= least - 0.03  # of 150 studies
     if number >= 100:
         assert max(accuracies) <= 0.98
-        decided = [share for share, (at, gain) in zip(apart[1::3], simulated.DIFFERENCES, strict=True) if gain > 0.05]
+        decided = [
+            share for share, (at, gain) in zip(apart[1::3], simulated.DIFFERENCES, strict=True) if 0.05 < gain < 0.9
+        ]
         assert max(decided) <= 0.98  # by more than a few images
 
 
