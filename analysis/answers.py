@@ -23,6 +23,7 @@ import numpy as np
 
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
 from analysis.trained import is_stale, trained_digest
+from corruptions.scoring.conditions import file_stem
 from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
 from runtime import artifacts
 from runtime.command import refuse_imports
@@ -90,11 +91,6 @@ class Answered(NamedTuple):
     correct: np.ndarray  # bool [N], which are right
     # {set: `STORED` [N]}, see `SETS`; empty of answers from before confidence was kept.
     confidence: Mapping[str, np.ndarray] = {}
-
-
-def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
-    """Names the file of a condition, see `Record`, without `.npz`."""
-    return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
 
 
 def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered], record: Record) -> None:

@@ -45,6 +45,11 @@ class Condition:
         return RANDOM if self.value is None else self.value
 
 
+def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
+    """Names the file of a condition, without `.npz`: imagenet_c.fog-3, cbar.lines-random-1-4-7."""
+    return "-".join(map(str, (corruption.replace("/", "."), severity, *(levels or ()))))
+
+
 CLEAN_IMAGES = Condition(CLEAN, "0")
 Severities = str | int | float | Iterable[int | float]
 

@@ -89,7 +89,7 @@ def of_one_evaluation(counts: Iterable[Count]) -> dict[str, list[Count]]:
     """
     counts = list(counts)
     for count in counts:
-        if not isinstance(count, Count) or not 0 <= count.correct <= max(count.total, 1) or count.total < 1:
+        if not isinstance(count, Count) or not 0 <= count.correct <= count.total or count.total < 1:
             raise ValueError(
                 "expected counts as corruptions.evaluate returns them, 0 <= correct <= total and total at least 1, found "
                 f"{count!r}"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions.origin import UNKNOWN, Origin
-from corruptions.scoring.conditions import Condition
+from corruptions.scoring.conditions import Condition, file_stem
 from corruptions.scoring.confidence import Confidence, decode
 from corruptions.scoring.counts import mean
 from corruptions.scoring.intervals import of_mean
@@ -239,8 +239,7 @@ def _condition(text: str) -> Condition:
 
 
 def _stem(condition: Condition) -> str:
-    """Names the file of a condition: imagenet_c.fog-3, cbar.lines-random-1-4-7."""
-    return "-".join(map(str, (condition.corruption.replace("/", "."), condition.severity, *(condition.levels or ()))))
+    return file_stem(condition.corruption, condition.severity, condition.levels)
 
 
 def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:
