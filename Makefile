@@ -54,8 +54,8 @@ release: dist
 
 # The core of the tests (the library, one training, one study) with the lowest and with the newest versions of the packages that
 # pyproject.toml names, `make newest PYTHON=python3.13`; the versions and the outcome are a file of benchmarks/results.
-CORE = tests/corruptions/batch_test.py tests/corruptions/refusals_test.py tests/corruptions/imagenet_c tests/corruptions/noc \
-	tests/corruptions/contract_test.py tests/corruptions/corrupt_each_test.py tests/corruptions/gradients_test.py tests/corruptions/grain_test.py \
+CORE = tests/corruptions/core/batch_test.py tests/corruptions/core/refusals_test.py tests/corruptions/imagenet_c tests/corruptions/noc \
+	tests/corruptions/core/checks_test.py tests/corruptions/core/many_sizes_test.py tests/corruptions/core/gradients_test.py tests/corruptions/adapters/grain_test.py \
 	tests/training/loop_test.py tests/training/checkpoint_test.py tests/evaluation/evaluation_test.py \
 	tests/models/build_test.py tests/scripts_test.py
 WORKERS ?= 2

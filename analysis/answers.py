@@ -59,7 +59,7 @@ class Record(NamedTuple):
     # Of the files of one corruption at random severities, which differ in `levels`, the highest was asked for last. 0 in
     # files from before there were serial numbers.
     serial: int = 0
-    # The code that corrupted the images, and a probe of them, as `corruptions.origin.Origin` writes them; {} where they were
+    # The code that corrupted the images, and a probe of them, as `corruptions.core.origin.Origin` writes them; {} where they were
     # not corrupted here, and in files from before.
     origin: Mapping[str, Any] = {}
     revisions: Mapping[Key, str] = {}  # {(model, seed): revision that evaluated it}

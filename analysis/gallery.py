@@ -26,7 +26,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 import corruptions
 import data
-from corruptions.from_files import FROM_FILES
+from corruptions.assets import FROM_FILES
 from runtime import files
 from runtime.files import write_atomically
 from runtime.log import bar

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
-from corruptions.devices import cpu_count
+from corruptions.core.dispatch import cpu_count
 from models import costs
 from runtime import artifacts, meshes
 from runtime.files import write_atomically

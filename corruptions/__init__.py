@@ -6,15 +6,13 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
-from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics
-from corruptions.batch import corrupt
-from corruptions.choice import compose, random_choice
-from corruptions.contract import Fraction, Levels
-from corruptions.labels import coordinates, move_boxes, move_masks
-from corruptions.one_image import corrupt_each, corrupt_image
-from corruptions.pictures import read_image
-from corruptions.record import Corruption, Parameter
-from corruptions.registry import (
+from corruptions import augment, camera, cbar, imagenet_c, laion_c, moved, noc, optics
+from corruptions.core.batch import corrupt
+from corruptions.core.corruption import Corruption, Parameter
+from corruptions.core.labels import coordinates, move_boxes, move_masks
+from corruptions.core.many_sizes import corrupt_each, corrupt_image
+from corruptions.core.mixtures import compose, random_choice
+from corruptions.core.registry import (
     benchmarks,
     get,
     names,
@@ -24,8 +22,12 @@ from corruptions.registry import (
     selected_levels,
     severities,
 )
+from corruptions.core.severity import Fraction, Levels
+from corruptions.reading.pictures import read_image
 from corruptions.scoring import Count, ce_table, evaluate, mean_error
 from corruptions.write import write_dataset
+
+moved.install()
 
 # What Algorithm 1 selected from 48 candidates on CIFAR-10. Other test images or trainings give other sets (docs/coverage.md).
 register_benchmark(
@@ -44,5 +46,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Lists the public names; modules such as `corruptions.contract` are imported by name."""
+    """Lists the public names; modules such as `corruptions.core.checks` are imported by name."""
     return __all__

@@ -21,7 +21,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from corruptions.write.files import check_relative, contained
+from corruptions.files import check_relative, contained
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/?(.*)", re.S)  # pathlib makes gs:/bucket of gs://bucket
 _SECONDS = 45  # until a store that does not answer is given up, for requests that carry little

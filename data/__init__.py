@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corruptions.contract import suggest
-from corruptions.folders import balanced_prefix
+from corruptions.core.checks import suggest
+from corruptions.reading.folders import balanced_prefix
 from data import tfds_source
 from data.dataset import Dataset, Split
 from runtime import files

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.folders import balanced_prefix
+from corruptions.reading.folders import balanced_prefix
 from data.blocks import Blocks
 from runtime.meshes import place_array
 

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from corruptions import pictures
+from corruptions.reading import pictures
 
 RESIZE = ("crop", "squash")
 """Ways to a square: the shorter side, then the centre; or both sides, proportions not kept."""
@@ -82,7 +82,7 @@ def square(image, image_size: int, short: int | None = None) -> np.ndarray:
 
     The shorter side becomes `short` pixels (None: image_size * 256 / 224), the longer one keeps the proportion (rounded
     down), bilinear with antialiasing; then the centre is cut out. With `BOTH` as `short`, both sides become image_size.
-    `corruptions.pictures` has the colours of each mode and the bound on memory.
+    `corruptions.reading.pictures` has the colours of each mode and the bound on memory.
     """
     return np.asarray(_squared(image, image_size, short))
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from corruptions.write.files import content_sha256
+from corruptions.files import content_sha256
 from data import decode
 from data.dataset import Dataset
 from runtime import distributed

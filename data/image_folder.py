@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import pictures
-from corruptions.folders import balanced_prefix
+from corruptions.reading import pictures
+from corruptions.reading.folders import balanced_prefix
 from data import cache, decode, tree
 from data.dataset import Dataset, Split, describe, make_split
 from runtime.log import bar

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import pictures
+from corruptions.reading import pictures
 from data import cache, tree
 from data.dataset import Dataset, describe, limited, make_split
 from runtime import files

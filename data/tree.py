@@ -1,6 +1,6 @@
 """Lists the files of a tree of class folders: `root/{train,val|test}/class/*.png|jpg|...`, or `root/class/*`.
 
-Files are not opened. Classes are the folders' names in sorted order; `corruptions.folders` has the rules.
+Files are not opened. Classes are the folders' names in sorted order; `corruptions.reading.folders` has the rules.
 """
 
 import hashlib
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corruptions.folders import class_folders, labelled_images
-from corruptions.write.files import content_sha256
+from corruptions.files import content_sha256
+from corruptions.reading.folders import class_folders, labelled_images
 
 TEST_FOLDERS = ("val", "test", "validation")
 
@@ -67,7 +67,7 @@ def scan(root: Path, stride: int, fraction: float, seed: int) -> tuple[list[str]
 
 
 def list_images(folder: Path, classes: Sequence[str], warn: bool = True) -> list[Item]:
-    """Lists every image below the class folders with its label and place; see `corruptions.folders.labelled_images`."""
+    """Lists every image below the class folders with its label and place; see `corruptions.reading.folders.labelled_images`."""
     return [(path, label, place) for place, (path, label) in enumerate(labelled_images(folder, classes, warn))]
 
 

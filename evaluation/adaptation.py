@@ -24,7 +24,7 @@ import numpy as np
 from flax import nnx
 from ml_collections import ConfigDict
 
-from corruptions.keys import seed_key
+from corruptions.core.keys import seed_key
 from data import Split
 from evaluation.correctness import Model
 from evaluation.shown import Shown

@@ -5,7 +5,7 @@
     write(path, arrays, made_from, parts)
     otherwise(stored, part), stored_of(parts)       the same of a result that lies in another record
 
-The record of a file holds the origin of each part (`corruptions.origin`) beside what it was made from. Equal code is
+The record of a file holds the origin of each part (`corruptions.core.origin`) beside what it was made from. Equal code is
 enough; where the code changed, a probe is made again: an edited comment costs no more. Files of earlier versions lack
 origins, and are taken.
 """
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions import origin
-from corruptions.origin import UNKNOWN, Origin, Probe
+from corruptions.core import origin
+from corruptions.core.origin import UNKNOWN, Origin, Probe
 from evaluation import shown as images
 from runtime import artifacts
 from runtime.artifacts import Artifact

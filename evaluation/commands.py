@@ -15,7 +15,7 @@ from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
-from corruptions.registry import qualified_options
+from corruptions.core.registry import qualified_options
 from corruptions.scoring import classifier
 from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split, hosts

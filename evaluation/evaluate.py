@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 from analysis import answers, trained
 from analysis.answers import SCALED, Answered, Key
 from corruptions import augment, cbar
-from corruptions.origin import UNKNOWN, Origin
+from corruptions.core.origin import UNKNOWN, Origin
 from corruptions.scoring.conditions import Condition
 from evaluation import bound, correctness
 from evaluation.correctness import Ensemble, Model

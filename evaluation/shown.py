@@ -19,10 +19,10 @@ from ml_collections import ConfigDict
 from analysis.answers import Record, file_stem
 from analysis.errors import reference as named
 from analysis.errors.reference import FROST, LISTED, ORIGINAL, PREPROCESSING
-from corruptions import origin
-from corruptions.keys import image_index, named_key, prng
-from corruptions.origin import Origin, Probe
-from corruptions.registry import with_levels
+from corruptions.core import origin
+from corruptions.core.keys import image_index, named_key, prng
+from corruptions.core.origin import Origin, Probe
+from corruptions.core.registry import with_levels
 from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, RANDOM, Condition
 from corruptions.write.sources import safe_name
 from data import Dataset, Split, decode

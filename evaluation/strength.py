@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import corruptions
-from corruptions.batch import to_float
-from corruptions.keys import named_key
+from corruptions.core.batch import to_float
+from corruptions.core.keys import named_key
 
 CEILING = 10 * math.log10(12 * 255**2)
 """PSNR in dB of rounding to 8 bits (58.9), the largest that counts: the PSNR of equal images is infinite."""

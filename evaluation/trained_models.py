@@ -10,7 +10,7 @@ from flax import nnx
 from ml_collections import ConfigDict
 
 from analysis.answers import Key
-from corruptions.from_files import FROM_FILES
+from corruptions.assets import FROM_FILES
 from data import Dataset
 from data.natural import sets
 from evaluation.correctness import Model

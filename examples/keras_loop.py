@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 import data
-from corruptions.keras import Corrupt
+from corruptions.adapters.keras import Corrupt
 
 
 def main():

@@ -130,7 +130,7 @@ def provenance() -> dict[str, Any]:
     import jax
 
     import corruptions
-    from corruptions.devices import cpu_count
+    from corruptions.core.dispatch import cpu_count
 
     files_read = {
         "frost_photographs": list(corruptions.imagenet_c.used_photographs()),
@@ -142,10 +142,10 @@ def provenance() -> dict[str, Any]:
 
 
 def generator() -> str:
-    """Describes JAX's random draws in this process (`corruptions.keys.prng`), and whether it computes with 64 bits."""
+    """Describes JAX's random draws in this process (`corruptions.core.keys.prng`), and whether it computes with 64 bits."""
     import jax
 
-    from corruptions.keys import prng
+    from corruptions.core.keys import prng
 
     return f"{prng()}, 64 bits: {jax.config.jax_enable_x64}"
 
@@ -179,7 +179,7 @@ def shared(imports: Iterable[str]) -> dict[str, Any]:
     """Returns what all processes of a run must share beside their command: code, with the user's `imports`, and variables."""
     import jax
 
-    from corruptions.origin import code_digest
+    from corruptions.core.origin import code_digest
 
     variables = {
         "random generator": generator(),  # JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE, JAX_ENABLE_X64

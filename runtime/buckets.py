@@ -38,7 +38,7 @@ def local(address: str, cache: Path) -> Path:
     """
     global _folder
     from corruptions import objects
-    from corruptions.write.files import contained
+    from corruptions.files import contained
     from runtime.mirrors import Mirror
 
     parts = objects.parse(address)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from corruptions.devices import cpu_count
+from corruptions.core.dispatch import cpu_count
 from runtime import files
 from runtime.log import log
 

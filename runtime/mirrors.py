@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from corruptions.files import contained
 from corruptions.objects import MISSING, Copy, delete, state_of, time_of
-from corruptions.write.files import contained
 from runtime.leases import Lease
 from runtime.locks import take_lock
 from runtime.log import bar

@@ -82,9 +82,9 @@ def pytest_collection_finish():
 def few_programs():
     """Keeps the compiled programs of a worker's tests within what the kernel allows a process."""
     yield
-    from corruptions import programs
+    from corruptions.core import program_cache
 
-    programs.bound_programs()
+    program_cache.bound_programs()
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def own_banks():
 @pytest.fixture
 def own_registry(monkeypatch):
     """Takes back, after the test, what it registers."""
-    from corruptions import registry
+    from corruptions.core import registry
 
     for registered in ("NAMED", "_BENCHMARKS", "_COPIES"):
         monkeypatch.setattr(registry, registered, getattr(registry, registered).copy())

@@ -28,9 +28,11 @@ def test_batches_of_your_own_code():
         "snow", "gaussian_noise"
     )
     found = {"corruptions": corruptions, "jax": jax, "np": np, "images": IMAGES, "positions": np.arange(4)}
-    before = corruptions.batch._corrupt._cache_size()
+    before = corruptions.core.batch._corrupt._cache_size()
     exec(recipe, found)
-    assert corruptions.batch._corrupt._cache_size() - before <= 2  # programs of two corruptions, called three times
+    assert (
+        corruptions.core.batch._corrupt._cache_size() - before <= 2
+    )  # programs of two corruptions, called three times
     ranged = corruptions.corrupt(KEY, IMAGES, "imagenet_c/gaussian_noise", jnp.int32(4), index=range(4))
     np.testing.assert_array_equal(found["same"], found["fixed"])
     np.testing.assert_array_equal(ranged, found["fixed"])

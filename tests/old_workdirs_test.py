@@ -18,7 +18,7 @@ import pytest
 
 import train
 from analysis import answers
-from corruptions import devices
+from corruptions.core import dispatch
 from evaluation import commands
 from runtime import artifacts, workdirs
 from runtime.log import log
@@ -142,7 +142,7 @@ def test_another_number_of_cores_is_told_once_and_recorded(finished, said, monke
     config = study.model_config(settings(), "noc/border", 0, 2).to_dict()
     for cores, told in ((2, False), (3, True), (3, False)):
         said.clear()
-        monkeypatch.setattr(devices, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(dispatch, "cpu_count", lambda cores=cores: cores)
         with workdirs.open_workdir(stopped(finished) if cores == 2 else finished, config):
             assert (f"continues on {cores} cores" in said.text) is told
     assert [run["cores"] for run in workdirs.read_json(finished / "provenance.json")["continued"]] == [2, 3]

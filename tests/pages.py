@@ -6,7 +6,7 @@ import pathlib
 import re
 import shlex
 
-from corruptions.from_files import FROM_FILES
+from corruptions.assets import FROM_FILES
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(

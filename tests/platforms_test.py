@@ -95,7 +95,7 @@ def test_promotion_is_an_error():
 
 @pytest.mark.parametrize("name", {name.split("/")[0]: name for name in corruptions.names()}.values())
 def test_severities_that_are_drawn_are_traced_strictly(name):
-    """One corruption of each benchmark; tests/corruptions/contract_test.py traces all, with severities that are given."""
+    """One corruption of each benchmark; tests/corruptions/core/checks_test.py traces all, with severities that are given."""
     found = jax.eval_shape(
         lambda key: corruptions.corrupt(key, np.zeros(IMAGES.shape, np.uint8), name), jax.random.key(0)
     )

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from corruptions.from_files import FROM_FILES
+from corruptions.assets import FROM_FILES
 from tests import processes
 from tests.pages import FENCE, LINK, ROOT, check_command, commands
 from training import study

@@ -21,7 +21,7 @@ from ml_collections import ConfigDict
 import corruptions
 from analysis import frames
 from analysis.calibration import calibrate, ranges_frame
-from corruptions.from_files import FROM_FILES
+from corruptions.assets import FROM_FILES
 from corruptions.noc import severities
 from corruptions.scoring.conditions import CLEAN_IMAGES, RANDOM, Condition, expand
 from data import Split

@@ -22,8 +22,8 @@ from ml_collections import ConfigDict
 
 from analysis import answers, trained
 from analysis.distances import experiments
-from corruptions import origin
 from corruptions.augment import stored
+from corruptions.core import origin
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store

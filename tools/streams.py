@@ -36,9 +36,9 @@ import corruptions
 from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
-from corruptions import origin
-from corruptions.keys import prng
-from corruptions.origin import Probe
+from corruptions.core import origin
+from corruptions.core.keys import prng
+from corruptions.core.origin import Probe
 from corruptions.scoring.conditions import expand
 from data import balanced_prefix
 from data.dataset import cut
@@ -103,7 +103,7 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
     """
     if kind not in orders.KINDS:
         known = (*orders.KINDS, CCC)
-        hint = corruptions.contract.suggest(kind, known)
+        hint = corruptions.core.checks.suggest(kind, known)
         raise ValueError(f"expected --streams of {', '.join(known)}, found {kind!r}{hint}")
     names = listed(given.corruptions)
     if given.order >= 0:

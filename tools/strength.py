@@ -122,7 +122,7 @@ if __name__ == "__main__":
     flags.DEFINE_list("benchmark", ["imagenet_c"], "Benchmarks, separated by commas (see corruptions.benchmarks()).")
     flags.DEFINE_string("dataset", "shapes", f"One of {', '.join(data.names())}; its test images are corrupted.")
     flags.DEFINE_string("data_dir", None, "Folder of the dataset, if it needs one.")
-    flags.DEFINE_integer("size", 32, "Side of the images in pixels.", lower_bound=corruptions.contract.MIN_SIDE)
+    flags.DEFINE_integer("size", 32, "Side of the images in pixels.", lower_bound=corruptions.core.checks.MIN_SIDE)
     flags.DEFINE_integer("images", 100, "How many images.", lower_bound=2)
     flags.DEFINE_integer("seed", 0, "Seed of the draws.")
     flags.DEFINE_string("out", None, "Markdown file to write, *.md; a *.csv goes beside it (required).")

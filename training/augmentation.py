@@ -20,7 +20,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import corruptions
 from corruptions import enhance as enhancements
-from corruptions.registry import qualified_options, with_levels
+from corruptions.core.registry import qualified_options, with_levels
 from runtime import meshes
 from runtime.workdirs import TRAINED
 
@@ -181,8 +181,8 @@ def check_corruption_options(options: Mapping[str, Any]) -> None:
     for name, given in qualified_options(options).items():
         scale = corruptions.get(name).scale
         if isinstance(scale, corruptions.Levels):
-            corruptions.contract.level_range(given.get("range"), scale.count)
-            corruptions.contract.selected(given.get("levels"), scale.count)
+            corruptions.core.checks.level_range(given.get("range"), scale.count)
+            corruptions.core.checks.selected(given.get("levels"), scale.count)
         elif (bounds := given.get("range")) is not None:
             numbers = isinstance(bounds, tuple | list) and all(isinstance(end, int | float) for end in bounds)
             if not numbers or len(bounds) != 2 or not all(map(math.isfinite, bounds)):
@@ -277,7 +277,7 @@ def corrupt_on_mesh(
     options: Mapping[str, Any],
 ) -> jax.Array:
     """Corrupts a batch split over the mesh, as `corruptions.corrupt` does, whatever the split."""
-    settings = name, corruptions.contract.static_options(options)
+    settings = name, corruptions.core.checks.static_options(options)
     if mesh.shape["data"] == 1:
         return _corrupted(settings, key, images, index, severity)
     severity = None if severity is None else jnp.asarray(severity)

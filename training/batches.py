@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from corruptions.batch import from_float
+from corruptions.core.batch import from_float
 from corruptions.primitives.resizing import triangle_matrix
 from data.dataset import Split
 from runtime import meshes

@@ -15,8 +15,8 @@ from ml_collections import ConfigDict, config_flags
 
 import data
 import models
-from corruptions.from_files import FROM_FILES
-from corruptions.registry import qualified_options
+from corruptions.assets import FROM_FILES
+from corruptions.core.registry import qualified_options
 from runtime import buckets, command, distributed, files, meshes, settings
 from runtime.artifacts import shared
 from runtime.log import configure, log

@@ -16,7 +16,7 @@ import optax
 from flax import nnx
 from jax.sharding import Mesh
 
-from corruptions.keys import seed_key
+from corruptions.core.keys import seed_key
 from data.dataset import Split
 from models import condensenet
 from runtime import buckets, files, meshes

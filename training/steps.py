@@ -13,7 +13,7 @@ import optax
 from flax import nnx
 from jax.sharding import Mesh, PartitionSpec
 
-from corruptions.batch import to_float
+from corruptions.core.batch import to_float
 from models import condensenet, norms
 from runtime import meshes
 from training import augmentation

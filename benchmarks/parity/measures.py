@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 import corruptions
 from analysis import gallery
 from benchmarks import timing
-from corruptions.batch import from_float, to_float
+from corruptions.core.batch import from_float, to_float
 from evaluation import correctness, trained_models
 from runtime import files, meshes
 from runtime.log import bar

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.augment.operations import BASE, CODES, IDENTITY, chain, levels, nearest, pack, unpack
+from corruptions.core.corruption import Params
 from corruptions.primitives import color, random
-from corruptions.record import Params
 
 LEAST_LEVEL = 0.1
 GREATEST_SEVERITY = 10.0

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.augment.operations import CODES, IDENTITY, chain, pack, unpack
+from corruptions.core.corruption import Params
 from corruptions.primitives import random
-from corruptions.record import Params
 
 # (operation, probability, magnitude 0..10) twice; None where the operation has no strength.
 POLICIES = {

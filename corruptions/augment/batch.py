@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jax.typing import DTypeLike
 
-from corruptions import contract, devices, keys, programs
 from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
-from corruptions.batch import from_float, image_key, to_float
+from corruptions.core import checks, dispatch, forks, keys, program_cache
+from corruptions.core.batch import from_float, image_key, to_float
 
 _CHUNK = 2**25  # values processed at a time on an accelerator, to bound the temporaries of very large batches
 
@@ -52,11 +52,11 @@ def augment(
         value.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
-    devices.refuse_forked()
-    contract.key(key)
+    forks.refuse_forked()
+    checks.key(key)
     scheme = schemes.get(name)
-    contract.image_batch(images, validate)
-    contract.options(scheme.name, scheme.options, options)
+    checks.image_batch(images, validate)
+    checks.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)
     if dtype not in (np.uint8, np.float32):
         raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
@@ -64,10 +64,10 @@ def augment(
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)
     call = lambda key, *rows: _augment(key, *rows, scheme.choices, *static)  # noqa: E731
-    return devices.dispatched(call, static, key, images, index)
+    return dispatch.dispatched(call, static, key, images, index)
 
 
-@functools.partial(programs.jitted, static=("sampler", "applier", "options", "dtype", "rounding"))
+@functools.partial(program_cache.jitted, static=("sampler", "applier", "options", "dtype", "rounding"))
 def _augment(key, images, index, choices, sampler, applier, options, dtype, rounding):
     shape, at_once = images.shape[1:], max(1, _CHUNK // math.prod(images.shape[1:]))
 
@@ -91,4 +91,4 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         image, params = args
         return from_float(applier(to_float(image), params), dtype, rounding)
 
-    return devices.sharded(augment_share, images)((key, choices), images, index)
+    return dispatch.sharded(augment_share, images)((key, choices), images, index)

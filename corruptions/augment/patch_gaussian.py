@@ -9,8 +9,8 @@ import math
 import jax
 import jax.numpy as jnp
 
+from corruptions.core.corruption import Params
 from corruptions.primitives import color, random
-from corruptions.record import Params
 
 _SIDES = {"cifar": 32, "imagenet": 224}
 _WIDTHS = {"cifar": 25.0, "imagenet": 250.0}

@@ -23,9 +23,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import contract, devices, record, registry
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE, CODES, IDENTITY
+from corruptions.core import checks, corruption, dispatch, registry
 
 Params = Mapping[str, Any]
 
@@ -107,25 +107,25 @@ class Scheme:
         Raises:
           ValueError: a shape or option that is not as described.
         """
-        contract.image_shape(shape)
-        contract.options(self.name, self.options, options)
-        return self.sampler(devices.held(key), tuple(shape), self.choices, **(dict(self.defaults) | options))
+        checks.image_shape(shape)
+        checks.options(self.name, self.options, options)
+        return self.sampler(dispatch.held(key), tuple(shape), self.choices, **(dict(self.defaults) | options))
 
     def apply(self, image: jax.Array, params: Params) -> jax.Array:
         """Applies a drawn transform to `image`, float32[H, W, 3] in [0, 1]; keeps shape and range."""
-        contract.one_image(image)
+        checks.one_image(image)
         return _apply(image, params, applier=self.applier)
 
     def __call__(self, key: jax.Array, image: jax.Array, **options: Any) -> jax.Array:
         """Augments one image, float32[H, W, 3] in [0, 1]: `sample`, then `apply`."""
-        contract.one_image(image)
+        checks.one_image(image)
         return self.apply(image, self.sample(key, image.shape, **options))
 
     def __repr__(self):
         return f"<Scheme {self.name}: {', '.join(self.operations) or 'identity'}>"
 
 
-_apply = record.program(lambda image, params, applier: applier(image, params), "applier")
+_apply = corruption.program(lambda image, params, applier: applier(image, params), "applier")
 
 
 @functools.cache
@@ -224,12 +224,12 @@ def _parse(name):
     if not equals or family not in _MIXED + _ALONE:
         forms = (*_WHOLE, *(f"{family}=" for family in (*_MIXED, *_ALONE)))
         raise ValueError(
-            f"unknown augmentation scheme {name!r}{contract.suggest(name, forms)}; known: {', '.join(forms)}"
+            f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"
         )
     operations = [part.strip() for part in listed.split("+")] if listed.strip() else []
     for operation in operations:
         if operation not in BASE:
-            suggestion = contract.suggest(operation, BASE)
+            suggestion = checks.suggest(operation, BASE)
             raise ValueError(f"unknown operation {operation!r} in {name!r}{suggestion}; known: {', '.join(BASE)}")
     if len(set(operations)) != len(operations):
         raise ValueError(f"expected every operation once, found {name!r}")

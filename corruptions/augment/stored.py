@@ -24,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import files
 from corruptions.primitives import random
-from corruptions.write import files
 
 DIGITS = 12  # length of the digest in a scheme's name
 _LABEL = re.compile(r"[A-Za-z0-9_.+=-]+")

@@ -11,8 +11,8 @@ import dataclasses
 from corruptions import imagenet_c
 from corruptions.camera import libero
 from corruptions.camera.sensors import camera_crash, color_quant, dark, elastic_field, frame_lost, iso_noise
-from corruptions.record import Image, Params
-from corruptions.registry import register, register_benchmark
+from corruptions.core.corruption import Image, Params
+from corruptions.core.registry import register, register_benchmark
 
 
 def _snow_bgr(image: Image, params: Params) -> Image:

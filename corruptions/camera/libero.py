@@ -4,13 +4,15 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from corruptions import contract, imagenet_c, padded, registry
+from corruptions import imagenet_c
 from corruptions.camera.sensors import padding
+from corruptions.core import registry
+from corruptions.core.corruption import Corruption, Image, Key, Params, Sampler, Severity, Shape
+from corruptions.core.severity import Levels, lookup
 from corruptions.imagenet_c import blur, glass, motion
 from corruptions.imagenet_c.fog import draws_needed
-from corruptions.padded import Padding
-from corruptions.primitives import color, filters, random, resizing
-from corruptions.record import Corruption, Image, Key, Params, Sampler, Severity, Shape
+from corruptions.primitives import color, filters, padded, random, resizing
+from corruptions.primitives.padded import Padding
 
 _SOURCE = "LIBERO-Plus (2025), released code, arXiv:2510.13626"
 _MOTION = ((5, 2), (8, 3), (10, 4), (12, 5), (15, 6), (18, 8), (20, 10), (25, 12), (30, 15), (35, 20))
@@ -32,14 +34,14 @@ _GLASS = (
 
 def _sample_motion(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `angle` ~ U(-45, 45) degrees; computes the `weights` of up to 71 taps."""
-    radius, sigma = contract.lookup(_MOTION, severity)
+    radius, sigma = lookup(_MOTION, severity)
     angle = random.uniform(key, (), -45.0, 45.0)
     return {"angle": angle, "weights": motion.taps(radius, sigma, max(row[0] for row in _MOTION))}
 
 
 def _sample_gaussian(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up `sigma` and computes the `weights` of its taps; draws nothing."""
-    sigma = contract.lookup(_GAUSSIAN, severity)
+    sigma = lookup(_GAUSSIAN, severity)
     return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, 4 * max(_GAUSSIAN))}
 
 
@@ -47,9 +49,9 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up the zoomed layers: their `weights` and sampling positions, `rows` and `columns`; draws nothing."""
     offsets = padded.tables(shape, None, _zoom_offsets)
     return {
-        "weights": contract.lookup(blur.zoom_weights(_ZOOM), severity),
-        "rows": contract.lookup(offsets["rows"], severity),
-        "columns": contract.lookup(offsets["columns"], severity),
+        "weights": lookup(blur.zoom_weights(_ZOOM), severity),
+        "rows": lookup(offsets["rows"], severity),
+        "columns": lookup(offsets["columns"], severity),
     }
 
 
@@ -68,7 +70,7 @@ def _zoomed(image: Image, params: Params) -> Image:
 
 def _sample_fog(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `displacements`, U[-1, 1), for a fractal map of side 256, or the next power of two for a larger image."""
-    strength, decay = contract.lookup(_FOG, severity)
+    strength, decay = lookup(_FOG, severity)
     side = max(_FOG_SIDE, 1 << (max(shape[:2]) - 1).bit_length())
     draws = random.uniform(key, (draws_needed(side),), -1.0, 1.0)
     return {"strength": strength, "decay": decay, "displacements": draws}
@@ -76,7 +78,7 @@ def _sample_fog(key: Key, shape: Shape, severity: Severity) -> Params:
 
 def _sample_glass(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `shifts`, int32 [passes, 2, H, W], in -d..d-1, d the `reach`; real severities interpolate only sigma."""
-    sigma, reach, passes = contract.lookup(_GLASS, severity)
+    sigma, reach, passes = lookup(_GLASS, severity)
     reach = jnp.round(reach).astype(jnp.int32)
     widest, _, most = map(max, zip(*_GLASS))
     return {
@@ -96,7 +98,7 @@ def _register(original: Corruption, sampler: Sampler, padded_by: Padding) -> Cor
             name=f"libero_{original.name}",
             benchmark="camera",
             sampler=sampler,
-            scale=contract.Levels(10),
+            scale=Levels(10),
             parameters=tuple(dataclasses.replace(p, source=_SOURCE) for p in original.parameters),
             padding=padded_by,
             aliases=(),

@@ -10,14 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import contract, devices, keys, padded, registry, views
-from corruptions.batch import image_key
-from corruptions.primitives import color, filters, random, special, warps
-from corruptions.record import Array, Image, Key, Params, Positions, Severity, Shape
+from corruptions.core import checks, clips, dispatch, keys, registry
+from corruptions.core.batch import image_key
+from corruptions.core.corruption import Array, Image, Key, Params, Positions, Severity, Shape
+from corruptions.core.severity import Levels, lookup
+from corruptions.primitives import color, filters, padded, random, special, warps
 
 padding = padded.Padding()
-member = registry.registrar(
-    "camera", contract.Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
+register = registry.registrar(
+    "camera", Levels(5), "truncate", "RoboDepth (2023), released code, arXiv:2310.15171", padding
 )
 
 _DARK = ((0.60, 600, 0.008), (0.50, 250, 0.012), (0.40, 120, 0.018), (0.30, 50, 0.026), (0.20, 30, 0.038))
@@ -51,7 +52,7 @@ def _smoothly_exposed(light: Image, params: Params) -> Image:
 
 def _sample_dark(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up `scale` and `photons`; draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each."""
-    scale, photons, sigma = contract.lookup(_DARK, severity)
+    scale, photons, sigma = lookup(_DARK, severity)
     return {"scale": scale, **_sensor(photons, sigma, key, shape)}
 
 
@@ -67,7 +68,7 @@ _MIXES = "stretches by the least and the largest value of all channels"
 _UNITS = {"scale": "light at white", "photons": "photons at full range", "sigma": "intensity, range 0 to 1"}
 
 
-@member(
+@register(
     "lighting",
     _sample_dark,
     _UNITS,
@@ -85,10 +86,12 @@ def dark(image: Image, params: Params) -> Image:
 
 def _sample_iso(key: Key, shape: Shape, severity: Severity) -> Params:
     """Draws `uniform` ~ U[0, 1) and `noise` ~ N(0, sigma^2), float32 [H, W, C] each; `photons` is 25."""
-    return _sensor(jnp.float32(_ISO_PHOTONS), contract.lookup(_ISO, severity), key, shape)
+    return _sensor(jnp.float32(_ISO_PHOTONS), lookup(_ISO, severity), key, shape)
 
 
-@member("noise", _sample_iso, {"photons": "photons at white", "sigma": "intensity"}, straight_through=_smoothly_exposed)
+@register(
+    "noise", _sample_iso, {"photons": "photons at white", "sigma": "intensity"}, straight_through=_smoothly_exposed
+)
 def iso_noise(image: Image, params: Params) -> Image:
     """Adds the noise of a sensor at high gain: clip(min(K / 25, 1) + noise), K ~ Poisson(25 x).
 
@@ -99,10 +102,10 @@ def iso_noise(image: Image, params: Params) -> Image:
 
 def _sample_quant(key: Key, shape: Shape, severity: Severity) -> Params:
     """Looks up `step` = 2^(8 - bits), bits 5 to 1; draws nothing."""
-    return {"step": contract.lookup(_STEPS, severity)}
+    return {"step": lookup(_STEPS, severity)}
 
 
-@member("digital", _sample_quant, {"step": "grey levels"}, straight_through=lambda image, params: image)
+@register("digital", _sample_quant, {"step": "grey levels"}, straight_through=lambda image, params: image)
 def color_quant(image: Image, params: Params) -> Image:
     """Sets the lowest bits of each level to 0: step floor(v / step) / 255, v = 255 x rounded to a whole level.
 
@@ -118,7 +121,7 @@ def _sample_elastic(key: Key, shape: Shape, severity: Severity) -> Params:
     Each is alpha G(U(-.005 H, .005 H)), G a Gaussian filter of standard deviation .01 H along rows and .01 W along
     columns, cut at 3, the border mirrored.
     """
-    alpha, sides = contract.lookup(_AMPLITUDES, severity), padded.tables(shape, None, _elastic_sides)["sides"]
+    alpha, sides = lookup(_AMPLITUDES, severity), padded.tables(shape, None, _elastic_sides)["sides"]
     own = padded.own(shape) if isinstance(shape, padded.Shape) else (None, None)
     matrices = [
         filters.mirrored_matrix(side, sigma, int(_TRUNCATE * 0.01 * side + 0.5), _TRUNCATE, own_side)
@@ -144,7 +147,7 @@ def _displaced(image, params):
     return warps.mirrored(image, *places, padded.own_sides(image.shape, params), "symmetric")
 
 
-@member(
+@register(
     "geometry",
     _sample_elastic,
     {"dx": "pixels to the right", "dy": "pixels down"},
@@ -240,13 +243,13 @@ def frame_lost(
 
 def _black(key, images, severity, value_range):
     """Checks a request; returns the value of black."""
-    contract.key(key)
+    checks.key(key)
     shape = np.shape(images)
     if len(shape) != 5 or shape[1] == 0:
         raise ValueError(
             f"expected images of shape (number, cameras, height, width, channels) with at least one camera, found shape {shape}"
         )
-    if not devices.is_traced(severity) and severity not in range(1, 6):
+    if not dispatch.is_traced(severity) and severity not in range(1, 6):
         raise ValueError(f"expected a severity level 1..5, found {severity!r}")
-    low = 0 if value_range is None else views.bounds(images, value_range, True)[0]
+    low = 0 if value_range is None else clips.bounds(images, value_range, True)[0]
     return jnp.asarray(low, images.dtype)

@@ -27,7 +27,7 @@ from corruptions.cbar.waves import (
     single_frequency_greyscale,
     sparkles,
 )
-from corruptions.registry import register_benchmark
+from corruptions.core.registry import register_benchmark
 
 register_benchmark("cbar_candidates", [f"cbar/{name}" for name in RANGES["cifar"]])
 for _benchmark, _selected in SELECTED.items():

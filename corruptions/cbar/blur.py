@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract as level_tables
 from corruptions.cbar import severities
-from corruptions.cbar.severities import candidate, side
+from corruptions.cbar.severities import register, side
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.core.severity import lookup
 from corruptions.primitives import color, random, spline
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 
 def _rounded(levels):
@@ -45,7 +45,7 @@ def _displaced(image, params, whole=lambda levels: levels):
     return _resampled(image, params["shifts"], lambda size, shift: jnp.arange(size, dtype=jnp.float32) - shift, whole)
 
 
-@candidate(
+@register(
     "blur",
     _sample_chromatic,
     {"shifts": "pixels, rows and columns of each channel"},
@@ -65,7 +65,7 @@ def _sample_transverse(key: Key, shape: Shape, severity: Severity, *, table: str
     """Draws which channel is enlarged by 1, which by 1 + 0.025 s and which by 1 + 0.05 s, to whole sides."""
     scan = severities.scan("transverse_chromatic_aberration", severities.table_for(shape, table))
     factors = 1 + np.outer(scan, (0, 0.025, 0.05))
-    sizes = [jnp.round(level_tables.lookup(np.round(size * factors), severity)) for size in shape[:2]]
+    sizes = [jnp.round(lookup(np.round(size * factors), severity)) for size in shape[:2]]
     order = jnp.argsort(random.bits(key, (3,)))
     return {"sizes": jnp.stack(sizes, axis=-1)[order]}
 
@@ -78,7 +78,7 @@ def _scaled(image, params, whole=lambda levels: levels):
     return _resampled(image, params["sizes"], positions, whole)
 
 
-@candidate(
+@register(
     "blur",
     _sample_transverse,
     {"sizes": "pixels, height and width of each channel before the cut"},
@@ -104,7 +104,7 @@ def _sample_circular(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"angle": 1.5 * severities.scanned("circular_motion_blur", severity, shape, table)}
 
 
-@candidate("blur", _sample_circular, {"angle": "degrees"})
+@register("blur", _sample_circular, {"angle": "degrees"})
 def circular_motion_blur(image: Image, params: Params) -> Image:
     """Averages turned images: sum_j w_j R(t_j a) x, clipped, with rotations about the centre by t_j = -1, -0.9 ... 1
     times the angle a, weights proportional to exp(-2 t_j^2), sum one (C-bar, circular_motion_blur).

@@ -9,11 +9,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
 from corruptions.cbar import severities
-from corruptions.cbar.severities import candidate, padding, to_image
-from corruptions.primitives import color, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.cbar.severities import padding, register, to_image
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.primitives import color, padded, random
 
 _SEGMENTS = 4
 
@@ -50,8 +49,7 @@ def _filter(name, mixed, mixes):
         return {"weight": 0.1 * severities.scanned(name, severity, shape, table), "wrap": jnp.bool_(wrap)}
 
     units = {"weight": "1", "wrap": "bool"}
-    register = candidate("colour", sample, units, name=name, mixes=mixes, straight_through=smooth, padding=padding())
-    return register(apply)
+    return register("colour", sample, units, name=name, mixes=mixes, straight_through=smooth, padding=padding())(apply)
 
 
 def _bleached(image, params):
@@ -110,7 +108,7 @@ def _sample_pseudocolor(
     }
 
 
-@candidate(
+@register(
     "colour",
     _sample_pseudocolor,
     {"weight": "1", "smooth": "1", "colors": "grey levels", "wrap": "bool"},
@@ -152,7 +150,7 @@ def _sample_hue(key: Key, shape: Shape, severity: Severity, *, table: str | None
     return {"turns": _sign(key) * 0.05 * severities.scanned("hue_shift", severity, shape, table)}
 
 
-@candidate("colour", _sample_hue, {"turns": "turns"}, mixes="turns the hue", padding=padding())
+@register("colour", _sample_hue, {"turns": "turns"}, mixes="turns the hue", padding=padding())
 def hue_shift(image: Image, params: Params) -> Image:
     """Turns the HSV hue h to h + d (mod 1), d in turns, saturation and value kept (C-bar).
 
@@ -173,7 +171,7 @@ def _smooth_balance(image: Image, params: Params) -> Image:
     return color.clip(grey + params["factor"] * (image - grey))
 
 
-@candidate(
+@register(
     "colour",
     _sample_balance,
     {"factor": "1"},
@@ -197,7 +195,7 @@ def _sample_dither(key: Key, shape: Shape, severity: Severity, *, table: str | N
     return {"levels": 14 - jnp.floor(strength + 1e-4).astype(jnp.int32)}
 
 
-@candidate(
+@register(
     "colour", _sample_dither, {"levels": "count"}, straight_through=lambda image, params: image, padding=padding()
 )
 def color_dither(image: Image, params: Params) -> Image:

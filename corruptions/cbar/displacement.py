@@ -7,12 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, padded
 from corruptions.cbar import severities
-from corruptions.cbar.severities import candidate, padding, side
+from corruptions.cbar.severities import padding, register, side
 from corruptions.cbar.waves import caustic_draws
-from corruptions.primitives import color, filters, random, textures, warps
-from corruptions.record import Image, Key, Params, Positions, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
+from corruptions.primitives import color, filters, padded, random, staging, textures, warps
 
 
 def _sample_ripple(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -31,12 +30,12 @@ def _map_ripple(shape: Shape, params: Params) -> Positions:
     def moved(axis):
         position = jnp.arange(shape[axis], dtype=jnp.float32)
         wave = jnp.sin(2 * jnp.pi / params["wavelengths"][axis] * position + params["phases"][axis])
-        return devices.stage(position + params["amplitude"] * wave)
+        return staging.stage(position + params["amplitude"] * wave)
 
     return moved(0)[:, None], moved(1)[None, :]
 
 
-@candidate(
+@register(
     "geometry",
     _sample_ripple,
     {
@@ -74,7 +73,7 @@ def _map_scatter(shape: Shape, params: Params) -> Positions:
     return jnp.clip(y, 0, last_row), jnp.clip(x, 0, last_column)
 
 
-@candidate(
+@register(
     "geometry",
     _sample_scatter,
     {"reach": "pixels", "seed": "radians"},
@@ -103,7 +102,7 @@ def _hashes(shape, seed):
     with jax.enable_x64(True):
         angle = jax.lax.convert_element_type(seed, np.float64) * np.arange(max(shape[:2]), dtype=np.float64)
         first, second = 12.9898 * jnp.sin(angle), 78.233 * jnp.cos(angle)
-        waves = devices.stage(jnp.stack([jnp.sin(first), jnp.cos(first), jnp.sin(second), jnp.cos(second)]))
+        waves = staging.stage(jnp.stack([jnp.sin(first), jnp.cos(first), jnp.sin(second), jnp.cos(second)]))
         (sin_y, cos_y, other_sin_y, other_cos_y) = waves[:, : shape[0], None]
         (sin_x, cos_x, other_sin_x, other_cos_x) = waves[:, None, : shape[1]]
 
@@ -130,7 +129,7 @@ def _sample_refraction(key: Key, shape: Shape, severity: Severity, *, table: str
 
 def _slopes(shape, params):
     """Computes the gradient of the surface, along rows and columns: float32 [H, W] each."""
-    surface = devices.stage(textures.caustic(shape, params["time"], params["scale"]))
+    surface = staging.stage(textures.caustic(shape, params["time"], params["scale"]))
     surface = jnp.pad(_smooth(_smooth(surface, 0), 1), 1)
     return surface[2:, 1:-1] - surface[:-2, 1:-1], surface[1:-1, 2:] - surface[1:-1, :-2]
 
@@ -149,7 +148,7 @@ def _refracted(slopes, params):
     return y + _to_thousandths(factor * slope_y), x + _to_thousandths(factor * slope_x)
 
 
-@candidate(
+@register(
     "geometry",
     _sample_refraction,
     {"lens": "pixels", "light": "1", "time": "radians", "scale": "pixels"},
@@ -175,7 +174,7 @@ def _smooth(plane, axis):
     size = plane.shape[axis]
     padded = filters.extended(plane, _RADIUS, (axis,), "symmetric")
     shifted = (jax.lax.slice_in_dim(padded, i, i + size, axis=axis) for i in range(2 * _RADIUS + 1))
-    return devices.stage(sum(weight * plane for weight, plane in zip(_GAUSSIAN, shifted, strict=True)))
+    return staging.stage(sum(weight * plane for weight, plane in zip(_GAUSSIAN, shifted, strict=True)))
 
 
 def _to_thousandths(x):
@@ -206,7 +205,7 @@ def _map_perspective(shape: Shape, params: Params) -> Positions:
     return _where_inside(shape, params, source_x, (shears[1] * x + scales[1] * y + shifts[1]) * inverse)
 
 
-@candidate(
+@register(
     "geometry",
     _sample_perspective,
     {
@@ -251,7 +250,7 @@ def _map_quadrilateral(shape: Shape, params: Params) -> Positions:
     return _where_inside(shape, params, source(0), source(1))
 
 
-@candidate(
+@register(
     "geometry",
     _sample_quadrilateral,
     {"corners": "pixels, x and y, north-west, south-west, south-east, north-east"},

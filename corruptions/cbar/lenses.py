@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
 from corruptions.cbar import severities
-from corruptions.cbar.severities import candidate, side
-from corruptions.primitives import color, random, warps
+from corruptions.cbar.severities import register, side
+from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
+from corruptions.primitives import color, random, staging, warps
 from corruptions.primitives.special import sine_cosine
-from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 _CELLS = {"cifar": 3, "imagenet": 5}
 _LENSES = 501
@@ -58,7 +57,7 @@ def _map_pinch(shape: Shape, params: Params) -> Positions:
     return y + everywhere(along * v_y - across * v_x), x + everywhere(across * v_y + along * v_x)
 
 
-@candidate(
+@register(
     "geometry",
     _sample_pinch,
     {"angle": "radians", "exponent": "1", "signs": "+-1, of each cell"},
@@ -87,12 +86,12 @@ def _sample_fish_eye(key: Key, shape: Shape, severity: Severity, *, table: str |
 def _map_fish_eye(shape: Shape, params: Params) -> Positions:
     margin = _margin(shape)
     planes = jnp.mgrid[-margin : shape[0] + margin, -margin : shape[1] + margin].astype(np.float32)
-    planes = jnp.moveaxis(planes, 0, -1) + devices.varying_zeros((), like=params["index"])
+    planes = jnp.moveaxis(planes, 0, -1) + staging.varying_zeros((), like=params["index"])
     seen = _through_lenses(planes, params, shape)
     return seen[..., 0], seen[..., 1]
 
 
-@candidate(
+@register(
     "geometry",
     _sample_fish_eye,
     {"index": "1, of refraction", "centres": "pixels, row and column, of each lens"},
@@ -183,7 +182,7 @@ def _map_water_drop(shape: Shape, params: Params) -> Positions:
     return y + factor * v_y, x + factor * v_x
 
 
-@candidate(
+@register(
     "geometry",
     _sample_water_drop,
     {

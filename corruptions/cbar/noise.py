@@ -3,12 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices
 from corruptions.cbar import severities
-from corruptions.cbar.severities import add_grey, candidate, side, to_image
-from corruptions.primitives import color, fourier, random
+from corruptions.cbar.severities import add_grey, register, side, to_image
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.primitives import color, fourier, random, staging
 from corruptions.primitives.textures import turbulence, voronoi_distance
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 _LEAST_CELL = 0.05  # of min(H, W)
 
@@ -27,7 +26,7 @@ def _sample_voronoi(key: Key, shape: Shape, severity: Severity, *, table: str | 
     }
 
 
-@candidate("noise", _sample_voronoi, {"amplitude": "grey levels", "seed": "1", "contrast": "1", "scale": "pixels"})
+@register("noise", _sample_voronoi, {"amplitude": "grey levels", "seed": "1", "contrast": "1", "scale": "pixels"})
 def voronoi_noise(image: Image, params: Params) -> Image:
     """Adds A (S(c D) - 1/2) to every channel, in grey levels, and clips: D is the distance of
     `primitives.textures.voronoi_distance`, S(t) = 3 t^2 - 2 t^3 (C-bar, voronoi_noise). float32 arithmetic costs less
@@ -36,7 +35,7 @@ def voronoi_noise(image: Image, params: Params) -> Image:
     # A hundredth below the smallest scale, as a draw may be a rounding below it.
     least = 0.99 * _LEAST_CELL * side(image.shape)
     distance = params["contrast"] * voronoi_distance(image.shape, params["seed"], params["scale"], least)
-    return add_grey(image, devices.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
+    return add_grey(image, staging.stage(params["amplitude"] * (distance**2 * (3 - 2 * distance) - 0.5)))
 
 
 def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -55,7 +54,7 @@ def _sample_perlin(key: Key, shape: Shape, severity: Severity, *, table: str | N
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_perlin,
     {"weight": "1", "gradients": "unit vectors, along rows and columns", "permutation": "index"},
@@ -86,7 +85,7 @@ def _spectral(name, strength, spectrum):
         fields = fourier.spectral_field(params["phases"], image.shape, spectrum)
         return to_image(color.to_levels(image) + params["amplitude"] * jnp.moveaxis(fields, 0, -1))
 
-    return candidate("noise", sample, {"amplitude": "grey levels", "phases": "radians"}, name=name)(apply)
+    return register("noise", sample, {"amplitude": "grey levels", "phases": "radians"}, name=name)(apply)
 
 
 blue_noise = _spectral("blue_noise", 19.6, fourier.blue)

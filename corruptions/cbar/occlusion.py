@@ -3,11 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices, padded
 from corruptions.cbar import severities
-from corruptions.cbar.severities import candidate, padding, side
-from corruptions.primitives import color, fourier, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.cbar.severities import padding, register, side
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.primitives import color, fourier, padded, random, staging
 
 _GREY = 128
 _GRID = 40
@@ -29,7 +28,7 @@ def _sample_checkerboard(key: Key, shape: Shape, severity: Severity, *, table: s
     }
 
 
-@candidate(
+@register(
     "occlusion",
     _sample_checkerboard,
     {"angle": "radians", "square": "pixels", "cut": "bool, 40 x 40"},
@@ -48,8 +47,8 @@ def checkerboard_cutout(image: Image, params: Params) -> Image:
     m, n = cosine * y + sine * x, cosine * x - sine * y
     even = (jnp.floor(m) + jnp.floor(n)).astype(jnp.int32) % 2 == 0
     row, column = (jnp.trunc(v).astype(jnp.int32) % _GRID for v in (m, n))
-    cut = even & devices.look_up(params["cut"].reshape(-1), row * _GRID + column)
-    return jnp.where(devices.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
+    cut = even & staging.look_up(params["cut"].reshape(-1), row * _GRID + column)
+    return jnp.where(staging.stage(cut)[..., None], color.from_levels(jnp.float32(_GREY)), image)
 
 
 def _sample_lines(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -83,7 +82,7 @@ def _smooth_lines(image: Image, params: Params) -> Image:
     return color.from_levels(jnp.moveaxis(planes, 0, -1))
 
 
-@candidate(
+@register(
     "occlusion",
     _sample_lines,
     {"count": "lines", "ends": "pixels: row and column of both ends, of as many lines as there can be"},
@@ -122,7 +121,7 @@ def _sample_blue_noise_sample(key: Key, shape: Shape, severity: Severity, *, tab
     }
 
 
-@candidate("occlusion", _sample_blue_noise_sample, {"threshold": "standard deviations", "phases": "radians"})
+@register("occlusion", _sample_blue_noise_sample, {"threshold": "standard deviations", "phases": "radians"})
 def blue_noise_sample(image: Image, params: Params) -> Image:
     """Keeps x where the field of `primitives.fourier.spectral_field` exceeds the threshold, else 0 (C-bar,
     blue_noise_sample).

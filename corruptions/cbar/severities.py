@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, padded, registry, severity_tables
-from corruptions.primitives import color
+from corruptions.core import registry, severity_tables
+from corruptions.core.severity import Levels, lookup
+from corruptions.primitives import color, padded
 
 # The sides of the images that the ranges were chosen for: sides up to 84 use `cifar`, larger ones `imagenet`.
 _TABLES = severity_tables.Tables({"cifar": 32, "imagenet": 224})
@@ -97,7 +98,7 @@ def scanned(name: str, level: jax.Array, shape: tuple[int, ...], table: str | No
     """Looks up the strength s of a candidate at a level 1..10 (float32 scalar, may be traced), linear between whole
     levels.
     """
-    return contract.lookup(scan(name, table_for(shape, table)), level)
+    return lookup(scan(name, table_for(shape, table)), level)
 
 
 def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> float:
@@ -105,9 +106,9 @@ def greatest(name: str, shape: tuple[int, ...], table: str | None = None) -> flo
     return RANGES[table_for(shape, table)][name][1]
 
 
-candidate = registry.registrar(
+register = registry.registrar(
     "cbar",
-    contract.Levels(STEPS),
+    Levels(STEPS),
     "truncate",
     "Mintun, Kirillov & Xie (2021), released code",
     by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},

@@ -5,13 +5,12 @@ inverse_sparkles.
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices, padded
 from corruptions.cbar import severities
-from corruptions.cbar.severities import add_grey, candidate, padding, side, to_image
-from corruptions.primitives import color, random
+from corruptions.cbar.severities import add_grey, padding, register, side, to_image
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.primitives import color, padded, random, staging
 from corruptions.primitives.special import arctangent2, sine_cosine
 from corruptions.primitives.textures import caustic, plasma, spark
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 
 def _sample_single_frequency(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -29,7 +28,7 @@ def _sample_single_frequency(key: Key, shape: Shape, severity: Severity, *, tabl
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_single_frequency,
     {"amplitude": "grey levels", "frequencies": "radians per pixel, along x and y", "phase": "radians"},
@@ -63,7 +62,7 @@ def _sample_concentric(key: Key, shape: Shape, severity: Severity, *, table: str
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_concentric,
     {
@@ -87,7 +86,7 @@ def concentric_sine_waves(image: Image, params: Params) -> Image:
     y = (jnp.arange(height, dtype=jnp.float32) - params["centre"][1])[:, None]
     angle = params["turns"] * arctangent2(x, y)
     rings = (jnp.sqrt(x**2 + y**2) + params["ripple"] * sine_cosine(angle)[0]) / params["width"]
-    return add_grey(image, devices.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
+    return add_grey(image, staging.stage(params["amplitude"] * (rings - jnp.floor(rings) - 0.5)))
 
 
 def _sample_plasma(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -102,7 +101,7 @@ def _sample_plasma(key: Key, shape: Shape, severity: Severity, *, table: str | N
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_plasma,
     {"amplitude": "grey levels", "time": "radians", "rounds": "count", "decay": "1", "scale": "pixels"},
@@ -133,7 +132,7 @@ def _sample_caustic(key: Key, shape: Shape, severity: Severity, *, table: str | 
     return {"amplitude": amplitude, **caustic_draws(key, shape)}
 
 
-@candidate(
+@register(
     "noise", _sample_caustic, {"amplitude": "grey levels", "time": "radians", "scale": "pixels"}, padding=padding()
 )
 def caustic_noise(image: Image, params: Params) -> Image:
@@ -169,7 +168,7 @@ def _sample_sparkles(key: Key, shape: Shape, severity: Severity, *, table: str |
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_sparkles,
     {"centres": "pixels, row and column", "rays": "count", "lengths": "pixels"},
@@ -203,7 +202,7 @@ def _sample_inverse(key: Key, shape: Shape, severity: Severity, *, table: str | 
     }
 
 
-@candidate(
+@register(
     "noise",
     _sample_inverse,
     {"exponent": "1", "centre": "pixels, row and column", "rays": "count", "lengths": "pixels"},
@@ -213,5 +212,5 @@ def inverse_sparkles(image: Image, params: Params) -> Image:
     """Fades to white away from a star: 255 + w (x - 255) in grey levels, w the brightness of
     `primitives.textures.spark` (C-bar, inverse_sparkles).
     """
-    star = devices.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
+    star = staging.stage(spark(image.shape, params["centre"], params["lengths"], params["rays"], params["exponent"]))
     return to_image(255 + star[..., None] * (color.to_levels(image) - 255))

@@ -28,8 +28,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, devices, programs
-from corruptions.batch import from_float, to_float
+from corruptions.core import checks, dispatch, forks, program_cache
+from corruptions.core.batch import from_float, to_float
 from corruptions.enhance import clahe, clahe_skimage, denoise
 
 TEN_CROP = "ten_crop"
@@ -70,14 +70,14 @@ def _settings(name: str) -> tuple[str, dict[str, Any]]:
     own, _, listed = name.partition(":")
     if own not in names():
         raise ValueError(
-            f"expected an enhancement out of {', '.join(names())}, found {name!r}{contract.suggest(own, names())}"
+            f"expected an enhancement out of {', '.join(names())}, found {name!r}{checks.suggest(own, names())}"
         )
     parameters = inspect.signature(_OF_PIXELS[own]).parameters if own in _OF_PIXELS else {}
     known = {p.name: p.default for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
     settings: dict[str, Any] = {}
     for part in filter(None, listed.split(",")):
         setting, _, text = part.partition("=")
-        contract.options(own, known, [setting])
+        checks.options(own, known, [setting])
         kind = type(known[setting])
         try:
             value = tuple(map(int, text.split("x"))) if kind is tuple else kind(text)
@@ -119,12 +119,12 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     """
     if _settings(name)[0] not in _OF_PIXELS:
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
-    devices.refuse_forked()
-    contract.image_batch(images, validate)
-    return devices.dispatched(lambda _, part: _enhance(part, name), name, None, images)
+    forks.refuse_forked()
+    checks.image_batch(images, validate)
+    return dispatch.dispatched(lambda _, part: _enhance(part, name), name, None, images)
 
 
-@functools.partial(programs.jitted, static=("name",))
+@functools.partial(program_cache.jitted, static=("name",))
 def _enhance(images, name):
     own, settings = _settings(name)
 

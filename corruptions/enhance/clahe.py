@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.devices import stage
 from corruptions.primitives.color import value_and_chroma
+from corruptions.primitives.staging import stage
 
 CLIP, GRID = 2.0, (8, 8)
 _LEVELS = 256

@@ -20,8 +20,8 @@ of scikit-image.
 import jax
 import jax.numpy as jnp
 
-from corruptions.batch import from_float, to_float
-from corruptions.devices import stage
+from corruptions.core.batch import from_float, to_float
+from corruptions.primitives.staging import stage
 
 PATCH, DISTANCE, STRENGTH = 5, 6, 0.8
 _CLEAN = 1e-6  # the estimate for a constant image is 5e-34, not 0, by rounding

@@ -4,6 +4,7 @@ D. Hendrycks, T. Dietterich, "Benchmarking Neural Network Robustness to Common C
 2019, and its released code.
 """
 
+from corruptions.core.registry import register_benchmark
 from corruptions.imagenet_c.blur import defocus_blur, gaussian_blur, zoom_blur
 from corruptions.imagenet_c.color import brightness, contrast, saturate
 from corruptions.imagenet_c.elastic import elastic_transform
@@ -17,7 +18,6 @@ from corruptions.imagenet_c.pixelate import pixelate
 from corruptions.imagenet_c.snow import snow
 from corruptions.imagenet_c.spatter import spatter
 from corruptions.imagenet_c.tables import TABLES, table_for
-from corruptions.registry import register_benchmark
 
 _BENCHMARK = (
     *(gaussian_noise, shot_noise, impulse_noise),

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from corruptions import contract, padded
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import color, filters, fourier, resizing
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core import severity as severities
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, padding, register, table_for
+from corruptions.primitives import color, filters, fourier, padded, resizing
 
 # Disk radius and standard deviation of the anti-aliasing, both in pixels.
 _DEFOCUS = {
@@ -74,10 +74,10 @@ def _kernels_of_one_reach(shape, table):
 
 def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
     """Looks up `kernel`, the smoothed disk; draws nothing. Real severities mix two kernels."""
-    return {"kernel": contract.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
+    return {"kernel": severities.lookup(padded.tables(shape, table, _kernels)["kernels"], severity)}
 
 
-@member(
+@register(
     "blur",
     _sample_defocus,
     {"radius": "pixels", "alias": "pixels"},
@@ -99,7 +99,7 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, reach)}
 
 
-@member("blur", _sample_gaussian, {"sigma": "pixels"}, padding=padding("edge"))
+@register("blur", _sample_gaussian, {"sigma": "pixels"}, padding=padding("edge"))
 def gaussian_blur(image: Image, params: Params) -> Image:
     """Filters with a Gaussian cut at 4 sigma, borders repeated: clip(G_sigma * x).
 
@@ -146,13 +146,13 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
     """
     offsets = padded.tables(shape, table, _zoom_tables)
     return {
-        "weights": contract.lookup(zoom_weights(_ZOOM[table_for(shape, table)]), severity),
-        "rows": contract.lookup(offsets["rows"], severity),
-        "columns": contract.lookup(offsets["columns"], severity),
+        "weights": severities.lookup(zoom_weights(_ZOOM[table_for(shape, table)]), severity),
+        "rows": severities.lookup(offsets["rows"], severity),
+        "columns": severities.lookup(offsets["columns"], severity),
     }
 
 
-@member(
+@register(
     "blur",
     _sample_zoom,
     {"step": "zoom factor", "count": "layers"},

@@ -8,10 +8,9 @@ come out one off.
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
-from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import color
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, register
+from corruptions.primitives import color, staging
 
 _ADDED = {
     "cifar": (0.05, 0.1, 0.15, 0.2, 0.3),
@@ -38,7 +37,7 @@ def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str
     return {"added": lookup(_ADDED, shape, table, severity)}
 
 
-@member(
+@register(
     "digital",
     _sample_brightness,
     {"added": "fraction of full range, added to the HSV value"},
@@ -50,7 +49,7 @@ def brightness(image: Image, params: Params) -> Image:
     Black becomes the grey v'. Source: ImageNet-C, brightness.
     """
     x = color.to_levels(image)
-    value = devices.stage_on_cpu(color.value_and_chroma(x)[0])
+    value = staging.stage_on_cpu(color.value_and_chroma(x)[0])
     lighter = color.clip(value + 255 * params["added"], 0, 255)
     # The largest channel takes v' itself, not v (v'/v), which may fall just below a whole level.
     return color.from_levels(jnp.where(x == value, lighter, lighter * (x / _nonzero(value))))
@@ -61,7 +60,7 @@ def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"gain": lookup(_GAIN, shape, table, severity)}
 
 
-@member("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"})
+@register("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"})
 def contrast(image: Image, params: Params) -> Image:
     """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
 
@@ -78,7 +77,7 @@ def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"factor": factor, "added": added}
 
 
-@member(
+@register(
     "digital",
     _sample_saturate,
     {"factor": "on the HSV saturation", "added": "to the HSV saturation"},
@@ -101,7 +100,7 @@ def saturate(image: Image, params: Params) -> Image:
         below = jnp.where(chroma > 0, (value - x[..., channels]) / _nonzero(chroma), _TINT[channels])
         return color.from_levels(value - new_chroma * below)
 
-    return devices.by_channels(saturated)
+    return staging.by_channels(saturated)
 
 
 _TINT = np.array([0, 1, 1], np.float32)  # the pixel is grey: all channels except red change

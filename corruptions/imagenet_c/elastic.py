@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, padded
-from corruptions.imagenet_c.tables import lookup, member, table_for
-from corruptions.primitives import color, filters, random, warps
-from corruptions.record import Image, Key, Params, Positions, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, register, table_for
+from corruptions.primitives import color, filters, padded, random, staging, warps
 
 # (amplitude alpha, smoothing sigma, affine jitter) in units of L, and L in pixels. The 244 is the original's.
 _SHAPE = {
@@ -66,7 +65,7 @@ _UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@member("digital", _sample, _UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
+@register("digital", _sample, _UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 
@@ -80,7 +79,7 @@ def elastic_transform(image: Image, params: Params) -> Image:
 def _warped(image, params):
     sides = padded.own_sides(image.shape, params)
     # Staged: the second warp would compute the first again in each of its four look-ups.
-    warped = devices.stage(warps.mirrored(image, *_affine_places(image.shape, params, sides), sides, "reflect"))
+    warped = staging.stage(warps.mirrored(image, *_affine_places(image.shape, params, sides), sides, "reflect"))
     return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, "symmetric")
 
 

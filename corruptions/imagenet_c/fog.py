@@ -6,9 +6,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, padding, register, table_for
 from corruptions.primitives import color, random
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (strength, decay)
 _LEVELS = {
@@ -40,7 +40,7 @@ _UNITS = {
 }
 
 
-@member("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding(quick=False))
+@register("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding(quick=False))
 def fog(image: Image, params: Params) -> Image:
     """Lays a plasma fractal over the image: clip((x + s P) M / (M + s), 0, 1).
 

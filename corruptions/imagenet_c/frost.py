@@ -17,11 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded, pictures
-from corruptions.folders import SUFFIXES
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import color, frost_texture
-from corruptions.record import Image, Key, Parameter, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Parameter, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, padding, register, table_for
+from corruptions.primitives import color, frost_texture, padded
+from corruptions.reading import pictures
+from corruptions.reading.folders import SUFFIXES
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ def _say_procedural():
     )
 
 
-@member("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0), by_size=_described)
+@register("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0), by_size=_described)
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
 

@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 
-from corruptions import contract, padded
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import color, copies, filters, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, padding, register, table_for
+from corruptions.primitives import color, copies, filters, padded, random
 
 # Standard deviation of the blurs in pixels, reach of the copies in pixels, number of passes.
 _TABLES = {
@@ -38,7 +37,7 @@ _UNITS = {"sigma": "pixels", "reach": "pixels", "passes": "count"}
 _MOVES = "copies pixels from neighbours, between two blurs"
 
 
-@member(
+@register(
     "blur",
     _sample,
     _UNITS,
@@ -52,7 +51,7 @@ def glass_blur(image: Image, params: Params) -> Image:
     The scramble makes `passes` passes of `copies.copied_from`, each on the result of the one before; borders are
     repeated. Source: ImageNet-C, glass_blur.
     """
-    return _scrambled(image, params, contract.truncated)
+    return _scrambled(image, params, color.truncated)
 
 
 def _scrambled(image, params, cut):

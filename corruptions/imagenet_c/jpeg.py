@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import contract
-from corruptions.imagenet_c.tables import lookup, member, padding
+from corruptions.core import checks
+from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape, program
+from corruptions.imagenet_c.tables import lookup, padding, register
 from corruptions.primitives import color, jpeg
-from corruptions.record import Array, Image, Key, Params, Severity, Shape, program
 
 _QUALITY = {
     "cifar": (80, 65, 58, 50, 40),
@@ -27,7 +27,7 @@ def _smooth(image: Image, params: Params) -> Image:
     return jpeg.without_rounding(image)
 
 
-@member(
+@register(
     "digital",
     _sample,
     {"quality": "JPEG quality 1..100"},
@@ -59,7 +59,7 @@ def store(image: Array) -> jax.Array:
     Raises:
       ValueError, TypeError: an image of another shape or dtype.
     """
-    contract.one_image(image)
+    checks.one_image(image)
     return _store(image)
 
 

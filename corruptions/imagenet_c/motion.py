@@ -5,10 +5,9 @@ import math
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices
-from corruptions.imagenet_c.tables import lookup, member, padding, table_for
-from corruptions.primitives import color, fourier, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, padding, register, table_for
+from corruptions.primitives import color, fourier, random, staging
 
 # Radius in pixels, standard deviation in taps.
 _TABLES = {
@@ -55,12 +54,12 @@ def _sum_of_slices(image, weights, rows, columns):
     count, (height, width, channels) = weights.shape[0], image.shape
     padded = jnp.pad(image, ((count, count), (count, count), (0, 0)), mode="edge")
     # Columns and channels in one axis: a CPU's vector units need a long last axis.
-    padded = devices.stage_on_cpu(padded.reshape(padded.shape[0], -1))
+    padded = staging.stage_on_cpu(padded.reshape(padded.shape[0], -1))
     total = jnp.float32(0)
     for j in range(count):
         start = (rows[j] + count, (columns[j] + count) * channels)
         total = total + weights[j] * jax.lax.dynamic_slice(padded, start, (height, width * channels))
-    return devices.stage_on_cpu(total).reshape(image.shape)
+    return staging.stage_on_cpu(total).reshape(image.shape)
 
 
 def _sum_in_frequencies(image, weights, rows, columns):
@@ -90,7 +89,7 @@ def _smooth(image: Image, params: Params) -> Image:
     return _blurred(image, params["weights"], jnp.deg2rad(params["angle"]))
 
 
-@member(
+@register(
     "blur",
     _sample,
     {"radius": "pixels", "sigma": "pixels", "angle": "degrees"},

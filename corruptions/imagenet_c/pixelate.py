@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, devices, padded
-from corruptions.imagenet_c.tables import member, padding, table_for
-from corruptions.primitives import color
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.core.severity import lookup
+from corruptions.imagenet_c.tables import padding, register, table_for
+from corruptions.primitives import color, padded, staging
 
 _SCALE = {
     "cifar": (0.95, 0.9, 0.85, 0.75, 0.65),
@@ -31,7 +31,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
         return _padded_blocks(shape, table, severity)
     params: dict[str, jax.Array] = {}
     for sizes, blocks in _axes(shape, table):
-        size = jnp.floor(contract.lookup(sizes, severity)).astype(jnp.int32)
+        size = jnp.floor(lookup(sizes, severity)).astype(jnp.int32)
         params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in blocks.items()}
     return params
 
@@ -67,7 +67,7 @@ def _smooth(image: Image, params: Params) -> Image:
     return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
 
 
-@member(
+@register(
     "digital",
     _sample,
     {"scale": "small side / side"},
@@ -86,7 +86,7 @@ def pixelate(image: Image, params: Params) -> Image:
 
 def _rounded_means(sums, counts):
     """Computes means of whole levels in the 22-bit fixed point of Pillow."""
-    weights = devices.stage_on_cpu(jax.lax.div(2**23 + counts, 2 * counts))
+    weights = staging.stage_on_cpu(jax.lax.div(2**23 + counts, 2 * counts))
     return ((sums.astype(jnp.int32) * weights + 2**21) >> 22).astype(jnp.uint8)
 
 
@@ -109,18 +109,18 @@ def _by_shifts(means, x, params):
     height, width, channels = x.shape
     starts, stops, shown = (params[f"column_{key}"] for key in ("starts", "stops", "shown"))
     lengths = jnp.zeros(width, jnp.int32).at[starts].add(stops - starts)  # 0 without a block
-    lengths = devices.stage(jnp.repeat(lengths, channels))[None]
-    x = devices.stage(jnp.pad(x.reshape(height, -1), ((0, 0), (0, (_LONGEST - 1) * channels))))
+    lengths = staging.stage(jnp.repeat(lengths, channels))[None]
+    x = staging.stage(jnp.pad(x.reshape(height, -1), ((0, 0), (0, (_LONGEST - 1) * channels))))
     shifted = (x[:, k * channels :][:, : width * channels] for k in range(_LONGEST))
-    x = devices.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
+    x = staging.stage(means(_sum(shifted, lengths), jnp.maximum(lengths, 1)))
 
     first, last, row_shown = (params[f"row_{key}"] for key in ("starts", "stops", "shown"))
     counts = (last - first)[:, None]
     shifted = (jnp.take(x, first + k, axis=0, mode="clip") for k in range(_LONGEST))
-    x = devices.stage(means(_sum(shifted, counts), jnp.maximum(counts, 1)))
+    x = staging.stage(means(_sum(shifted, counts), jnp.maximum(counts, 1)))
 
     pixels = np.arange(0, first.size * width, width, np.int32)[:, None] + starts[shown][None]
-    x = devices.stage(jnp.take(x.reshape(-1, channels), pixels.reshape(-1), axis=0, mode="clip"))
+    x = staging.stage(jnp.take(x.reshape(-1, channels), pixels.reshape(-1), axis=0, mode="clip"))
     return jnp.take(x.reshape(first.size, -1), row_shown, axis=0, mode="clip").reshape(height, width, channels)
 
 

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, devices, padded
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.core.severity import lookup
 from corruptions.imagenet_c import motion
-from corruptions.imagenet_c.tables import member, padding, table_for
-from corruptions.primitives import color, filters, random, resizing
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import padding, register, table_for
+from corruptions.primitives import color, filters, padded, random, resizing, staging
 
 # (mean, deviation, zoom, threshold, radius, sigma, mix); the small tables differ only in the mix.
 _SMALL = (
@@ -41,7 +41,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     """
     rows, columns = _zoom_matrices(shape, table, severity)
     by_severity = _LEVELS[table_for(shape, table)]
-    mean, deviation, _, threshold, radius, sigma, mix = contract.lookup(by_severity, severity)
+    mean, deviation, _, threshold, radius, sigma, mix = lookup(by_severity, severity)
     noise_key, angle_key = jax.random.split(key)
     return {
         "noise": mean + deviation * random.normal(noise_key, shape[:2]),
@@ -58,7 +58,7 @@ def _zoom_matrices(shape, table, severity):
     """Makes the matrices that enlarge rows and columns at a severity; for a padded image from its taps."""
     if not isinstance(shape, padded.Shape):
         factors = [row[2] for row in _LEVELS[table_for(shape, table)]]
-        return [contract.lookup([resizing.zoom_matrix(size, f) for f in factors], severity) for size in shape[:2]]
+        return [lookup([resizing.zoom_matrix(size, f) for f in factors], severity) for size in shape[:2]]
     level = jnp.round(severity).astype(jnp.int32) - 1
     taps = [(shape.tables[f"{axis}_first"][level], shape.tables[f"{axis}_fraction"][level]) for axis in _AXES]
     return [resizing.matrix_of_taps(first, first + 1, fraction) for first, fraction in taps]
@@ -76,7 +76,7 @@ def _zoom_taps(shape, table):
     return taps
 
 
-@member(
+@register(
     "weather",
     _sample,
     {
@@ -100,10 +100,10 @@ def snow(image: Image, params: Params) -> Image:
     """
     layer = filters.separable(params["noise"], params["zoom_rows"], params["zoom_columns"])
     flakes = padded.repeat_border(flake_levels(layer, params["threshold"]), params)
-    streaks = devices.stage(streak_levels(flakes, params["weights"], params["angle"]))
+    streaks = staging.stage(streak_levels(flakes, params["weights"], params["angle"]))
     snow_layer = color.from_levels((streaks + padded.turned(streaks, params)).astype(jnp.float32))
     # Staged: a CPU would compute the planes again for every channel.
-    snow_layer, grey = (devices.stage_on_cpu(plane)[..., None] for plane in (snow_layer, 1.5 * color.luma(image) + 0.5))
+    snow_layer, grey = (staging.stage_on_cpu(plane)[..., None] for plane in (snow_layer, 1.5 * color.luma(image) + 0.5))
     white = jnp.maximum(image, grey)
     mix = params["mix"]
     return color.clip(mix * image + (1 - mix) * white + snow_layer)

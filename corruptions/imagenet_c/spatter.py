@@ -4,11 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
-from corruptions.imagenet_c.tables import lookup, member
-from corruptions.primitives import color, filters, random
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.imagenet_c.tables import lookup, register
+from corruptions.primitives import color, filters, random, staging
 from corruptions.primitives.edges import canny, chamfer_distance, equalize
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 # (mean, deviation, blur, threshold, gain of water or blur of mud, 1 for mud)
 _LEVELS = {
@@ -59,7 +58,7 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     return {"noise": noise, "blur": blur, "threshold": threshold, "strength": strength, "mud": mud}
 
 
-@member(
+@register(
     "weather",
     _sample,
     {
@@ -87,7 +86,7 @@ def spatter(image: Image, params: Params) -> Image:
     none = jnp.zeros_like(layer)
     # A batch with mud only, or without mud, runs one branch. The branches are jitted because vmap within `shard_map`
     # counts the constants of a plain branch as split twice.
-    is_wet, is_dirty = (devices.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
+    is_wet, is_dirty = (staging.largest(liquid.astype(jnp.int32)) > 0 for liquid in (mud < 1, mud > 0))
     water = jax.lax.cond(is_wet, jax.jit(_water), lambda *_: none, layer, params["strength"])
     dirt = jax.lax.cond(is_dirty, jax.jit(_mud), lambda *_: none, layer, params["strength"], params["threshold"])
     water, dirt = water[..., None], dirt[..., None]
@@ -102,7 +101,7 @@ def _blur(x, sigma, max_radius):
 
 def _water(layer, gain):
     drops = drop_levels(layer)
-    mask = devices.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
+    mask = staging.stage_on_cpu(drops * relief(drops)).astype(jnp.float32)
     return mask * (gain / jnp.maximum(jnp.max(mask), 1))
 
 
@@ -128,7 +127,7 @@ def relief(drops: jax.Array) -> jax.Array:
 
 def _staged(levels):
     """Stages levels 0..255, int32, as bytes."""
-    return devices.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
+    return staging.stage(levels.astype(jnp.uint8)).astype(jnp.int32)
 
 
 def floor_of_mean(distance: jax.Array) -> jax.Array:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import contract, padded, registry, severity_tables
+from corruptions.core import registry, severity_tables
+from corruptions.core.severity import Levels
+from corruptions.primitives import padded
 
 # The sides of the images that the tables were made for: sides up to 45 use `cifar`, up to 119 `tiny`, up to 258
 # `imagenet`, larger ones `inception`.
@@ -28,9 +30,9 @@ def _of_program(shape: Sequence[int], table: str | None, side: int) -> tuple[str
 
 padding: Any = functools.partial(padded.Padding, _of_program, quick=True)
 _SOURCE = "Hendrycks & Dietterich (2019), appendix B and released code"
-member = registry.registrar(
+register = registry.registrar(
     "imagenet_c",
-    contract.Levels(5),
+    Levels(5),
     "truncate",
     _SOURCE,
     padding(),

@@ -14,8 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import pictures
-from corruptions.folders import SUFFIXES, image_paths
+from corruptions.reading import pictures
+from corruptions.reading.folders import SUFFIXES, image_paths
 
 _USED: dict[str, "Bank"] = {}
 _CHUNK = 1024

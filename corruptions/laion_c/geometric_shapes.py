@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.laion_c.member import count, largest_count, member, scale
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.laion_c.common import count, largest_count, register, scale
 from corruptions.primitives import color, random
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 _COUNTS = (150, 300, 600, 800, 1000)
 _SIZES = tuple(range(6, 16))  # pixels, at 224
@@ -47,7 +47,7 @@ _UNITS = {
 }
 
 
-@member("occlusion", _sample, _UNITS, mixes="paints shapes in red, green and blue")
+@register("occlusion", _sample, _UNITS, mixes="paints shapes in red, green and blue")
 def geometric_shapes(image: Image, params: Params) -> Image:
     """Paints opaque shapes, later over earlier, cut off at the border.
 

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, padded
-from corruptions.laion_c import member as common
-from corruptions.laion_c.member import member
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.core.severity import lookup
+from corruptions.laion_c import common
+from corruptions.laion_c.common import register
+from corruptions.primitives import padded
 
 _GLITCH = (2, 4, 5, 8, 10)
 _MOST = 2 * max(_GLITCH)
@@ -36,9 +37,9 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, mode: str = "release"
     if mode == "release":
         return common.rows(shape, _released, severity)
     height, width, channels = shape
-    glitch = contract.lookup(_GLITCH, severity)
+    glitch = lookup(_GLITCH, severity)
     number = jnp.floor(2 * glitch).astype(jnp.int32)
-    most = jnp.floor(contract.lookup([int(g * g / 100 * width) for g in _GLITCH], severity)).astype(jnp.int32)
+    most = jnp.floor(lookup([int(g * g / 100 * width) for g in _GLITCH], severity)).astype(jnp.int32)
     keys = jax.random.split(key, 5)
     roll = jax.random.randint(keys[0], (_MOST,), -most, most + 1)
     start = jax.random.randint(keys[1], (_MOST,), 0, height + 1)
@@ -79,7 +80,7 @@ _UNITS = {
 }
 
 
-@member(
+@register(
     "digital", _sample, _UNITS, padding=common.padding(_released), moves="rolls bands of rows and shifts one channel"
 )
 def glitched(image: Image, params: Params) -> Image:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, padded
-from corruptions.laion_c import member as common
-from corruptions.laion_c.member import member, scale
-from corruptions.primitives import color, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.core.severity import lookup
+from corruptions.laion_c import common
+from corruptions.laion_c.common import register, scale
+from corruptions.primitives import color, padded, random
 
 _AMPLITUDES = ((0, 50), (50, 100), (100, 125), (125, 150), (150, 255))
 _BLOCK = 14
@@ -27,7 +27,7 @@ def _sample(key: Key, shape: Shape, severity: Severity) -> Params:
         board: tuple[int, ...] = padded.Shape(tuple(shape[:2]), (height, width))
     else:
         board = int(height), int(width)
-    low, high = contract.lookup(_AMPLITUDES, severity)
+    low, high = lookup(_AMPLITUDES, severity)
     return {"amplitude": random.uniform(key, board, low, high), "block": jnp.asarray(block, jnp.int32)}
 
 
@@ -38,7 +38,7 @@ def _block(shape: Sequence[int], table: str | None = None) -> dict[str, np.ndarr
 _UNITS = {"amplitude": "levels, by row and column of squares", "block": "pixels"}
 
 
-@member("digital", _sample, _UNITS, padding=common.padding(_block))
+@register("digital", _sample, _UNITS, padding=common.padding(_block))
 def luminance_checkerboard(image: Image, params: Params) -> Image:
     """Adds the amplitude a of its square to all channels where row plus column of the square is even, and subtracts it
     elsewhere: clip(x +- a / 255, 0, 1).

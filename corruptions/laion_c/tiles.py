@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, severity_tables
+from corruptions.core import severity_tables
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.laion_c import banks
-from corruptions.laion_c.member import SEVERITIES, count, largest_count, member, scale
-from corruptions.primitives import color
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.laion_c.common import SEVERITIES, count, largest_count, register, scale
+from corruptions.primitives import color, staging
 
 # Tiles to a side: 56, 37 1/3, 28, 14, 8 of 4, 6, 8, 16, 28 pixels at 224. At 32 such tiles would be pixels.
 _GRIDS = {"cifar": (16, 11, 8, 5, 3), "imagenet": (56, 112 / 3, 28, 14, 8)}
@@ -99,7 +99,7 @@ def _averaged(image, params, rounded):
     """Reduces an image of levels to cells [rows, columns, 3]."""
     exact = jax.lax.Precision.HIGHEST
     x = jnp.einsum("jw,hwc->hjc", params["columns"], color.to_levels(image), precision=exact)
-    x = devices.stage(rounded(x)) if rounded is not _as_it_is else x
+    x = staging.stage(rounded(x)) if rounded is not _as_it_is else x
     return rounded(jnp.einsum("ih,hjc->ijc", params["rows"], x, precision=exact))
 
 
@@ -123,7 +123,7 @@ def _smooth(image: Image, params: Params) -> Image:
     return jnp.take(jnp.take(cells, row, axis=0, mode="clip"), column, axis=1, mode="clip") / 255
 
 
-@member(
+@register(
     "digital",
     _sample_mosaic,
     _MOSAIC_UNITS,
@@ -139,12 +139,12 @@ def mosaic(image: Image, params: Params) -> Image:
     and its outer tiles are cut off. Of equally near tiles the first is taken. `corrupt_each` compiles it for each size: the
     tiles of the bank at the image's own tile sides are built into a program. Source: LAION-C, mosaic.
     """
-    cells = devices.stage(_averaged(image, params, _to_8_bits))
+    cells = staging.stage(_averaged(image, params, _to_8_bits))
     number = _nearest(cells.reshape(-1, 3), params["colors"], params["level"]).reshape(cells.shape[:2])
     side = params["side"]
     (row, down), (column, across) = (_places(size, side) for size in image.shape[:2])
     cell = row[:, None] * cells.shape[1] + column[None]
-    tile = devices.look_up(number.ravel(), cell)
+    tile = staging.look_up(number.ravel(), cell)
     pixel = params["first"] + (tile * side + down[:, None]) * side + across[None]
     shown = jnp.take(params["tiles"], pixel.ravel(), axis=0, mode="clip").reshape(image.shape)
     return color.from_levels(shown.astype(jnp.float32))
@@ -210,7 +210,7 @@ _STICKER_UNITS = {
 }
 
 
-@member("occlusion", _sample_stickers, _STICKER_UNITS, mixes=_MIXES, fixed={"bank": banks.default})
+@register("occlusion", _sample_stickers, _STICKER_UNITS, mixes=_MIXES, fixed={"bank": banks.default})
 def stickers(image: Image, params: Params) -> Image:
     """Lays square tiles of a bank on the image, later over earlier; the last row and column stay free.
 
@@ -226,7 +226,7 @@ def stickers(image: Image, params: Params) -> Image:
     # The pixel of its tile that a pixel shows is linear in the pixel's row and column.
     base = (params["tile"] * side - params["row"]) * side - params["column"]
     row, column = np.ogrid[:height, :width]
-    pixel = devices.look_up(base, jnp.maximum(last - 1, 0)) + row * side + column
+    pixel = staging.look_up(base, jnp.maximum(last - 1, 0)) + row * side + column
     shown = jnp.take(params["tiles"], pixel.ravel(), axis=0, mode="clip").reshape(image.shape)
     return jnp.where((last > 0)[..., None], color.from_levels(shown.astype(jnp.float32)), image)
 

@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, padded
-from corruptions.laion_c import member as common
-from corruptions.laion_c.member import PUBLISHED_SIDE, member
-from corruptions.primitives import color
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
+from corruptions.laion_c import common
+from corruptions.laion_c.common import PUBLISHED_SIDE, register
+from corruptions.primitives import color, padded, staging
 
 # At a width of 224 pixels: number of lines, rows between two points of a line, pixels to the left where it is black.
 _LINES = (224, 178, 112, 84, 60)
@@ -66,7 +65,7 @@ _UNITS = {
 _MIXES = "leans lines by the luma of red, green and blue"
 
 
-@member(
+@register(
     "digital",
     _sample,
     _UNITS,
@@ -93,7 +92,7 @@ def _drawn(image, params, rounded):
     colors, lumas = _means(image, step, start, columns, own_height, rounded)
     luma = jnp.clip(lumas, 0, 255).astype(jnp.int32)
     place = (luma * width + jnp.arange(width)[None]).ravel()
-    points = devices.stage(jnp.take(params["point"].ravel(), place, mode="clip").reshape(luma.shape))
+    points = staging.stage(jnp.take(params["point"].ravel(), place, mode="clip").reshape(luma.shape))
     shown = _last(points, start, step, number, own_height)
     colors = jnp.concatenate([colors.reshape(-1, 3), jnp.zeros((1, 3))])
     found = jnp.take(colors, jnp.where(shown < 0, height * width, shown).ravel(), axis=0, mode="clip")
@@ -114,7 +113,7 @@ def _means(image, step, start, columns, height, rounded):
     for k in range(most_rows):
         inside = (k < step) & (first + k < height)
         sums += jnp.where(inside[:, None], jnp.take(flat, first + k, axis=0, mode="clip"), 0.0)
-    sums, flat = jnp.zeros_like(planes), devices.stage(sums).reshape(planes.shape)
+    sums, flat = jnp.zeros_like(planes), staging.stage(sums).reshape(planes.shape)
     for k in range(most_columns):
         sums += jnp.where((k < columns)[None, :, None], jnp.take(flat, start + k, axis=1, mode="clip"), 0.0)
     pixels = jnp.clip(height - first, 0, step)[:, None] * columns[None]
@@ -140,7 +139,7 @@ def _last(points, start, step, number, height):
     real = lines < number
     ends = ends[0], jnp.where(real & (after == 0) & (rows < height), ends[1], -1)
     goes = goes[0], jnp.where(real & ((before + 1) * step < height), goes[1], -1)
-    strokes = [devices.stage(jnp.clip(side, -1, lines.size).astype(jnp.int16)) for side in (*ends, *goes)]
+    strokes = [staging.stage(jnp.clip(side, -1, lines.size).astype(jnp.int16)) for side in (*ends, *goes)]
     x = lines.astype(jnp.int16)
 
     def paint(k, top):

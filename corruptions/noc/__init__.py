@@ -4,6 +4,7 @@ A. Laugros, A. Caplier, M. Ospici, "Increasing the Coverage and Balance of Robus
 Non-Overlapping Corruptions" (2021). Severity is a fraction in [0, 1] of a range; see `ranges` and the option `range`.
 """
 
+from corruptions.core.registry import register_benchmark
 from corruptions.noc.blur import blur, pixelate, thumbnail_resize
 from corruptions.noc.color import (
     backlight,
@@ -28,7 +29,6 @@ from corruptions.noc.occlusion import (
     vertical_artifacts,
 )
 from corruptions.noc.severities import UNITS, ranges
-from corruptions.registry import register_benchmark
 
 _CANDIDATES = (
     *(quantization, gaussian, salt_pepper),

@@ -6,12 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.noc import severities, stamps
-from corruptions.noc.severities import Bounds, candidate, looked_up, padding
-from corruptions.primitives import color, filters
+from corruptions.noc.severities import Bounds, looked_up, padding, register
+from corruptions.primitives import color, filters, padded
 from corruptions.primitives.resizing import triangle_matrix
-from corruptions.record import Image, Key, Params, Severity, Shape
 
 _PASSES = 5
 
@@ -55,7 +54,7 @@ def _sample_blur(key: Key, shape: Shape, severity: Severity, *, range: Bounds = 
     return {"weight": weight} | ({"taps": shape.tables["taps"]} if isinstance(shape, padded.Shape) else {})
 
 
-@candidate(
+@register(
     "blur",
     _sample_blur,
     {"weight": "1"},
@@ -84,7 +83,7 @@ def _down_and_up(size, own, ratio):
     return jnp.matmul(up, down, precision=jax.lax.Precision.HIGHEST)
 
 
-@candidate("blur", looked_up("thumbnail_resize", "ratio"), {"ratio": "ratio of sides"}, aliases=("low_res",))
+@register("blur", looked_up("thumbnail_resize", "ratio"), {"ratio": "ratio of sides"}, aliases=("low_res",))
 def thumbnail_resize(image: Image, params: Params) -> Image:
     """Reduces to floor(H/r) x floor(W/r) pixels and enlarges back, by PIL's antialiased BILINEAR.
 
@@ -121,7 +120,7 @@ def _block_mean_matrix(length, side, size, mirrored_rim):
     return taken.astype(jnp.float32) / size.astype(jnp.float32)
 
 
-@candidate("blur", _sample_pixelate, {"size": "pixels", "mirrored_rim": "bool"}, padding=padding("pixelate"))
+@register("blur", _sample_pixelate, {"size": "pixels", "mirrored_rim": "bool"}, padding=padding("pixelate"))
 def pixelate(image: Image, params: Params) -> Image:
     """Averages every k x k block from the upper left corner on. Source: ImageNet-NOC, pixelate.
 

@@ -4,14 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.noc import severities
-from corruptions.noc.severities import Bounds, candidate, integer, looked_up, sign
-from corruptions.primitives import color, random
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.noc.severities import Bounds, integer, looked_up, register, sign
+from corruptions.primitives import color, padded, random
 
 
-@candidate(
+@register(
     "noise",
     looked_up("quantization", "steps"),
     {"steps": "grey levels - 1"},
@@ -31,7 +30,7 @@ def _sample_color_distortion(key: Key, shape: Shape, severity: Severity, *, rang
     return {"shift": severities.lookup("color_distortion", shape, range, severity), "channel": integer(key, 0, 2)}
 
 
-@candidate(
+@register(
     "color",
     _sample_color_distortion,
     {"shift": "intensity", "channel": "index"},
@@ -44,9 +43,7 @@ def color_distortion(image: Image, params: Params) -> Image:
     return color.clip(image + (params["shift"] * chosen)[None, None, :])
 
 
-@candidate(
-    "color", looked_up("gray_scale", "weight"), {"weight": "1"}, mixes="mixes in the luma of red, green and blue"
-)
+@register("color", looked_up("gray_scale", "weight"), {"weight": "1"}, mixes="mixes in the luma of red, green and blue")
 def gray_scale(image: Image, params: Params) -> Image:
     """Mixes with the luma: w Y + (1 - w) x, Y = 0.299 R + 0.587 G + 0.114 B.
 
@@ -57,7 +54,7 @@ def gray_scale(image: Image, params: Params) -> Image:
     return color.clip(params["weight"] * luma + (1 - params["weight"]) * image)
 
 
-@candidate("color", looked_up("hue", "turns", signed=True), {"turns": "turns"}, mixes="turns the hue")
+@register("color", looked_up("hue", "turns", signed=True), {"turns": "turns"}, mixes="turns the hue")
 def hue(image: Image, params: Params) -> Image:
     """Rotates the hue by d turns in HSV: h + d (mod 1), saturation and value kept.
 
@@ -85,7 +82,7 @@ def _sample_backlight(key: Key, shape: Shape, severity: Severity, *, range: Boun
     }
 
 
-@candidate("lighting", _sample_backlight, {"shift": "intensity", "upright": "bool", "split": "pixels"})
+@register("lighting", _sample_backlight, {"shift": "intensity", "upright": "bool", "split": "pixels"})
 def backlight(image: Image, params: Params) -> Image:
     """Brightens one side of a split and darkens the other: clip(x + d) before it, else clip(x - d).
 
@@ -97,13 +94,13 @@ def backlight(image: Image, params: Params) -> Image:
     return color.clip(image + shift[..., None])
 
 
-@candidate("lighting", looked_up("brightness", "shift", signed=True), {"shift": "intensity"})
+@register("lighting", looked_up("brightness", "shift", signed=True), {"shift": "intensity"})
 def brightness(image: Image, params: Params) -> Image:
     """Shifts all channels by the same d: clip(x + d). Source: ImageNet-NOC, brightness."""
     return color.clip(image + params["shift"])
 
 
-@candidate("lighting", looked_up("contrast", "weight"), {"weight": "1"}, mixes="mixes in the mean over all channels")
+@register("lighting", looked_up("contrast", "weight"), {"weight": "1"}, mixes="mixes in the mean over all channels")
 def contrast(image: Image, params: Params) -> Image:
     """Mixes with the mean over all pixels and channels: (1 - w) x + w mean(x).
 
@@ -129,7 +126,7 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, range: Bound
     return {"noise": deviation * (jnp.abs(noise) if half_normal else noise)}
 
 
-@candidate("noise", _sample_gaussian, {"noise": "intensity, sigma 0.05..0.18"})
+@register("noise", _sample_gaussian, {"noise": "intensity, sigma 0.05..0.18"})
 def gaussian(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + n). Source: ImageNet-NOC, gaussian."""
     return color.clip(image + params["noise"])
@@ -146,7 +143,7 @@ def _sample_salt_pepper(key: Key, shape: Shape, severity: Severity, *, range: Bo
     }
 
 
-@candidate("noise", _sample_salt_pepper, {"uniform": "1", "probability": "per channel value"})
+@register("noise", _sample_salt_pepper, {"uniform": "1", "probability": "per channel value"})
 def salt_pepper(image: Image, params: Params) -> Image:
     """Sets channel values to 0 where u < p/2 and to 1 where p/2 <= u < p.
 

@@ -3,12 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
 from corruptions.noc import severities
-from corruptions.noc.severities import Bounds, candidate, looked_up, padding, sign
-from corruptions.primitives import color, filters
+from corruptions.noc.severities import Bounds, looked_up, padding, register, sign
+from corruptions.primitives import color, filters, padded
 from corruptions.primitives.resizing import triangle_matrix
-from corruptions.record import Image, Key, Params, Positions, Severity, Shape
 
 
 def _nearest(image, rows, columns, params):
@@ -43,7 +42,7 @@ def _map_translation(shape: Shape, params: Params) -> Positions:
     return jnp.arange(shape[0])[:, None] - params["dy"], jnp.arange(shape[1])[None, :] - params["dx"]
 
 
-@candidate(
+@register(
     "geometry",
     _sample_translation,
     {"dx": "pixels", "dy": "pixels"},
@@ -69,7 +68,7 @@ def _map_shear(shape: Shape, params: Params) -> Positions:
     return jnp.broadcast_to(rows.astype(jnp.int32), source.shape), source
 
 
-@candidate(
+@register(
     "geometry",
     looked_up("shear", "degrees", signed=True),
     {"degrees": "degrees"},
@@ -95,7 +94,7 @@ def _map_rotation(shape: Shape, params: Params) -> Positions:
     return rows, jnp.floor(cosine * u + sine * v + width / 2 + 0.5).astype(jnp.int32)
 
 
-@candidate(
+@register(
     "geometry",
     looked_up("rotation", "degrees", signed=True),
     {"degrees": "degrees"},
@@ -130,7 +129,7 @@ def _stretched(shape, params):
     ]
 
 
-@candidate(
+@register(
     "geometry",
     _sample_elastic,
     {"cut": "pixels", "upright": "bool"},

@@ -3,11 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions import padded
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.noc import severities, stamps
-from corruptions.noc.severities import Bounds, candidate, grey_value, integer, padding
-from corruptions.primitives import color, painting
-from corruptions.record import Image, Key, Params, Severity, Shape
+from corruptions.noc.severities import Bounds, grey_value, integer, padding, register
+from corruptions.primitives import color, padded, painting
 
 
 def _sample_obstruction(
@@ -30,7 +29,7 @@ def _sample_obstruction(
     }
 
 
-@candidate(
+@register(
     "occlusion",
     _sample_obstruction,
     {"side": "pixels", "top": "pixels", "left": "pixels", "grey": "intensity"},
@@ -59,7 +58,7 @@ def _sample_border(
     return {"thickness": severities.lookup("border", shape, range, severity), "grey": grey_value(key, grey)}
 
 
-@candidate("occlusion", _sample_border, {"thickness": "pixels", "grey": "intensity"}, padding=padding("border"))
+@register("occlusion", _sample_border, {"thickness": "pixels", "grey": "intensity"}, padding=padding("border"))
 def border(image: Image, params: Params) -> Image:
     """Paints a grey frame of `thickness` pixels: mild + floor(f (severe - mild + 1)), at most severe, at severity f.
 
@@ -118,7 +117,7 @@ def _sample_artifacts(key: Key, shape: Shape, severity: Severity, *, range: Boun
     return _sample_marks(key, "artifacts", shape, bounds, severity)
 
 
-@candidate("occlusion", _sample_artifacts, _MARKS, padding=None)
+@register("occlusion", _sample_artifacts, _MARKS, padding=None)
 def artifacts(image: Image, params: Params) -> Image:
     """Paints n marks of one grey: a dash of 5 pixels with dotted tails of 10, three lines high.
 
@@ -136,7 +135,7 @@ def _sample_vertical_artifacts(key: Key, shape: Shape, severity: Severity, *, ra
     return _sample_marks(key, "vertical_artifacts", (shape[1], shape[0]), bounds, severity)
 
 
-@candidate("occlusion", _sample_vertical_artifacts, _MARKS, padding=None)
+@register("occlusion", _sample_vertical_artifacts, _MARKS, padding=None)
 def vertical_artifacts(image: Image, params: Params) -> Image:
     """Paints `artifacts` with the axes swapped. Source: ImageNet-NOC, vertical_artifacts."""
     covered = _covered(params, (image.shape[1], image.shape[0])).T
@@ -178,7 +177,7 @@ def _sample_rhombus(key: Key, shape: Shape, severity: Severity, *, range: Bounds
     return params | {"greys": jax.random.uniform(grey_key, params["rows"].shape)}
 
 
-@candidate("occlusion", _sample_rhombus, _SHAPES | {"greys": "intensity"}, padding=None)
+@register("occlusion", _sample_rhombus, _SHAPES | {"greys": "intensity"}, padding=None)
 def rhombus(image: Image, params: Params) -> Image:
     """Paints n lozenges of one grey each, later over earlier; 13 x 14 pixels at 224, as released.
 
@@ -197,7 +196,7 @@ def _sample_circle(key: Key, shape: Shape, severity: Severity, *, range: Bounds 
     return params | {"greys": jax.random.uniform(grey_key, params["rows"].shape)}
 
 
-@candidate("occlusion", _sample_circle, _SHAPES | {"greys": "intensity"}, padding=None)
+@register("occlusion", _sample_circle, _SHAPES | {"greys": "intensity"}, padding=None)
 def circle(image: Image, params: Params) -> Image:
     """Paints n discs of one grey each, later over earlier; 13 x 13 pixels at 224, as released.
 
@@ -214,7 +213,7 @@ def _sample_rain(key: Key, shape: Shape, severity: Severity, *, range: Bounds = 
     return _number_and_centres(key, "rain", shape, range, severity, stamps.disc(shape))
 
 
-@candidate("weather", _sample_rain, _SHAPES, padding=None)
+@register("weather", _sample_rain, _SHAPES, padding=None)
 def rain(image: Image, params: Params) -> Image:
     """Paints n translucent discs: each takes x to (1 + x) / 2, hence m of them to 1 - (1 - x) 2^-m.
 
@@ -238,7 +237,7 @@ def _sample_arlequin(key: Key, shape: Shape, severity: Severity, *, range: Bound
     return params | {"colour": jax.random.uniform(colour_key, (3,))}
 
 
-@candidate(
+@register(
     "occlusion",
     _sample_arlequin,
     _SHAPES | {"colour": "intensity"},

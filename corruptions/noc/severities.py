@@ -19,11 +19,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded, registry
-from corruptions.contract import Fraction
+from corruptions.core import registry
+from corruptions.core.corruption import Key, Params, Sampler, Severity, Shape
+from corruptions.core.severity import Fraction
 from corruptions.noc import stamps
-from corruptions.padded import Padding
-from corruptions.record import Key, Params, Sampler, Severity, Shape
+from corruptions.primitives import padded
+from corruptions.primitives.padded import Padding
 
 Bounds = tuple[float, float] | None
 
@@ -220,7 +221,7 @@ def padding(scaled: str = "", **fields: Any) -> Padding:
 
 
 _SOURCE = "ImageNet-NOC (2021), appendix A, and the released code"
-candidate = registry.registrar(
+register = registry.registrar(
     "noc",
     Fraction(),
     "nearest",

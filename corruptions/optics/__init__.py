@@ -6,9 +6,9 @@ arXiv:2308.15499. `optics` blurs all channels alike and is matched to ImageNet-C
 coefficients are not published.
 """
 
+from corruptions.core.registry import register_benchmark
 from corruptions.optics.aberrations import MEMBERS, RELEASED, lens
 from corruptions.optics.psf import mtf, mtf50, psf, waves_matching, zernike
-from corruptions.registry import register_benchmark
 
 defocus_spherical, astigmatism, coma, trefoil = MEMBERS
 

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import contract, padded, registry
+from corruptions.core import registry
+from corruptions.core.corruption import Applier, Corruption, Image, Key, Parameter, Params, Severity, Shape
+from corruptions.core.severity import Levels, lookup
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
-from corruptions.primitives import color, fourier
-from corruptions.record import Applier, Corruption, Image, Key, Parameter, Params, Severity, Shape
+from corruptions.primitives import color, fourier, padded
 
 _REACH = 15  # side of the largest kernel, pixels
 BORDERS = ("reflect", "zeros")
@@ -112,7 +113,7 @@ def _sample(key: Key, table: Any, severity: Severity, shape: Shape, kernel: int 
     choice = jax.random.randint(key, (), 0, number) if kernel is None else kernel
     chosen = jnp.asarray(table, jnp.float32)[:, choice]
     black = jnp.bool_(border == "zeros")
-    return padded.with_own_size({"kernel": contract.lookup(chosen, severity), "black": black}, shape)
+    return padded.with_own_size({"kernel": lookup(chosen, severity), "black": black}, shape)
 
 
 def _filter(image: Image, params: Params) -> Image:
@@ -146,15 +147,15 @@ def _listed(waves: Mapping[int, Sequence[float]], pair: tuple[int, ...]) -> str:
 _OF_ANY_TABLE = padded.Padding(reach=_REACH)
 _APART = "filters red, green and blue with kernels of their own"
 _UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
-_member = registry.registrar(
+register = registry.registrar(
     "optics",
-    contract.Levels(5),
+    Levels(5),
     "nearest",
     "after OpticsBench, arXiv:2308.15499; severities of ImageNet-C",
     by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},
 )
-_released = registry.registrar(
-    "optics_release", contract.Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"
+register_released = registry.registrar(
+    "optics_release", Levels(5), "truncate", "fitted to the kernels of OpticsBench, arXiv:2308.15499"
 )
 
 
@@ -197,8 +198,8 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
         f"Coefficients in wavelengths at severities 1 to 5: {_listed(_RELEASED_WAVES, pair)}. q of red, green and blue: "
         f"{', '.join(f'{q:g}' for q in _RELEASED_Q)} pixels; kernels of 25x25."
     )
-    own = _member("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
-    released = _released("blur", sample_released, _UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE)
+    own = register("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
+    released = register_released("blur", sample_released, _UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE)
     return own, released(apply_released)
 
 
@@ -251,7 +252,7 @@ def lens(
 
     mixes = _APART if lenses[0].shape else ""
     parameters = tuple(Parameter(p, unit, "its maker") for p, unit in _UNITS.items())
-    scale = contract.Levels(len(table))
+    scale = Levels(len(table))
     return Corruption(
         name, "lens", "blur", sample, _filter, scale, "nearest", parameters, mixes=mixes, padding=_OF_ANY_TABLE
     )

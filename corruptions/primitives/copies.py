@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices
+from corruptions.primitives import staging
 
 # A chain of copies of length 2^6 has probability 0.45^64 at the largest reach.
 _DOUBLINGS = 6
@@ -24,7 +24,7 @@ def sources(shifts: jax.Array, passes: jax.Array, reach: jax.Array, sides: Seque
 
     def by_need(shifts):
         # Skips passes that no image of a batch has. Not a loop: a slice at a traced place is ten times as slow on a CPU.
-        index, most = one_pass(shifts[0]), devices.largest(passes)
+        index, most = one_pass(shifts[0]), staging.largest(passes)
         for i in range(1, shifts.shape[0]):
 
             def one_more(index, i=i):
@@ -82,11 +82,11 @@ def _followed(source, follow, reach):
 
     def twice(state):
         pointer = jax.lax.fori_loop(0, 2, lambda _, pointer: doubled(pointer), state[0])
-        return pointer, devices.largest(jnp.sum(pointer & 1, dtype=jnp.int32))
+        return pointer, staging.largest(jnp.sum(pointer & 1, dtype=jnp.int32))
 
     # The lowest bit tells whether to follow the pointer further.
     pointer = 2 * source + follow.astype(jnp.int32)
-    return jax.lax.while_loop(lambda state: state[1] > 0, twice, (pointer, devices.largest(reach - 1)))[0] >> 1
+    return jax.lax.while_loop(lambda state: state[1] > 0, twice, (pointer, staging.largest(reach - 1)))[0] >> 1
 
 
 def _followed_in_short_words(source, follow, reach):
@@ -96,9 +96,9 @@ def _followed_in_short_words(source, follow, reach):
     del reach
     short = jnp.uint16 if source.size <= 2**16 else source.dtype
     # A finished pointer points to itself, so no flag is needed.
-    end = devices.stage(jnp.where(follow, source, jnp.arange(source.size)).astype(short))
+    end = staging.stage(jnp.where(follow, source, jnp.arange(source.size)).astype(short))
     for _ in range(_DOUBLINGS):
-        end = devices.stage(look_up(end, end))
+        end = staging.stage(look_up(end, end))
     return look_up(source, end)
 
 

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
-from corruptions.primitives import filters
+from corruptions.primitives import filters, staging
 
 # tan(22.5 degrees) in 15-bit fixed point, as OpenCV has it.
 _TANGENT = 13573
@@ -27,7 +26,7 @@ def canny(levels: jax.Array, low: int, high: int) -> jax.Array:
     along = padded[2:] - padded[:-2]
     gx = across[:-2] + 2 * across[1:-1] + across[2:]
     gy = along[:, :-2] + 2 * along[:, 1:-1] + along[:, 2:]
-    magnitude = devices.stage(jnp.abs(gx) + jnp.abs(gy))
+    magnitude = staging.stage(jnp.abs(gx) + jnp.abs(gy))
     kept = _is_maximum(gx, gy, magnitude) & (magnitude > low)
     return hysteresis(kept & (magnitude > high), kept)
 
@@ -114,11 +113,11 @@ def chamfer_distance(edges: jax.Array) -> jax.Array:
     distance = jnp.where(edges, 0, far).astype(jnp.int32)
     for stride in _STRIDES:
         # Staged: fused, a pass would be computed again for every move of the next one.
-        distance = devices.stage(extend(stride, distance))
+        distance = staging.stage(extend(stride, distance))
     modulus, table = _float_sums()
     # Make the table depend on the image: a table shared by the batch compiles 20 times slower on a TPU.
     table = jnp.where(jnp.any(edges), table, np.float32(_REACH))
-    return devices.look_up(table, distance % modulus)
+    return staging.look_up(table, distance % modulus)
 
 
 _MOVES = tuple(
@@ -165,7 +164,7 @@ def equalize(levels: jax.Array, bins: int) -> jax.Array:
     below = jnp.min(jnp.where(up_to > 0, up_to, total))
     scale = jnp.float32(255) / jnp.maximum(total - below, 1).astype(jnp.float32)
     table = jnp.round((up_to - below).astype(jnp.float32) * scale).astype(jnp.int32)
-    return jnp.where(below == total, lowest, devices.look_up(table, levels))
+    return jnp.where(below == total, lowest, staging.look_up(table, levels))
 
 
 def _counts(levels, bins):

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, padded
+from corruptions.primitives import padded, staging
 
 # Why not dm_pix.gaussian_blur: a depthwise convolution of fixed width with black borders, it takes a CPU 60 times as
 # long (224x224, sigma 3).
@@ -75,7 +75,7 @@ def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> 
         return image
 
     def by_need(sigma, *arrays):
-        return filtered(devices.largest(_radius(sigma, reach).astype(jnp.int32)), *arrays)
+        return filtered(staging.largest(_radius(sigma, reach).astype(jnp.int32)), *arrays)
 
     def in_full(sigma, *arrays):
         del sigma
@@ -108,7 +108,7 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
     """
     step = 1 if axis == 0 else math.prod(image.shape[2:])
     # Columns and channels in one axis: a CPU's vector units need a long last axis.
-    flat = devices.stage_on_cpu(image.reshape(image.shape[0], -1))
+    flat = staging.stage_on_cpu(image.reshape(image.shape[0], -1))
     length = flat.shape[axis] - (weights.size - 1) * step
     middle = weights.size // 2
 
@@ -128,7 +128,7 @@ def sum_of_shifts(image: jax.Array, weights: jax.Array, axis: int, needed: jax.A
         outer = inner
     total = total + ring(outer, 0) + weights[middle] * shifted(middle)
     shape = (size - (weights.size - 1) * (i == axis) for i, size in enumerate(image.shape))
-    return devices.stage_on_cpu(total).reshape(tuple(shape))
+    return staging.stage_on_cpu(total).reshape(tuple(shape))
 
 
 def separable(image: jax.Array, rows: jax.Array, columns: jax.Array) -> jax.Array:

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
-from corruptions.primitives import special
+from corruptions.primitives import special, staging
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 
@@ -194,7 +193,7 @@ def spectral_field(
     """
     height, width = _even(shape)
     sine, cosine = special.sine_cosine(phases)
-    both = devices.stage(jax.lax.complex(cosine, sine))
+    both = staging.stage(jax.lax.complex(cosine, sine))
     sine, cosine = _around(both.imag), _around(both.real)
     # Hermitian part of the spectrum. The phase of the opposite frequency stands one row and one column before.
     real = cosine[..., 1:] + jnp.roll(cosine[..., :-1], 1, axis=-2)

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
-from corruptions.primitives import filters, random
+from corruptions.primitives import filters, padded, random
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
 SCALES = tuple(0.8 * 2.0**k for k in range(8))  # standard deviations in pixels of the fields' Gaussian kernels

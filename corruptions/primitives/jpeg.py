@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices, padded
-from corruptions.primitives import color
+from corruptions.primitives import color, padded, staging
 
 _LUMA_TABLE = np.array(
     [
@@ -114,7 +113,7 @@ def _rgb_to_ycc(levels):
     channels = [levels[..., k].astype(jnp.int32) for k in range(3)]
     sums = [sum(int(w) * x for w, x in zip(row, channels)) for row in _TO_YCC]
     planes = jnp.stack([(total + offset) >> 16 for total, offset in zip(sums, _TO_YCC_OFFSET)])
-    return devices.stage_on_cpu(planes.astype(jnp.uint8))
+    return staging.stage_on_cpu(planes.astype(jnp.uint8))
 
 
 def _ycc_to_rgb(luma, blue, red):
@@ -177,7 +176,7 @@ def _to_blocks(planes):
     """Cuts [n, H, W] into [8, 8, blocks]; staged, as a CPU is slow to compute a block's place from its number."""
     number, height, width = planes.shape
     blocks = planes.reshape(number, height // 8, 8, width // 8, 8).transpose(2, 4, 0, 1, 3)
-    return devices.stage_on_cpu(blocks).reshape(8, 8, -1)
+    return staging.stage_on_cpu(blocks).reshape(8, 8, -1)
 
 
 def _from_blocks(blocks, shapes):

@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import padded
-from corruptions.primitives import special
+from corruptions.primitives import padded, special
 
 
 def threefry(key: jax.Array) -> jax.Array:

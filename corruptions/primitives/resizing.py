@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions import devices
-from corruptions.primitives import filters
+from corruptions.primitives import filters, staging
 
 
 def zoom_taps(size: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +102,7 @@ def _sum_of_tiles(shifts, image, rows, columns, weights):
 
         def compute(total):
             tall = (1 - down)[:, None] * _take(flat, above, 0) + down[:, None] * _take(flat, below, 0)
-            tall, length = devices.stage(tall), (_TILE + shifts - 1) * channels
+            tall, length = staging.stage(tall), (_TILE + shifts - 1) * channels
             strips = jax.vmap(lambda first: jax.lax.dynamic_slice_in_dim(tall, first, length, axis=1), 0, 1)(start)
             shifted = (strips[..., k * channels : (k + _TILE) * channels] for k in range(shifts))
             return total + sum(shares[None, :, k] * x for k, x in enumerate(shifted))
@@ -111,8 +110,8 @@ def _sum_of_tiles(shifts, image, rows, columns, weights):
         # Computed inside the branch, the shares would be computed again for each row of the image.
         return jax.lax.cond(wanted, compute, lambda total: total, total), None
 
-    total = devices.varying_zeros((height, tiles, _TILE * channels), like=image)
-    wanted = devices.largest((weights > 0).astype(jnp.int32)) > 0  # used by any image of a batch
+    total = staging.varying_zeros((height, tiles, _TILE * channels), like=image)
+    wanted = staging.largest((weights > 0).astype(jnp.int32)) > 0  # used by any image of a batch
     total = jax.lax.scan(add, total, (rows, columns, weights, wanted))[0]
     return total.reshape(height, tiles * _TILE, channels)[:, :width]
 

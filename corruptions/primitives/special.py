@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
+from corruptions.primitives import staging
 
 # A quarter turn in three parts; products of the first two with a whole number below 2**14 are exact in float32.
 _HIGH = round(math.pi / 2 * 2**7) / 2**7
@@ -99,7 +99,7 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
     """
     # One long axis: XLA's CPU backend vectorises the last axis only and gives up on three channels, six times slower.
     # It folds a plain reshape away, hence the devices.
-    uniform, mean, shape = *(devices.stage_on_cpu(x.reshape(-1)) for x in (uniform, mean)), uniform.shape
+    uniform, mean, shape = *(staging.stage_on_cpu(x.reshape(-1)) for x in (uniform, mean)), uniform.shape
     z = normal_quantile(jnp.clip(uniform, 2.0**-24, 1 - 2.0**-24))
     root = jnp.sqrt(mean)
     third = (z**3 + 2 * z) / 120 / jnp.maximum(root, 1.0)
@@ -112,7 +112,7 @@ def poisson_quantile(uniform: jax.Array, mean: jax.Array) -> jax.Array:
         mass = mass * mean * (1 / k)
         total = total + mass
         small = small + (uniform > total).astype(jnp.float32)
-    return devices.stage_on_cpu(jnp.where(small < 5, small, large)).reshape(shape)
+    return staging.stage_on_cpu(jnp.where(small < 5, small, large)).reshape(shape)
 
 
 # Coefficients of e^i t^(2m + 1), i = ..., 1, 0, of the three corrections m = 0, 1, 2. They replace the Taylor series

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import devices
-from corruptions.primitives import filters
+from corruptions.primitives import filters, staging
 from corruptions.primitives.special import arctangent2, sine_cosine
 
 _product = functools.partial(jnp.einsum, precision=jax.lax.Precision.HIGHEST)
@@ -109,14 +108,14 @@ def spark(
     y = (jnp.arange(shape[0], dtype=jnp.float32) - centre[0])[:, None]
     x = (jnp.arange(shape[1], dtype=jnp.float32) - centre[1])[None, :]
     rays = jnp.asarray(number, jnp.float32)
-    position = devices.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * rays)
+    position = staging.stage((arctangent2(x, y) / (2 * jnp.pi) + 0.5) * rays)
     ray = jnp.minimum(jnp.floor(position), rays - 1)
     fraction = position - ray
     # Two look-ups in one stored array: XLA would compute pairs or differences again for each pixel.
-    lengths = devices.stage(lengths)
+    lengths = staging.stage(lengths)
     first = ray.astype(jnp.int32)
     second = jnp.where(first >= number - 1, 0, first + 1)  # at the seam the first ray follows the last
-    start, end = (devices.look_up(lengths, index) for index in (first, second))
+    start, end = (staging.look_up(lengths, index) for index in (first, second))
     length = start + fraction * (end - start)
     falloff = length**2 / (x**2 + y**2 + 1e-4)
     if exponent is not None:
@@ -199,8 +198,8 @@ def turbulence(gradients: jax.Array, permutation: jax.Array, shape: tuple[int, .
     # ten seconds for a look-up in two axes.
     corners = [np.stack(np.meshgrid(rows[0], columns[0])).reshape(2, -1) for rows, columns in axes]
     i, j = np.concatenate(corners, axis=1) % _PERIOD
-    hashed = (devices.look_up(permutation, jnp.asarray(i)) + j) % _PERIOD
-    found = [devices.look_up(devices.look_up(part, permutation), hashed) for part in gradients.T]
+    hashed = (staging.look_up(permutation, jnp.asarray(i)) + j) % _PERIOD
+    found = [staging.look_up(staging.look_up(part, permutation), hashed) for part in gradients.T]
     ends = np.cumsum([points.shape[1] for points in corners])[:-1]
     total = jnp.float32(0)
     for octave, (rows, columns), *parts in zip(OCTAVES, axes, *(jnp.split(part, ends) for part in found), strict=True):

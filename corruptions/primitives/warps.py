@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 
-from corruptions import devices
+from corruptions.primitives import staging
 
 MODES = ("symmetric", "reflect")
 
@@ -38,7 +38,7 @@ def _interpolated(padded, y, x, margin):
     # rearrange the pixels of each look-up by positions in two axes.
     y, x = jnp.broadcast_arrays(y, x)
     shape = *y.shape, padded.shape[2]
-    position = devices.stage(jax.lax.complex(y.ravel(), x.ravel()))
+    position = staging.stage(jax.lax.complex(y.ravel(), x.ravel()))
     y, x = position.real, position.imag
     top, left = jnp.floor(y), jnp.floor(x)
     stride = padded.shape[1]
@@ -107,7 +107,7 @@ def positions(
     Both are float32 [H, W], and differ between the devices of a `shard_map` where `like` does.
     """
     planes = jnp.moveaxis(jnp.mgrid[: shape[0], : shape[1]].astype(jnp.float32), 0, -1)
-    warped = warp(planes + devices.varying_zeros((), like=like))
+    warped = warp(planes + staging.varying_zeros((), like=like))
     return warped[..., 0], warped[..., 1]
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions import registry
+from corruptions.core import registry
 from corruptions.scoring.conditions import CLEAN, RANDOM
 from corruptions.scoring.counts import Count, of_one_evaluation, uneven
 from corruptions.scoring.folder import read_wrong

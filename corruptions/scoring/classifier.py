@@ -11,21 +11,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import registry
-from corruptions.batch import corrupt, to_float
-from corruptions.contract import image_shape
-from corruptions.devices import unmasked
-from corruptions.from_files import with_files
-from corruptions.keys import image_index, integers, named_key, seed_key
-from corruptions.origin import Origin, first_images, make, values_of
-from corruptions.record import Corruption
+from corruptions import files
+from corruptions.assets import with_files
+from corruptions.core import registry
+from corruptions.core.batch import corrupt, to_float
+from corruptions.core.checks import image_shape
+from corruptions.core.corruption import Corruption
+from corruptions.core.dispatch import unmasked
+from corruptions.core.keys import image_index, integers, named_key, seed_key
+from corruptions.core.origin import Origin, first_images, make, values_of
+from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
 from corruptions.scoring.counts import Count, below_chance
 from corruptions.scoring.folder import Folder
 from corruptions.scoring.reuse import Part, Passes, look, reusable
-from corruptions.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
-from corruptions.write import files
 from corruptions.write import progress as bars
 
 DTYPES = ("float32", "uint8")
@@ -222,7 +222,7 @@ def evaluate(
         no effect.
       path: folder of this one classifier, made when missing. It keeps the per-image results under every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
-        counts.csv and errors.csv of this call. What made a result is kept beside it (`corruptions.origin`): before anything
+        counts.csv and errors.csv of this call. What made a result is kept beside it (`corruptions.core.origin`): before anything
         is reused, `predict` is asked again about 32 images, and a corruption whose code changed must give the pixels that it
         gave. `corruptions.scoring.folder.read_wrong` and `read_confidence` read a folder without `predict`. None writes nothing.
       network: name of the classifier, compared with the stored one in place of asking `predict` again: for one that draws

@@ -12,8 +12,8 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from corruptions import registry
-from corruptions.contract import Levels
+from corruptions.core import registry
+from corruptions.core.severity import Levels
 
 CLEAN = "clean"
 RANDOM = "random"

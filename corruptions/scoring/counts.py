@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from corruptions import registry
+from corruptions.core import registry
 from corruptions.scoring.conditions import CLEAN, RANDOM
 
 

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions.origin import UNKNOWN, Origin
+from corruptions import files
+from corruptions.core.origin import UNKNOWN, Origin
 from corruptions.scoring.conditions import Condition, file_stem
 from corruptions.scoring.confidence import Confidence, decode
 from corruptions.scoring.counts import mean
 from corruptions.scoring.intervals import of_mean
-from corruptions.write import files
 
 _FOLDER = "conditions"
 _FILES = "[!.]*.npz"  # a Mac leaves ._NAME beside NAME

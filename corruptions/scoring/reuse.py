@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions.origin import UNKNOWN, Origin, Probe, differences, first_images
+from corruptions import files
+from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, first_images
 from corruptions.scoring.conditions import CLEAN_IMAGES, Condition
 from corruptions.scoring.confidence import decode
 from corruptions.scoring.folder import Folder, Result
-from corruptions.write import files
 
 ASKED = 32
 """The number of images that the classifier is asked about again."""

@@ -11,7 +11,7 @@ They compute the transforms' formulas in float, without roundings to 8 bits in b
 the images with the original pixel by pixel, and the released code evaluated clean images in their place.
 """
 
-from corruptions.registry import register_benchmark
+from corruptions.core.registry import register_benchmark
 from corruptions.syn2nat.geometry import affines, cutout, downscale, perspective
 from corruptions.syn2nat.values import (
     channel_dropout,

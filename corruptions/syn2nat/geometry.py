@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
 from corruptions.noc.severities import integer
 from corruptions.primitives import color, filters, resizing, warps
-from corruptions.record import Image, Key, Params, Positions, Severity, Shape
-from corruptions.syn2nat.member import member, pixels
+from corruptions.syn2nat.common import pixels, register
 
 
 def _sample_affines(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -38,7 +38,7 @@ def _matrices(shape, params):
     return [_shrunk(size, params["scale"]) for size in shape[:2]]
 
 
-@member(
+@register(
     "geometry",
     _sample_affines,
     {"scale": "ratio of sides"},
@@ -94,7 +94,7 @@ def _map_perspective(shape: Shape, params: Params) -> Positions:
     return height * y / depth, width * x / depth
 
 
-@member(
+@register(
     "geometry",
     _sample_perspective,
     {"corners": "sides of the image"},
@@ -121,7 +121,7 @@ def _sample_cutout(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"top": first[0], "left": first[1], "bottom": first[0] + side, "right": first[1] + side}
 
 
-@member("occlusion", _sample_cutout, {"top": "pixels", "left": "pixels", "bottom": "pixels", "right": "pixels"})
+@register("occlusion", _sample_cutout, {"top": "pixels", "left": "pixels", "bottom": "pixels", "right": "pixels"})
 def cutout(image: Image, params: Params) -> Image:
     """Blackens rows top..bottom - 1 of columns left..right - 1. Source: Cutout, one hole."""
     rows, columns = jnp.arange(image.shape[0])[:, None], jnp.arange(image.shape[1])[None, :]
@@ -142,7 +142,7 @@ def _kept(size, ratio):
     return jnp.asarray(np.minimum(np.floor(shown / ratio), size - 1), jnp.int32)
 
 
-@member("digital", _sample_downscale, {"rows": "index", "columns": "index"})
+@register("digital", _sample_downscale, {"rows": "index", "columns": "index"})
 def downscale(image: Image, params: Params) -> Image:
     """Repeats the remaining pixels of the image. Source: Downscale, nearest neighbours."""
     return image[params["rows"]][:, params["columns"]]

@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.noc.severities import integer
 from corruptions.primitives import color, random, special
-from corruptions.record import Image, Key, Params, Severity, Shape
-from corruptions.syn2nat.member import lightness, member, relit
+from corruptions.syn2nat.common import lightness, register, relit
 
 
 def _sample_solarize(key: Key, shape: Shape, severity: Severity) -> Params:
@@ -14,7 +14,7 @@ def _sample_solarize(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"threshold": jnp.float32(200)}
 
 
-@member("color", _sample_solarize, {"threshold": "grey level"})
+@register("color", _sample_solarize, {"threshold": "grey level"})
 def solarize(image: Image, params: Params) -> Image:
     """Inverts bright values: 1 - x where 255 x >= threshold. Source: Solarize."""
     return jnp.where(color.to_levels(image) >= params["threshold"], 1 - image, image)
@@ -25,7 +25,7 @@ def _sample_posterize(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"step": jnp.float32(64)}
 
 
-@member("digital", _sample_posterize, {"step": "grey levels"}, straight_through=lambda image, params: image)
+@register("digital", _sample_posterize, {"step": "grey levels"}, straight_through=lambda image, params: image)
 def posterize(image: Image, params: Params) -> Image:
     """Keeps the highest bits: step floor(255 x / step) / 255. Source: Posterize."""
     step = params["step"]
@@ -37,7 +37,7 @@ def _sample_random_contrast(key: Key, shape: Shape, severity: Severity) -> Param
     return {"factor": jax.random.uniform(key, minval=-0.5, maxval=2.5)}
 
 
-@member("lighting", _sample_random_contrast, {"factor": "1"})
+@register("lighting", _sample_random_contrast, {"factor": "1"})
 def random_contrast(image: Image, params: Params) -> Image:
     """Multiplies: clip(factor x). Source: RandomContrast, limit 1.5."""
     return color.clip(params["factor"] * image)
@@ -48,7 +48,7 @@ def _sample_random_brightness(key: Key, shape: Shape, severity: Severity) -> Par
     return {"shift": jax.random.uniform(key, minval=-0.9, maxval=0.9)}
 
 
-@member("lighting", _sample_random_brightness, {"shift": "intensity"})
+@register("lighting", _sample_random_brightness, {"shift": "intensity"})
 def random_brightness(image: Image, params: Params) -> Image:
     """Shifts all channels: clip(x + shift). Source: RandomBrightness, limit 0.9."""
     return color.clip(image + params["shift"])
@@ -59,7 +59,7 @@ def _sample_random_gamma(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"exponent": integer(key, 300, 1000).astype(jnp.float32) / 100}
 
 
-@member("lighting", _sample_random_gamma, {"exponent": "1"})
+@register("lighting", _sample_random_gamma, {"exponent": "1"})
 def random_gamma(image: Image, params: Params) -> Image:
     """Darkens by a power: x^exponent. Source: RandomGamma, 300 to 1000 percent."""
     return jnp.power(image, params["exponent"])
@@ -73,7 +73,7 @@ def _sample_to_sepia(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"matrix": jnp.array(_SEPIA, jnp.float32)}
 
 
-@member("color", _sample_to_sepia, {"matrix": "1"}, mixes="mixes red, green and blue")
+@register("color", _sample_to_sepia, {"matrix": "1"}, mixes="mixes red, green and blue")
 def to_sepia(image: Image, params: Params) -> Image:
     """Maps each colour linearly: clip(M x). Source: ToSepia."""
     mapped = jnp.einsum("dc,hwc->hwd", params["matrix"], image, precision=jax.lax.Precision.HIGHEST)
@@ -85,7 +85,7 @@ def _sample_channel_dropout(key: Key, shape: Shape, severity: Severity) -> Param
     return {"channel": integer(key, 0, 2)}
 
 
-@member("color", _sample_channel_dropout, {"channel": "index"}, mixes="drops one of red, green and blue")
+@register("color", _sample_channel_dropout, {"channel": "index"}, mixes="drops one of red, green and blue")
 def channel_dropout(image: Image, params: Params) -> Image:
     """Sets one channel to 0. Source: ChannelDropout."""
     return jnp.where((jnp.arange(3) == params["channel"])[None, None, :], 0.0, image)
@@ -104,7 +104,7 @@ def _sample_color_jitter(key: Key, shape: Shape, severity: Severity) -> Params:
     return factors | {"turns": turns - jnp.round(turns), "order": jax.random.permutation(order_key, 4)}
 
 
-@member(
+@register(
     "color",
     _sample_color_jitter,
     {"brightness": "1", "contrast": "1", "saturation": "1", "turns": "turns", "order": "index"},
@@ -142,7 +142,7 @@ def _sample_iso_noise(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"intensity": intensity, "uniform": random.uniform(photon_key, shape[:2]), "turns": turns - jnp.round(turns)}
 
 
-@member("noise", _sample_iso_noise, {"intensity": "1", "uniform": "1", "turns": "turns"}, mixes="turns the hue")
+@register("noise", _sample_iso_noise, {"intensity": "1", "uniform": "1", "turns": "turns"}, mixes="turns the hue")
 def iso_noise(image: Image, params: Params) -> Image:
     """Turns the hue of each pixel and brightens it: L + (1 - L) K / 255, K ~ Poisson(255 i std(L)).
 
@@ -187,5 +187,5 @@ def _sample_emboss(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"kernel": constant + strength * slope}
 
 
-sharpen = member("digital", _sample_sharpen, {"kernel": "1"}, name="sharpen")(_filtered)
-emboss = member("digital", _sample_emboss, {"kernel": "1"}, name="emboss")(_filtered)
+sharpen = register("digital", _sample_sharpen, {"kernel": "1"}, name="sharpen")(_filtered)
+emboss = register("digital", _sample_emboss, {"kernel": "1"}, name="emboss")(_filtered)

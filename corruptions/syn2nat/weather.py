@@ -5,11 +5,11 @@ import math
 import jax
 import jax.numpy as jnp
 
+from corruptions.core.corruption import Image, Key, Params, Severity, Shape
 from corruptions.noc.severities import integer
 from corruptions.noc.stamps import PUBLISHED_SIDE, scale
 from corruptions.primitives import color, filters, painting, warps
-from corruptions.record import Image, Key, Params, Severity, Shape
-from corruptions.syn2nat.member import lightness, member, pixels, relit
+from corruptions.syn2nat.common import lightness, pixels, register, relit
 
 _GHOSTS = 10  # circles of a flare at most
 _RINGS = 20
@@ -47,7 +47,7 @@ def _sample_random_sun_flare(key: Key, shape: Shape, severity: Severity) -> Para
     }
 
 
-@member(
+@register(
     "lighting",
     _sample_random_sun_flare,
     {"sun": "pixels", "ghosts": "pixels", "opacity": "1", "radius": "pixels", "shade": "intensity"},
@@ -101,7 +101,7 @@ def _inside(vertices, shape):
     return inside
 
 
-@member(
+@register(
     "lighting",
     _sample_random_shadow,
     {"number": "shadows", "vertices": "pixels"},
@@ -140,7 +140,7 @@ def _mean_matrix(size, reach):
     return jnp.mean(taps[..., None] == jnp.arange(size)[None, None, :], axis=1, dtype=jnp.float32)
 
 
-@member("weather", _sample_random_rain, {"slant": "pixels", "rows": "pixels", "columns": "pixels"})
+@register("weather", _sample_random_rain, {"slant": "pixels", "rows": "pixels", "columns": "pixels"})
 def random_rain(image: Image, params: Params) -> Image:
     """Draws the drops as lines of grey 200 and width 1, blurs by means of 7x7, and darkens to 0.7.
 

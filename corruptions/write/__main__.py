@@ -22,11 +22,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from corruptions import pictures
-from corruptions.from_files import FROM_FILES
+from corruptions import files
+from corruptions.assets import FROM_FILES
+from corruptions.files import WriteError
 from corruptions.objects import BucketError, copied
-from corruptions.write import files, manifests, revisions, sources, verifying
-from corruptions.write.files import WriteError
+from corruptions.reading import pictures
+from corruptions.write import manifests, revisions, sources, verifying
 from corruptions.write.writer import LAYOUTS, write_dataset
 
 # Flags that are arguments of the same name.

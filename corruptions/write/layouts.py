@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import files, manifests, verifying
+from corruptions import files
+from corruptions.write import manifests, verifying
 from corruptions.write.manifests import Entry, Manifest, Severity
 from corruptions.write.sources import Source, require
 from corruptions.write.upload import Upload

@@ -19,14 +19,14 @@ from typing import Any
 
 import jax
 
-from corruptions import cbar, registry
-from corruptions.code import code_digest
-from corruptions.from_files import FROM_FILES, with_files
-from corruptions.origin import recorded
-from corruptions.record import Corruption
-from corruptions.severity_tables import BY_SIZE, OF_MANY_SIZES
-from corruptions.write import files
-from corruptions.write.files import WriteError
+from corruptions import cbar, files
+from corruptions.assets import FROM_FILES, with_files
+from corruptions.core import registry
+from corruptions.core.code import code_digest
+from corruptions.core.corruption import Corruption
+from corruptions.core.origin import recorded
+from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES
+from corruptions.files import WriteError
 from corruptions.write.sources import safe_name
 
 Manifest = dict[str, Any]

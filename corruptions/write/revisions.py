@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.batch import corrupt
-from corruptions.code import UNKNOWN, code_digest
-from corruptions.keys import named_key
-from corruptions.one_image import corrupt_each
-from corruptions.origin import Origin, differences, first_images, recorded, values_of
+from corruptions.core.batch import corrupt
+from corruptions.core.code import UNKNOWN, code_digest
+from corruptions.core.keys import named_key
+from corruptions.core.many_sizes import corrupt_each
+from corruptions.core.origin import Origin, differences, first_images, recorded, values_of
+from corruptions.files import WriteError
 from corruptions.write import manifests
-from corruptions.write.files import WriteError
 from corruptions.write.layouts import LOG, Layout
 from corruptions.write.manifests import Entry, Manifest, Severity, token
 from corruptions.write.sources import Source

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.write import files
+from corruptions import files
 from corruptions.write.layouts import LOG, Folders
 from corruptions.write.manifests import Entry, Manifest, Severity, token
 from corruptions.write.sources import require

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import objects, pictures
-from corruptions.devices import unmasked
-from corruptions.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
-from corruptions.write import files
+from corruptions import files, objects
+from corruptions.core.dispatch import unmasked
+from corruptions.reading import pictures
+from corruptions.reading.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
 
 LOG = logging.getLogger("corruptions.write")
 _BULK = 1000  # records of array_record read at a time

@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Iterator
 
 from corruptions import objects
+from corruptions.files import WriteError, contained
 from corruptions.write import manifests
-from corruptions.write.files import WriteError, contained
 from corruptions.write.manifests import Manifest
 from corruptions.write.verifying import Unit
 

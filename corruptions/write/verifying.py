@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from corruptions.write import files, manifests
+from corruptions import files
+from corruptions.write import manifests
 from corruptions.write.manifests import Entry, Manifest, Severity, token
 
 LABELS = "labels.npy"

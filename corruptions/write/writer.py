@@ -15,12 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from corruptions import contract, devices
-from corruptions.batch import corrupt
-from corruptions.keys import named_key, prng, seed_key
-from corruptions.one_image import corrupt_each
-from corruptions.write import files, manifests, revisions, sources
-from corruptions.write.files import WriteError
+from corruptions import files
+from corruptions.core import checks, dispatch, forks
+from corruptions.core.batch import corrupt
+from corruptions.core.keys import named_key, prng, seed_key
+from corruptions.core.many_sizes import corrupt_each
+from corruptions.files import WriteError
+from corruptions.write import manifests, revisions, sources
 from corruptions.write.layouts import LOG, Folders, Npy
 from corruptions.write.progress import Background, bar
 from corruptions.write.shards import Parquet, WebDataset
@@ -92,7 +93,7 @@ def write_dataset(
       WriteError: the folder is not writable, in use, full, holds foreign files, or a dataset with other settings or pixels.
       ValueError, TypeError: an argument is not as described.
     """
-    devices.refuse_forked()
+    forks.refuse_forked()
     if layout not in LAYOUTS:
         raise ValueError(f"expected a layout among {', '.join(LAYOUTS)}, found {layout!r}")
     if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
@@ -108,7 +109,7 @@ def write_dataset(
     if source.many_sizes and layout == "npy":
         raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
     first = np.shape(source.read(range(1))[0])
-    contract.image_shape(first)
+    checks.image_shape(first)
     shape = None if source.many_sizes else first
     identity = {
         "layout": layout,
@@ -240,7 +241,7 @@ def _batch_size(images):
         target = max(1, _ACCELERATOR_VALUES // (height * width * channels))
         return -(-number // -(-number // target))  # batches of equal size, so that little is padding
     # On a CPU a padded image costs as much as any other: take only as many as all cores process at a time.
-    return min(number, devices.cpu_batch(images.shape))
+    return min(number, dispatch.cpu_batch(images.shape))
 
 
 def _check_space(layout, entries):

@@ -11,8 +11,8 @@ import numpy as np
 
 import corruptions
 from corruptions import cbar
+from corruptions.files import content_sha256
 from corruptions.write import WriteError, manifests, verify
-from corruptions.write.files import content_sha256
 from corruptions.write.manifests import Severity
 
 MANIFEST = manifests.NAME

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import pictures
+from corruptions.reading import pictures
 from corruptions.write.manifests import token
 from corruptions.write.shards import ROWS, Parquet, WebDataset
 from corruptions.write.sources import require

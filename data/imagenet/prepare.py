@@ -23,8 +23,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corruptions import pictures
-from corruptions.write.files import contained
+from corruptions.files import contained
+from corruptions.reading import pictures
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from corruptions import pictures
+from corruptions.reading import pictures
 from data import blocks, decode, tree
 from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split, sha256
 from data.image_folder import load_image_folder

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions import pictures
-from corruptions.contract import suggest
+from corruptions.core.checks import suggest
+from corruptions.reading import pictures
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
 from runtime import files

@@ -22,9 +22,9 @@ from ml_collections import ConfigDict
 from analysis import frames
 from analysis.distances import msd_mmd
 from analysis.distances.msd_mmd import Stream
-from corruptions import origin
-from corruptions.keys import named_key
-from corruptions.registry import with_levels
+from corruptions.core import origin
+from corruptions.core.keys import named_key
+from corruptions.core.registry import with_levels
 from corruptions.scoring.conditions import Condition
 from data.dataset import Dataset, Split, cut, sha256
 from evaluation import bound, trained_models

@@ -30,8 +30,8 @@ from jax.sharding import PartitionSpec
 
 import corruptions
 from corruptions import augment
-from corruptions.batch import from_float, to_float
-from corruptions.registry import with_levels
+from corruptions.core.batch import from_float, to_float
+from corruptions.core.registry import with_levels
 from corruptions.scoring.conditions import RANDOM, list_conditions
 from evaluation.correctness import refuse_not_finite
 from runtime.log import bar

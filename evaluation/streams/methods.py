@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from corruptions.contract import suggest
+from corruptions.core.checks import suggest
 from evaluation.streams.eata import Eata, Eta, Sar
 from evaluation.streams.lame import Lame
 from evaluation.streams.roid import Roid

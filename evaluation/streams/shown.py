@@ -14,8 +14,8 @@ import numpy as np
 from jax.sharding import Mesh
 
 import corruptions
-from corruptions.keys import image_index, named_key
-from corruptions.origin import Probe, values_of
+from corruptions.core.keys import image_index, named_key
+from corruptions.core.origin import Probe, values_of
 from data import Split
 from evaluation.streams.orders import Segment, Stream
 from runtime.distributed import fetch

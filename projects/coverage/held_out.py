@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 import data
-from corruptions.folders import balanced_prefix
+from corruptions.reading.folders import balanced_prefix
 from data import tfds_source
 from data.dataset import Dataset, taken
 

@@ -40,8 +40,8 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from analysis.frames import as_name
-from corruptions import pictures
-from corruptions.folders import by_number, image_paths
+from corruptions.reading import pictures
+from corruptions.reading.folders import by_number, image_paths
 from data import cache, tree
 from data.corrupted.readers import read_image
 from evaluation import correctness, trained_models

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions import pictures
-from corruptions.folders import image_paths
-from corruptions.keys import seed_key
+from corruptions.core.keys import seed_key
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
+from corruptions.reading import pictures
+from corruptions.reading.folders import image_paths
 from data import cache, tree
 
 _LEAST_CELL = 3.0  # pixels

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 import corruptions
-from corruptions import contract
-from corruptions.from_files import FROM_FILES, FromFile
+from corruptions.assets import FROM_FILES, FromFile
+from corruptions.core.severity import lookup
 from projects.structural import adain, weights
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)  # not published
@@ -25,7 +25,7 @@ def _sample(key, shape, severity, *, style=None, alphas=ALPHAS):
     used = weights.in_use(style)
     number = jax.random.randint(key, (), 0, len(used.mean))
     moments = {"mean": jnp.asarray(used.mean)[number], "deviation": jnp.asarray(used.deviation)[number]}
-    return {"alpha": contract.lookup(alphas, severity)} | moments
+    return {"alpha": lookup(alphas, severity)} | moments
 
 
 _UNITS = {
@@ -33,12 +33,12 @@ _UNITS = {
     "mean": "means of the channels of relu4_1 for a style",
     "deviation": "deviations of the channels of relu4_1 for a style",
 }
-_member = corruptions.registrar(
+register = corruptions.registrar(
     "structural", corruptions.Levels(5), "nearest", "weights of the file in use (projects.structural.weights)"
 )
 
 
-@_member("style", _sample, _UNITS, mixes="redraws the image by a network of red, green and blue")
+@register("style", _sample, _UNITS, mixes="redraws the image by a network of red, green and blue")
 def style_transfer(image, params):
     """Redraws the image in a style: clip(G(a AdaIN(E(x), s) + (1 - a) E(x)), 0, 1).
 

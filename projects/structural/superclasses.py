@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import data
-from corruptions.folders import balanced_prefix
+from corruptions.reading.folders import balanced_prefix
 from data import decode, tree
 from data.dataset import Dataset, Parts, ShardedImages, describe, make_split, sha256, taken
 from data.image_folder import decoded

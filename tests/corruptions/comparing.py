@@ -9,7 +9,7 @@ import numpy as np
 import scipy.stats
 
 import corruptions
-from corruptions.batch import from_float, to_float
+from corruptions.core.batch import from_float, to_float
 
 A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
 SHAPE = (24, 33, 3)

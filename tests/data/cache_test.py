@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import data
-from corruptions.write import files
+from corruptions import files
 from data import blocks, cache, natural
 from data.natural import sets
 from runtime.files import DamagedFileError

@@ -16,7 +16,7 @@ import eval as evaluation
 import models
 from analysis import answers
 from analysis.answers import PLAIN
-from corruptions import code
+from corruptions.core import code
 from corruptions.scoring.conditions import Condition
 from evaluation import bound, correctness
 from evaluation import evaluate as engine

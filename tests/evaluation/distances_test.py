@@ -12,8 +12,8 @@ import corruptions
 import data
 import models
 from corruptions import augment
-from corruptions.batch import from_float, to_float
-from corruptions.keys import seed_key
+from corruptions.core.batch import from_float, to_float
+from corruptions.core.keys import seed_key
 from corruptions.scoring.conditions import Condition
 from evaluation.distances import centres, features, sampling
 from runtime import meshes

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions.write import files as write_files
+from corruptions import files as write_files
 from data import cache
 from runtime import files, locks, workdirs
 from tests.runtime.buckets_test import content, opened

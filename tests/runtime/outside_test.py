@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from corruptions import write
+from corruptions.files import contained
 from corruptions.write import manifests
-from corruptions.write.files import contained
 from runtime import buckets, files, workdirs
 from runtime.settings import SettingsError
 from tests.runtime.buckets_test import bucket, content, opened, put

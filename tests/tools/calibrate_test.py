@@ -12,7 +12,7 @@ import corruptions
 import data
 import models
 from configs import default
-from corruptions import code
+from corruptions.core import code
 from evaluation import bound
 from runtime import meshes
 from tests.evaluation import known

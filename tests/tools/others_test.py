@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from configs import imagenet
-from corruptions import registry
+from corruptions.core import registry
 from evaluation.strength import Strength
 from models import costs
 from tests.training import tiny

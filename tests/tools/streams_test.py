@@ -10,7 +10,7 @@ import pytest
 import corruptions
 from analysis import streams as of_streams
 from analysis.streams import COLOURS
-from corruptions.keys import named_key
+from corruptions.core.keys import named_key
 from data import Split
 from evaluation.streams import methods, orders, run, shown
 from runtime import meshes

@@ -31,7 +31,7 @@ corruptions.laion_c.use_bank(BANK)  # as tests/conftest.py
 def case(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
     """A corruption, a shape and a type drawn at random, see `attack`."""
     del folder
-    corruptions.programs.bound_programs()
+    corruptions.core.program_cache.bound_programs()
     return attack(rng, str(rng.choice(NAMES)), SHAPES[rng.integers(len(SHAPES))], str(rng.choice(_TYPES)))
 
 

@@ -19,7 +19,7 @@ _KINDS = ("uint8", "uint8", "float32", "float16", "float64", "grey", "alpha")
 def clips(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcome:
     """Clips or cameras of a corruption drawn at random: each frame has the pixels of the image alone, by its key."""
     del folder
-    corruptions.programs.bound_programs()
+    corruptions.core.program_cache.bound_programs()
     name, axis = str(rng.choice(NAMES)), _AXES[rng.integers(len(_AXES))]
     shape, kind = _CLIP_SHAPES[rng.integers(len(_CLIP_SHAPES))], str(rng.choice(["uint8", "float32"]))
     fresh = axis == "time" and bool(rng.random() < 0.4)
@@ -54,7 +54,7 @@ def each(rng: np.random.Generator, folder: pathlib.Path | None = None) -> Outcom
     One image in some lists is no image: those before it come back, and it is named by its place.
     """
     del folder
-    corruptions.programs.bound_programs()
+    corruptions.core.program_cache.bound_programs()
     name, key = str(rng.choice(NAMES)), jax.random.key(int(rng.integers(2**31)))
     number = int(rng.integers(1, 7))
     shapes = [tuple(int(side) for side in rng.integers(16, 128, 2)) for _ in range(number)]

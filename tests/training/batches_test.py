@@ -9,8 +9,9 @@ import pytest
 from PIL import Image
 
 import corruptions
-from corruptions import augment, registry
+from corruptions import augment
 from corruptions import enhance as enhancements
+from corruptions.core import registry
 from data.dataset import Split
 from runtime import meshes
 from tests.training import tiny

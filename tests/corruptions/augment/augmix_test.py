@@ -8,7 +8,7 @@ import scipy.stats
 
 from corruptions import augment
 from corruptions.augment import operations
-from corruptions.batch import to_float
+from corruptions.core.batch import to_float
 from corruptions.primitives import random
 from tests.corruptions.augment.drawing import NAMES, augmix, draws, operation
 from tests.corruptions.comparing import assert_frequencies, assert_uniform

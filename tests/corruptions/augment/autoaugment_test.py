@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from corruptions import augment
-from corruptions.batch import to_float
+from corruptions.core.batch import to_float
 from tests.corruptions.augment.drawing import NAMES, chain, draws
 from tests.corruptions.comparing import assert_frequencies, assert_uniform
 from tests.reference.photographs import photographs

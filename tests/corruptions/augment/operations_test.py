@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from corruptions.augment import operations
-from corruptions.batch import to_float
+from corruptions.core.batch import to_float
 from tests.corruptions.augment import drawing
 from tests.reference.photographs import photograph
 

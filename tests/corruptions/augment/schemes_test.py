@@ -11,7 +11,7 @@ import pytest
 import corruptions
 from corruptions import augment
 from corruptions.augment import batch, schemes, stored
-from corruptions.batch import to_float
+from corruptions.core.batch import to_float
 from tests.corruptions.comparing import as_on
 from tests.reference.photographs import photographs
 
@@ -93,7 +93,7 @@ def test_in_pieces_in_a_program_and_empty(monkeypatch):
     whole = np.asarray(augment.augment(KEY, IMAGES, "augmix"))
     np.testing.assert_array_equal(inside, whole)
     assert augment.augment(KEY, IMAGES[:0], "augmix").shape == (0, 32, 32, 3)
-    monkeypatch.setattr(corruptions.devices, "cpu_piece", lambda shape: 3)
+    monkeypatch.setattr(corruptions.core.dispatch, "cpu_piece", lambda shape: 3)
     np.testing.assert_array_equal(augment.augment(KEY, jnp.asarray(IMAGES), "augmix"), whole)
 
 

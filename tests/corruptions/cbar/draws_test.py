@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from corruptions import batch, cbar, registry
+from corruptions import cbar
 from corruptions.cbar import lenses, severities
+from corruptions.core import batch, registry
 from corruptions.primitives.fourier import blue, phase_shape, spectral_field
 from tests.corruptions.cbar.exact_test import BLURS, WARPS
 from tests.corruptions.comparing import drawn

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions import contract
 from corruptions.primitives import color, filters, fourier, resizing
 from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.blur import clipped_zoom
@@ -64,7 +63,7 @@ def test_surfaces_of_one_colour_keep_their_level():
     @jax.jit
     def blurred(sigma):
         found = jax.vmap(filters.gaussian, (0, None, None))(surfaces, sigma, filters.gaussian_weights(sigma, 40))
-        return contract.truncated(255 * jnp.clip(found, 0, 1))
+        return color.truncated(255 * jnp.clip(found, 0, 1))
 
     for sigma in (0.4, 0.5, 0.6, 0.7, 0.9, 1.0, 1.1, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 5.0, 6.0, 7.0, 8.0, 10.0):
         found = np.asarray(blurred(jnp.float32(sigma))).reshape(256, -1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions import batch
+from corruptions.core import batch
 from corruptions.imagenet_c.fog import diamond_square
 from corruptions.primitives import color, painting, textures
 from corruptions.primitives import edges as edging

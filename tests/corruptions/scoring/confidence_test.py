@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 
 import corruptions
 from analysis.confidence import metrics
-from corruptions.origin import Origin
+from corruptions.core.origin import Origin
 from corruptions.scoring import confidence, folder
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import read_confidence

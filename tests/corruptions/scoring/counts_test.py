@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import Count, registry
+from corruptions import Count
+from corruptions.core import registry
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.counts import below_chance
 

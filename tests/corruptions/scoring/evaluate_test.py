@@ -9,11 +9,12 @@ import pytest
 
 import corruptions
 from analysis.errors import scores
-from corruptions import Count, registry
+from corruptions import Count, files
+from corruptions.core import registry
 from corruptions.scoring import ce, classifier, intervals
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.folder import read_wrong
-from corruptions.write import WriteError, files
+from corruptions.write import WriteError
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 from tests.pages import example_of
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import corruptions
+from corruptions import files
 from corruptions.scoring import classifier, folder
 from corruptions.scoring.folder import read_confidence, read_wrong
-from corruptions.write import files
 from tests.corruptions.scoring.evaluate_test import NAMES, OF, predict
 from tests.corruptions.scoring.evaluate_test import stub as stub
 from tests.corruptions.write.datasets import IMAGES, LABELS, register_mine

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import corruptions
-from corruptions import registry
+from corruptions.core import registry
 from tests.corruptions.comparing import assert_looks_where_its_map_says, drawn
 from tests.corruptions.syn2nat import references
 from tests.reference.photographs import scene

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, JpegImagePlugin
 
 import corruptions
-from corruptions import registry
+from corruptions.core import registry
 from corruptions.write import WriteError, from_arrays, from_folder, verify, write_dataset
 from data.corrupted import open_corrupted
 from tests.corruptions.comparing import assert_same

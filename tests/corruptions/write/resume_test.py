@@ -12,7 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from corruptions.write import WriteError, files, write_dataset, writer
+from corruptions import files
+from corruptions.write import WriteError, write_dataset, writer
 from tests import compiling, processes
 from tests.corruptions.write.datasets import contents
 

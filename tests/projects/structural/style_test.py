@@ -16,8 +16,8 @@ from PIL import Image
 from safetensors.numpy import save_file
 
 import corruptions
-from corruptions import registry
-from corruptions.from_files import FROM_FILES, FromFile
+from corruptions.assets import FROM_FILES, FromFile
+from corruptions.core import registry
 from corruptions.write import __main__ as command
 from data import decode
 from evaluation import trained_models
@@ -82,9 +82,9 @@ def test_what_brings_the_weights_is_said_where_the_name_is_not_known(name, unkno
 
 
 def test_one_program_for_all_severities_and_one_style_for_an_image(digest):
-    images, before = photographs(2, 32, 32), corruptions.batch._corrupt._cache_size()
+    images, before = photographs(2, 32, 32), corruptions.core.batch._corrupt._cache_size()
     shown = [np.asarray(corruptions.corrupt(KEY, images, NAME, s, style=digest)) for s in range(1, 6)]
-    assert corruptions.batch._corrupt._cache_size() == before + 1
+    assert corruptions.core.batch._corrupt._cache_size() == before + 1
     assert all(x.shape == images.shape and x.dtype == np.uint8 for x in shown)
     assert all((a != b).any((1, 2, 3)).all() for a, b in itertools.pairwise(shown))
     corruption = corruptions.get("style_transfer")

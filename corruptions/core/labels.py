@@ -1,0 +1,191 @@
+"""Labels that follow their image: the position that each pixel shows, and masks and boxes moved by it."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from corruptions.core import batch, checks, dispatch, forks, one_image, program_cache, registry
+from corruptions.core.corruption import Array, Corruption, program
+
+
+def coordinates(
+    key: jax.Array,
+    images: Array | jax.ShapeDtypeStruct,
+    name: str | Corruption,
+    severity: ArrayLike | None = None,
+    *,
+    index: Array | Sequence[int] | None = None,
+    reflected: bool = False,
+    **options: Any,
+) -> Any:
+    """Finds where in each image each pixel comes from after `corrupt` with the same key, name, severity, index and options.
+
+    These are the positions at which the corruption itself looks the image up, from the same draws. Where it
+    interpolates several times (`imagenet_c/elastic_transform`, `cbar/fish_eye`), the mean of the positions that a pixel
+    is made of. `get(name).moves` says how a corruption displaces the content of the image, in words, empty where
+    everything stays in its place: a pixel's position is then its own.
+
+    Args:
+      key, name, severity, index, **options: as of `corrupt`.
+      images: [N, H, W, C]; only their shape and dtype are used, so that a `jax.ShapeDtypeStruct` does. The frames of a
+        clip have the positions of one image of it.
+      reflected: whether to return which pixels are mirror images, too: beyond the border of `imagenet_c/elastic_transform` and
+        `camera/elastic_field` the image is mirrored, and their positions are those of the object once more.
+
+    Returns:
+      float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the image where a pixel
+      shows nothing of it. For `move_masks` and `move_boxes`. With `reflected` a pair of it and bool [N, H, W].
+
+    Raises:
+      ValueError: a corruption that displaces content without such a map, because a pixel shows several places
+        (`zoom_blur`, `motion_blur`, `glass_blur`) or another place in each channel (the two chromatic aberrations);
+        also a corruption that `random_choice` or `compose` made of any that displaces content. Other errors as of
+        `corrupt`.
+    """
+    forks.refuse_forked()
+    checks.key(key)
+    corruption = registry.get(name)
+    if values := [name for name in ("value_range", "validate", "gradient") if name in options]:
+        raise ValueError(f"expected no {values[0]} for coordinates, which no values of pixels decide: leave it out")
+    checks.image_batch(images, validate=False, any_kind=True)
+    corruption.check_request(images.shape[-1], options)
+    options = corruption.options_for(images.shape[1:], options)
+    if index is None:
+        dispatch.refuse_counting("coordinates", key, images)
+    severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
+    program_cache.bound_programs()
+    key, index = dispatch.held((key, index))
+    return _coordinates(
+        key, severities, index, corruption, tuple(images.shape[1:]), checks.static_options(options), reflected
+    )
+
+
+@functools.partial(program_cache.jitted, static=("corruption", "shape", "options", "reflected"))
+def _coordinates(
+    key: jax.Array,
+    severities: jax.Array | None,
+    index: Array,
+    corruption: Corruption,
+    shape: tuple[int, ...],
+    options: tuple[tuple[str, Any], ...],
+    reflected: bool,
+) -> Any:
+    def of_image(key: jax.Array, number: Any, severity: Any) -> Any:
+        own_key = batch.image_key(key, number)
+        params = one_image.sample(own_key, severity, corruption, one_image.seen_shape(shape), options)
+        where = corruption.coordinates(shape, params)
+        return (where, corruption.reflected(shape, params)) if reflected else where
+
+    return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severities)
+
+
+def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0, reflected: Array | None = None) -> jax.Array:
+    """Moves masks as their images were moved: each pixel takes the label nearest to its position.
+
+    Args:
+      masks: [N, H, W] or [N, H, W, K] of any dtype: classes, instances, depths.
+      coordinates: [N, H, W, 2], from `coordinates`.
+      fill: the label of pixels whose position is outside of the image.
+      reflected: bool [N, H, W] from `coordinates`: mirror images that take `fill`, too. None keeps them as they are seen.
+
+    Returns:
+      The moved masks, same shape and dtype (32 bits for NumPy's 64, as in JAX).
+
+    Raises:
+      ValueError: shapes that do not go together.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
+    """
+    forks.refuse_forked()
+    _check_coordinates(coordinates)
+    wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
+    if wide and (largest := int(np.abs(masks).max())) >= 2**31:
+        raise ValueError(f"expected labels of at most 31 bits, found {largest}")
+    masks, coordinates, fill, reflected = dispatch.held((masks, coordinates, fill, reflected))
+    masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
+    if masks.shape[:3] != coordinates.shape[:3]:
+        raise ValueError(
+            f"expected masks of shape {tuple(coordinates.shape[:3])} or with one axis more, found {masks.shape}"
+        )
+    _check_reflected(reflected, coordinates)
+    nearest = jnp.floor(jnp.asarray(coordinates) + 0.5).astype(jnp.int32)
+    row, column = nearest[..., 0], nearest[..., 1]
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    inside = inside if reflected is None else inside & ~jnp.asarray(reflected)
+    number = jnp.arange(masks.shape[0])[:, None, None]
+    found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
+    inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
+    return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
+
+
+def _check_coordinates(coordinates: Array) -> None:
+    if len(coordinates.shape) != 4 or coordinates.shape[3] != 2:
+        raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
+
+
+def _check_reflected(reflected: Array | None, coordinates: Array) -> None:
+    if reflected is not None and (reflected.shape != coordinates.shape[:3] or reflected.dtype != bool):
+        raise ValueError(
+            f"expected reflected: bool of shape {tuple(coordinates.shape[:3])}, found {reflected.dtype} of shape "
+            f"{tuple(reflected.shape)}"
+        )
+
+
+def move_boxes(boxes: Array, coordinates: Array, reflected: Array | None = None) -> jax.Array:
+    """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels whose position lies in
+    the old box.
+
+    A box around a rotated object comes out larger than the object; if you have masks, take the boxes of moved
+    masks.
+
+    Args:
+      boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.
+      coordinates: [N, H, W, 2], from `coordinates`.
+      reflected: bool [N, H, W] from `coordinates`: mirror images, which do not count. Without it a box grows around them.
+
+    Returns:
+      float32 [N, K, 4]; four zeros where no pixel shows any part of a box.
+
+    Raises:
+      ValueError: shapes that do not go together, or a left edge beyond the right one, a top beyond the bottom.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
+    """
+    forks.refuse_forked()
+    _check_coordinates(coordinates)
+    _check_reflected(reflected, coordinates)
+    boxes, coordinates, reflected = dispatch.held((boxes, coordinates, reflected))
+    boxes = jnp.asarray(boxes, jnp.float32)
+    if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
+        raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
+    if not dispatch.is_traced(boxes) and (crossed := ~(boxes[..., :2] <= boxes[..., 2:]).all(-1)).any():
+        raise ValueError(
+            f"expected boxes left <= right, top <= bottom, found left, top, right, bottom = {boxes[crossed][0].tolist()}"
+        )
+    return _boxes_of_batch(boxes, jnp.asarray(coordinates), reflected)
+
+
+def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array, reflected: jax.Array | None) -> jax.Array:
+    row, column = coordinates[..., 0] + 0.5, coordinates[..., 1] + 0.5
+
+    def of_box(box: jax.Array) -> jax.Array:
+        left, top, right, bottom = box
+        inside = (column >= left) & (column < right) & (row >= top) & (row < bottom)
+        inside = inside if reflected is None else inside & ~reflected
+        (left, right), (top, bottom) = (_extent(inside.any(axis)) for axis in (0, 1))
+        return jnp.stack([left, top, right, bottom]).astype(jnp.float32)
+
+    # One after the other: masks of all boxes at once are as large as that many images.
+    return jax.lax.map(of_box, boxes)
+
+
+_boxes_of_batch = program(jax.vmap(_boxes_of_image))
+
+
+def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Returns the first True place and the place behind the last one; both 0 where none is True."""
+    last = taken.shape[0] - jnp.argmax(taken[::-1])
+    return jnp.argmax(taken), jnp.where(taken.any(), last, 0)

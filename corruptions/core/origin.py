@@ -1,0 +1,244 @@
+"""The record of origin: what made a stored number, and whether a new one would be made alike.
+
+    origin = make(data={"images": sha256}, seed=0, corruption="noc/hue", options={}, levels=None, dtype="uint8")
+    differences(stored, origin, probed=lambda: probe(name, images, 0.5, key=key, index=index))   # [] or lines
+
+Where the code changed, a probe decides: 1,024 stored values of the first image, corrupted, are computed again and must be
+equal within one level in all but .1 %. So a change of a formula is noticed, and a change of a comment costs nothing.
+"""
+
+import base64
+import dataclasses
+import importlib.metadata
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import jax
+import numpy as np
+
+from corruptions.core import dispatch, registry
+from corruptions.core.batch import corrupt
+from corruptions.core.code import UNKNOWN, code_digest
+from corruptions.core.corruption import Corruption
+
+__all__ = ["UNKNOWN", "Origin", "code_digest", "differences", "make", "probe", "recorded", "same_probe", "values_of"]
+
+PROBED = 1024
+"""The number of values in a probe."""
+_LEVELS, _SHARE = (
+    1,
+    1e-3,
+)  # values may differ by one level, and a share of them by more: other processors round otherwise
+_GOLDEN = (5**0.5 - 1) / 2
+_PACKAGES = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
+Probe = Mapping[str, Any]
+"""{"images": their number, "values": base64 of uint8 [1024]}, JSON-ready."""
+_REMEDY = {  # what to do about a field that differs, beside using another folder
+    "data": "give the same images, labels and index",
+    "network": "give the network that was evaluated",
+    "code": "use the code that made it",
+    "version": "use the version that made it",
+    "generator": "set jax_default_prng_impl as it was",
+    "partitionable": "set jax_threefry_partitionable as it was",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """All that a stored number depends on. A field is `UNKNOWN` where an earlier version did not record it, None where it
+    does not apply; values are JSON-ready.
+
+    Attributes:
+      data: {"images": sha256, "labels": ..., "index": ...}, or {"sample": ...} of names, sizes and some content.
+      network: digest of its weights, or the name that the user gives it.
+      code: `code_digest` of what computed it.
+      probe: values of the first image, see `probe`; compared where the code differs.
+      corruption: qualified name, or `clean`.
+      version: that of its record, raised when its pixels change.
+      options: its static options.
+      table: its severity table, where the image size decides.
+      levels: those that random severities are drawn from.
+      dtype, outputs, score: what the network takes and returns, and which number is stored.
+      evaluator: its name and settings: superclasses, temperature, enhancement, adaptation.
+      seed, generator, partitionable: of the random draws.
+      codec, era: how encoded images were decoded, where the pixels depend on it.
+      recorded: versions, revision, devices, cores: never compared.
+    """
+
+    data: Any = UNKNOWN
+    network: Any = UNKNOWN
+    code: str = UNKNOWN
+    probe: Any = UNKNOWN
+    corruption: Any = UNKNOWN
+    version: Any = UNKNOWN
+    options: Any = UNKNOWN
+    table: Any = UNKNOWN
+    levels: Any = UNKNOWN
+    dtype: Any = UNKNOWN
+    outputs: Any = UNKNOWN
+    score: Any = UNKNOWN
+    evaluator: Any = UNKNOWN
+    seed: Any = UNKNOWN
+    generator: Any = UNKNOWN
+    partitionable: Any = UNKNOWN
+    codec: Any = UNKNOWN
+    era: Any = UNKNOWN
+    recorded: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the fields that are known, JSON-ready: tuples as lists."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return json.loads(json.dumps({name: value for name, value in fields.items() if value != UNKNOWN}))
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` returned; ValueError for a field that only a newer version can compare."""
+        if new := sorted(set(fields) - {field.name for field in dataclasses.fields(cls)}):
+            raise ValueError(
+                f"expected a record of origin of this version, found {new[0]!r} in it: read it with a newer jax-corruptions"
+            )
+        return cls(**fields)
+
+
+def make(*, imports: Iterable[str] = (), recording: Mapping[str, Any] | None = None, **fields: Any) -> Origin:
+    """Makes the record of origin of a number that this process computes.
+
+    The generator of random draws, the code and what is only recorded are found here.
+
+    Args:
+      imports: the user's modules that take part, beside those that registered the corruption.
+      recording: more to record, such as a revision.
+      **fields: of `Origin`; a field that is not given is unknown, and so is not compared.
+    """
+    settings: Any = jax.config  # whose attributes are made at import, unknown to type checkers
+    found = {"generator": settings.jax_default_prng_impl, "partitionable": settings.jax_threefry_partitionable}
+    name = None if fields.get("corruption", UNKNOWN) == UNKNOWN else fields["corruption"]
+    found["code"] = code_digest(imports, name)
+    if name not in (None, "clean"):
+        found["version"] = registry.get(name).version
+    made = Origin(**found | fields | {"recorded": recorded() | dict(recording or {})})
+    return Origin.from_json(made.to_json())  # as it would be read
+
+
+def recorded() -> dict[str, Any]:
+    """Describes this process: versions, devices and cores. Numbers may differ in their last bits between two of these."""
+    device = jax.devices()[0]
+    return {
+        "versions": {name: _version(name) for name in _PACKAGES} | {"python": sys.version.split()[0]},
+        "device": f"{jax.local_device_count()} x {device.device_kind} ({device.platform})",
+        "cores": dispatch.cpu_count(),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def differences(
+    stored: Origin,
+    requested: Origin,
+    probed: Callable[[], Probe] | None = None,
+    remedy: str = "use another folder",
+) -> list[str]:
+    """Compares two records of origin; returns a line `field: stored ..., requested ...; what to do` for each difference.
+
+    Fields that are unknown in one of them, and `recorded`, are not compared. Of data, options and evaluator each key is
+    compared.
+
+    Args:
+      stored, requested: the records.
+      probed: computes the probe of the requested one, see `probe`; called where the code differs or is unknown and the
+        stored one has a probe. Without it, another code is not compared here: the caller has other means.
+      remedy: what works beside asking for what is stored.
+    """
+    before, now = stored.to_json(), requested.to_json()
+    lines = []
+    for name in (field.name for field in dataclasses.fields(Origin) if field.name not in ("code", "probe", "recorded")):
+        if name in before and name in now:
+            lines += [
+                f"{field}: stored {_short(old)}, requested {_short(new)}; {_REMEDY.get(name, 'ask for the same')} or {remedy}"
+                for field, old, new in _unequal(name, before[name], now[name])
+            ]
+    if lines or probed is None or same_code(stored.code, requested.code) or stored.probe in (UNKNOWN, None):
+        return lines
+    if same_probe(stored.probe, probed()):
+        return []
+    return [
+        f"code: stored {_short(stored.code)}, requested {_short(requested.code)}, which corrupts with "
+        f"{stored.corruption} otherwise; {_REMEDY['code']} or {remedy}"
+    ]
+
+
+def _unequal(name, old, new):
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old.keys() | new.keys()):
+            yield from _unequal(f"{name}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield name, old, new
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):  # a digest
+        return text[:12]
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def same_code(stored: str, now: str) -> bool:
+    """Whether two code digests are known and equal."""
+    return stored == now != UNKNOWN
+
+
+def probe(
+    corruption: str | Corruption,
+    images: Any,
+    severity: float | None,
+    *,
+    key: jax.Array,
+    index: Any,
+    options: Mapping[str, Any],
+    number: int | None = None,
+) -> dict[str, Any]:
+    """Corrupts the first image, with a random severity the first 16, and returns 1,024 of its values.
+
+    Args:
+      corruption, severity, key: as of `corrupt`.
+      images: uint8 [N, H, W, C].
+      index: [N].
+      options: static options of the corruption.
+      number: images that the probe takes, of a stored probe; None is 1 or 16.
+    """
+    number = min(number or first_images(severity), len(images))
+    return values_of(
+        corrupt(key, np.asarray(images[:number]), corruption, severity, index=np.asarray(index)[:number], **options)
+    )
+
+
+def first_images(severity: Any) -> int:
+    """Counts the images that a probe takes: 1, or 16 of random severities, where one would show one severity only."""
+    return 16 if severity is None else 1
+
+
+def values_of(corrupted: Any) -> dict[str, Any]:
+    """Returns the probe of corrupted images, uint8 [n, H, W, C] or a list: 1,024 values at places that follow from the
+    sizes.
+    """
+    flat = np.concatenate([np.asarray(image).ravel() for image in corrupted])
+    if flat.dtype != np.uint8:
+        raise TypeError(f"expected corrupted images uint8, found {flat.dtype}")
+    # Multiples of the golden ratio lie evenly at any number, in every channel.
+    places = np.sort((np.arange(PROBED) * _GOLDEN % 1 * flat.size).astype(int))
+    return {"images": len(corrupted), "values": base64.b64encode(flat[places].tobytes()).decode()}
+
+
+def same_probe(stored: Probe, now: Probe) -> bool:
+    """Whether two probes are equal within one level in all but .1 % of the values."""
+    if stored["images"] != now["images"]:
+        return False
+    old, new = (np.frombuffer(base64.b64decode(one["values"]), np.uint8).astype(int) for one in (stored, now))
+    return old.shape == new.shape and bool((np.abs(old - new) > _LEVELS).mean() <= _SHARE)
