@@ -31,7 +31,7 @@ _FIRST = (
     "scripts_test",
     "distributed_test",
     "loop_test",
-    "contract_test",
+    "checks_test",
     "faults_test",
     "exact_test",
     "golden_test",

@@ -3,7 +3,9 @@
 """
 
 import ast
+import collections
 import graphlib
+import pathlib
 import subprocess
 import sys
 
@@ -83,6 +85,27 @@ def file_of(module):
     """The file of a dotted name, or None where it is not a module of ours."""
     path = module.replace(".", "/")
     return next((file for file in (f"{path}.py", f"{path}/__init__.py") if module and (ROOT / file).is_file()), None)
+
+
+def test_packages_of_the_library_import_one_way_and_few_others():
+    """The packages and single files of `corruptions`, the face `__init__` included: no circle, few imports, few levels."""
+    root, imports = ROOT / "corruptions", collections.defaultdict(set)
+    for path in root.rglob("*.py"):
+        own = part_of(path.relative_to(ROOT).as_posix())
+        files = (file_of(name) or file_of(name.rpartition(".")[0]) for name in modules(path))
+        imports[own] |= {part_of(file) for file in files if file} - {own}
+    order = graphlib.TopologicalSorter(imports).static_order()  # raises CycleError, which names a circle
+    levels = {}
+    for part in order:
+        levels[part] = 1 + max((levels[below] for below in imports[part]), default=0)
+    assert imports["core"] == {"primitives"} and not imports["primitives"]
+    assert len(imports) <= 20 and max(levels.values()) <= 7
+    assert sum(map(len, imports.values())) <= 55, dict(imports)
+
+
+def part_of(file):
+    """The package or single file of the library that `corruptions/...` belongs to."""
+    return pathlib.PurePath(file).parts[1].removesuffix(".py")
 
 
 def test_the_four_scripts_are_the_only_ones_at_the_top_and_do_not_import_each_other():
