@@ -181,8 +181,8 @@ def check_corruption_options(options: Mapping[str, Any]) -> None:
     for name, given in qualified_options(options).items():
         scale = corruptions.get(name).scale
         if isinstance(scale, corruptions.Levels):
-            corruptions.core.checks.level_range(given.get("range"), scale.count)
-            corruptions.core.checks.selected(given.get("levels"), scale.count)
+            corruptions.core.severity.level_range(given.get("range"), scale.count)
+            corruptions.core.severity.selected(given.get("levels"), scale.count)
         elif (bounds := given.get("range")) is not None:
             numbers = isinstance(bounds, tuple | list) and all(isinstance(end, int | float) for end in bounds)
             if not numbers or len(bounds) != 2 or not all(map(math.isfinite, bounds)):

@@ -80,7 +80,7 @@ def read_ranges(path: str | pathlib.Path) -> dict[str, dict[str, Any]]:
             bounds = tuple(entry["range"])
             corruption = corruptions.get(name)
             if isinstance(corruption.scale, corruptions.Levels):
-                corruptions.core.checks.level_range(bounds, corruption.scale.count)
+                corruptions.core.severity.level_range(bounds, corruption.scale.count)
             else:
                 severities.resolve(corruption.name, tuple(content["image_shape"]), bounds)
         except (KeyError, TypeError):
