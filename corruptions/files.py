@@ -1,4 +1,4 @@
-"""Files that are complete or absent, in the folder that they belong to; and folders with one writer."""
+"""Files that are complete or absent, in the folder that they belong to; folders with one writer; the folder of caches."""
 
 import contextlib
 import errno
@@ -9,12 +9,18 @@ import os
 import pathlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: folders have no locks
+    fcntl = None  # type: ignore[assignment]
+
 LOG = logging.getLogger("corruptions.write")
 _LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # what a file system cannot do
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
 _WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
 _PIECES, _PIECE = 1024, 2**14  # number of pieces in a sample, and bytes in each
@@ -125,32 +131,57 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
 
     Raises WriteError where the folder cannot be made or written, or another process is writing it.
     """
-    import fcntl  # not on Windows, where the rest of the package works
-
     folder = local(folder)
     if folder.exists() and not folder.is_dir():
         raise WriteError(f"expected a folder to write to, found a file: {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        no_link = lambda path, flags: os.open(path, flags | os.O_NOFOLLOW)  # noqa: E731
+        no_link = lambda path, flags: os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))  # noqa: E731
         file = open(folder / ".lock", "a", opener=no_link)  # noqa: SIM115 - closed below
     except OSError as error:
         raise WriteError(f"cannot write to the folder {folder}: {error.strerror}") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WriteError(f"another process is writing {folder}; wait for it or use another folder") from None
-        except OSError as error:
-            if error.errno not in _LACKS:
-                raise
-            _warn_of_no_locks(str(folder), error.strerror)
+        if take_lock(file, folder) is False:
+            raise WriteError(f"another process is writing {folder}; wait for it or use another folder")
         yield
+
+
+def take_lock(file: IO, folder: str | os.PathLike, *, wait: bool = False) -> bool | None:
+    """Locks an open file until it is closed or this process dies; returns True if that succeeded.
+
+    Returns False where another process has the lock (with `wait` it waits for it), and None, after a warning that names
+    `folder`, where the system or its file system has no locks.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _LACKS:
+            raise
+        _warn_of_no_locks(str(folder), error.strerror)
+        return None
+    return True
 
 
 @functools.cache  # once for each folder
 def _warn_of_no_locks(folder: str, reason: str) -> None:
     LOG.warning("%s: its file system has no locks (%s); see that no other process writes there", folder, reason)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Returns True if an error says that the disk or quota is full."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def cache_folder() -> pathlib.Path:
+    """Returns the folder of files that any process may use again: compiled programs, decoded images, copies of buckets."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(folder):
+        raise FileNotFoundError(f"expected a home folder, or XDG_CACHE_HOME as an absolute path, found {folder!r}")
+    return pathlib.Path(folder, "jax-corruptions")
 
 
 def reserve(file: BinaryIO, size: int) -> None:

@@ -1,7 +1,6 @@
 """Corrupts a whole dataset, block by block (one corruption at one severity), and hands the blocks to a layout."""
 
 import contextlib
-import errno
 import itertools
 import math
 import os
@@ -29,7 +28,6 @@ from corruptions.write.upload import Upload
 
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TURN = "turn=True of the source, --turn,"
 _READ = 64  # images of many sizes decoded at a time
 _ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
@@ -260,7 +258,7 @@ def _explained(folder):
     except OSError as error:
         if isinstance(error, FileNotFoundError) or error.errno is None:
             raise
-        what = "the disk (or quota) is full" if error.errno in _FULL else "cannot write"
+        what = "the disk (or quota) is full" if files.is_full(error) else "cannot write"
         raise WriteError(
             f"{what}: {error.strerror} ({error.filename or folder}). Complete blocks are kept: once this is solved, "
             "run the same command again and it continues"

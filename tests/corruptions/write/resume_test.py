@@ -200,7 +200,7 @@ def test_what_a_killed_command_left_aside_is_taken_up(tmp_path):
     """The next writing of a file replaces it: no hidden part of a file stays for good."""
     path = tmp_path / "manifest.json"
     code = (
-        "import os, pathlib, signal, sys; from corruptions.write import files; "
+        "import os, pathlib, signal, sys; from corruptions import files; "
         "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL); "
         "files.replace(pathlib.Path(sys.argv[1]), b'half done')"
     )
