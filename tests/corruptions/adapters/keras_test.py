@@ -82,3 +82,17 @@ def test_a_corruption_made_of_others_is_registered_first():
         Corrupt(choice)
     layer = Corrupt(corruptions.register(choice), seed=0)
     np.testing.assert_array_equal(layer(IMAGES, training=True), expected(IMAGES, "of_two/keras_layer"))
+
+
+def test_a_loop_that_fills_one_buffer():
+    """Keras gives JAX the memory of NumPy's arrays, which JAX reads after the call has returned."""
+    frames = np.random.default_rng(1).integers(0, 256, (24, 4, 360, 640, 3), dtype=np.uint8)
+    memory = np.empty(frames[0].size + 128, np.uint8)
+    start = 16 - memory.ctypes.data % 64 + 64  # memory that JAX copies, and does so late
+    buffer = memory[start : start + frames[0].size].reshape(frames[0].shape)
+    layer, found = Corrupt("imagenet_c/contrast", 3), []
+    for frame in frames:
+        buffer[:] = frame
+        found.append(layer(buffer))
+        buffer[:] = 0
+    assert [np.array_equal(result, frame) for result, frame in zip(found, frames, strict=True)] == [True] * len(frames)
