@@ -10,7 +10,7 @@ $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
 endef
 
-.PHONY: demo test suite slow pixels torture lint docs dist release lowest newest clean
+.PHONY: demo test suite slow pixels torture lint docs dist release lowest newest all-extras clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
@@ -76,14 +76,15 @@ lowest newest: $(VENV)/.dev
 	$(BIN)/python -m uv pip install -q --python build/$@/bin/python --resolution $(RESOLUTION) -e '.[study,test]'
 	$(call record,$(CORE))
 
-# The files with tests that the default environment skips, where PyTorch, TensorFlow, Keras, datasets and a browser are installed.
+# The tests marked `needs`, fast and slow, compiled as users' programs are: the default environment skips them. Here PyTorch, TensorFlow,
+# Keras, datasets, a browser and more are installed, and what ALSO names: `ALSO='git+https://...'`, for what GitHub alone has.
 # By pip: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu takes PyTorch without CUDA.
-SKIPPED = $$(grep -rlE "importorskip|find_spec|is not installed|no browser" tests --include='*_test.py' | sort)
+all-extras: export JAX_DISABLE_MOST_OPTIMIZATIONS = 0
 all-extras: $(VENV)/.dev
 	.ci/browser
 	$(PYTHON) -m venv --clear build/$@
-	build/$@/bin/python -m pip install -q --no-compile -e '.[all-extras]'
-	$(call record,$(SKIPPED))
+	build/$@/bin/python -m pip install -q --no-compile -e '.[all-extras]' $(ALSO)
+	$(call record,-m needs $$(grep -rl 'mark\.needs(' tests --include='*_test.py' | sort))
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)

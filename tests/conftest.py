@@ -1,6 +1,8 @@
 """One CPU platform, one cache of programs, and no silent rank or dtype promotion for every test."""
 
+import functools
 import gc
+import importlib.util
 import os
 import pathlib
 import sys
@@ -8,6 +10,7 @@ import sys
 import pytest
 
 from tests import compiling
+from tests.tools.report_pages import find_browser
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["KERAS_BACKEND"] = "jax"  # Keras reads it when any test is the first to import it
@@ -61,15 +64,29 @@ def pytest_configure():
     laion_c.use_bank(photographs(48, 32, 32))
 
 
+@functools.cache
+def _installed(name):
+    """Whether there is the module, or the browser, that a test asks for by `needs`."""
+    if name == "browser":
+        return find_browser() is not None
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:  # a package of that name that is another one, or a placeholder
+        return False
+
+
 def pytest_collection_modifyitems(items):
     """Puts long files first (workers take whole files, with --no-loadscope-reorder in this order), and gives slow tests
-    three times the limit of others.
+    three times the limit of others. A test that needs what is not installed is skipped, visibly.
     """
     rank = {stem: place for place, stem in enumerate(_FIRST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(900))
+        needed = [name for marker in item.iter_markers("needs") for name in marker.args]
+        if missing := [name for name in needed if not _installed(name)]:
+            item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
 
 
 def pytest_collection_finish():

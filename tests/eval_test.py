@@ -1,6 +1,5 @@
 """eval.evaluate: any function from images to logits, under the corrupted images of eval.py."""
 
-import importlib.util
 import os
 
 import jax
@@ -126,7 +125,7 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
         evaluate(brightness, 255 - split.images, split.labels, corruptions=(), workdir=tmp_path / "w")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed; this is about it")
+@pytest.mark.needs("torch")
 def test_a_pytorch_network_sees_the_memory_of_jax(split):
     import torch
 

@@ -2,6 +2,7 @@
 
 import email
 import importlib.metadata
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -59,3 +60,12 @@ def test_sdist_and_wheel_hold_the_library_and_nothing_else(built):
 
 def test_the_version_is_that_of_the_citation():
     assert re.search(rf"^version: {re.escape(corruptions.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.M)
+
+
+def test_make_all_extras_runs_what_needs_packages_that_the_default_environment_lacks():
+    """A module that a test imports if it can is one of the default environment, or the file's tests are marked `needs`."""
+    for path in (ROOT / "tests").rglob("*_test.py"):
+        text = path.read_text()
+        for name in re.findall(r"importorskip\(\s*\"([\w.]+)\"", text):
+            marked = f'pytestmark = pytest.mark.needs("{name}")' in text
+            assert marked or importlib.util.find_spec(name), f"{path}: mark tests that import {name} with needs"

@@ -5,6 +5,7 @@ where the package is not installed, that test is skipped, visibly.
 """
 
 import functools
+import importlib
 import types
 
 import jax
@@ -63,12 +64,15 @@ class Rows:
 
 
 def of_huggingface(rows):
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
     return datasets.Dataset.from_list(rows, features=features)
 
 
-@pytest.mark.parametrize("dataset", [Rows, pytest.param(of_huggingface, id="datasets")])
+@pytest.mark.parametrize(
+    "dataset", [Rows, pytest.param(of_huggingface, id="datasets", marks=pytest.mark.needs("datasets"))]
+)
 def test_a_hugging_face_dataset(dataset):
     rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
     recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset")
@@ -80,9 +84,11 @@ def test_a_hugging_face_dataset(dataset):
         np.testing.assert_array_equal(np.asarray(row["image"]), image)
 
 
+@pytest.mark.needs("datasets")
 def test_a_hugging_face_dataset_is_mapped_again_exactly_for_another_version(tmp_path, monkeypatch):
     """`datasets` reuses a result by a fingerprint of the function and its arguments."""
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
     rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES[:2], LABELS)]
     datasets.Dataset.from_list(rows, features=features).save_to_disk(tmp_path / "saved")
@@ -121,11 +127,15 @@ class Numbered:
 
 
 def of_tensorflow(elements):
+    import tensorflow
+
     images, labels = zip(*elements)
-    return pytest.importorskip("tensorflow").data.Dataset.from_tensor_slices((np.stack(images), np.stack(labels)))
+    return tensorflow.data.Dataset.from_tensor_slices((np.stack(images), np.stack(labels)))
 
 
-@pytest.mark.parametrize("dataset", [Numbered, pytest.param(of_tensorflow, id="tensorflow")])
+@pytest.mark.parametrize(
+    "dataset", [Numbered, pytest.param(of_tensorflow, id="tensorflow", marks=pytest.mark.needs("tensorflow"))]
+)
 def test_what_tf_data_reads(dataset):
     shown = []
     recipe = example_of("docs/howto/corrupt.md", "Corrupt what tf.data reads").replace("128", "2")
@@ -161,9 +171,11 @@ LOADERS = types.SimpleNamespace(data=types.SimpleNamespace(DataLoader=collated))
 TORCH = types.SimpleNamespace(utils=LOADERS, from_dlpack=Tensors)
 
 
-@pytest.mark.parametrize("package", [lambda: TORCH, lambda: pytest.importorskip("torch")], ids=["stand-in", "torch"])
+@pytest.mark.parametrize(
+    "package", [pytest.param(None, id="stand-in"), pytest.param("torch", marks=pytest.mark.needs("torch"))]
+)
 def test_a_pytorch_loader(package):
-    torch = package()
+    torch = importlib.import_module(package) if package else TORCH
     recipe = example_of("docs/howto/corrupt.md", "Corrupt in a PyTorch DataLoader")
     recipe = recipe.replace("128", "2").replace("imagenet_c/fog", "noc/border").replace(", 3)", ", 0.5)")
     shown = []
@@ -175,16 +187,20 @@ def test_a_pytorch_loader(package):
     assert (np.asarray(shown[0]) != np.asarray(shown[2])).any()  # the same images, an epoch later
 
 
+@pytest.mark.needs("keras")
 def test_a_keras_layer():
-    found = {"keras": pytest.importorskip("keras")}
+    import keras
+
+    found = {"keras": keras}
     exec(example_of("docs/howto/corrupt.md", "Corrupt in Keras"), found)
     layer, images = found["layers"][1], IMAGES / np.float32(255)
     assert (np.asarray(layer(images, training=True)) != images).any()
     np.testing.assert_array_equal(layer(images, training=False), images)
 
 
+@pytest.mark.needs("bonsai.models")
 def test_a_network_of_bonsai(monkeypatch):
-    modeling = pytest.importorskip("bonsai.models.convnext.modeling")
+    from bonsai.models.convnext import modeling
     from flax import nnx
 
     config = modeling.ModelConfig((1, 1), (4, 8), 0.0, num_classes=1000)

@@ -1,6 +1,5 @@
 """Files of PyTorch weights: what is read, and that nothing is ever unpickled by us."""
 
-import importlib.util
 import json
 import pathlib
 import pickle
@@ -174,7 +173,7 @@ def test_unreadable_files_are_named(tmp_path):
             torch_files.read(tmp_path / name)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed; .pth files need it")
+@pytest.mark.needs("torch")
 def test_pth_files_through_pytorch(tmp_path, harmful):
     import torch
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 
@@ -330,15 +329,8 @@ def test_positions_of_another_size_are_refused():
         torchvision.from_state_dict("small_vit", arrays)
 
 
-def python_with_timm():
-    """The Python of JAXC_TIMM, or this one."""
-    python = os.environ.get("JAXC_TIMM", sys.executable)
-    if subprocess.run([python, "-c", "import timm"], capture_output=True).returncode:
-        pytest.skip("timm is not installed; JAXC_TIMM names another Python that has it")
-    return python
-
-
 @pytest.mark.slow
+@pytest.mark.needs("timm", "torchvision")
 @pytest.mark.parametrize(
     "name, theirs",
     [
@@ -354,7 +346,7 @@ def test_logits_are_the_publishers(name, theirs, tmp_path):
     mean, std = (0.5,) * 3, (0.5,) * 3
     if name != "vit_base":
         mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-    command = [python_with_timm(), "-c", RANDOM_WEIGHTS, json.dumps((mean, std)), theirs, str(tmp_path)]
+    command = [sys.executable, "-c", RANDOM_WEIGHTS, json.dumps((mean, std)), theirs, str(tmp_path)]
     subprocess.run(command, check=True)
     seen = load_file(tmp_path / "seen.safetensors")
     model, classes = torchvision.load(name, tmp_path / "model.safetensors", dtype="float32")

@@ -126,10 +126,9 @@ def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_pa
     assert kills == 12 and results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
 
 
+@pytest.mark.parametrize("store", [pytest.param("gs", marks=pytest.mark.needs("gcsfs")), "s3"], indirect=True)
 def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp_path):
     """One process reads what they wrote to gs://; why s3:// is not for them is told, with what to do."""
-    if store.scheme == "gs":
-        pytest.importorskip("gcsfs")
     variables = machine(store) | {"JAX_CORRUPTIONS_CHECKPOINTS": ""}
     address = f"{store.scheme}://bucket/run"
     command = [str(ROOT / "train.py"), f"--config={ROOT}/configs/aug.py:noc/border", *tiny.COMMAND[3:]]

@@ -16,7 +16,7 @@ from analysis.report import inputs
 from analysis.report.document import document
 from tests import processes
 from tests.tools import report_studies
-from tests.tools.report_pages import BROWSERS, NAMES, NUMBER, Page, browse, find_browser, shows
+from tests.tools.report_pages import NAMES, NUMBER, Page, browse, find_browser, shows
 from tools import report
 
 FIGURES = ("overlap", "transfer", "means", "balance", "sweep", "stability")
@@ -123,11 +123,8 @@ def test_samples_show_a_test_image_of_the_study_or_the_reason_for_none(tmp_path)
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """page, options -> output; tests that need it are skipped, visibly, where there is no browser."""
-    found = find_browser()
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
-    return functools.partial(browse, found, tmp_path_factory.mktemp("browser"))
+    """page, options -> output."""
+    return functools.partial(browse, find_browser(), tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +139,7 @@ def interacting(page, script, target):
     return target
 
 
+@pytest.mark.needs("browser")
 def test_the_script_runs_and_the_page_is_complete(rendered):
     assert rendered.text("output", class_="order-state") == "ordered by clusters ordered by clusters"
     assert "script" in rendered.all("body")[0][1]["class"]
@@ -156,6 +154,7 @@ def test_the_script_runs_and_the_page_is_complete(rendered):
     assert links <= {e[1].get("id") for e in rendered.found}
 
 
+@pytest.mark.needs("browser")
 def test_names_with_html_in_them_are_shown_and_do_nothing(rendered):
     assert rendered.title() == "Overlap of 6 corruptions on shapes"
     assert len(rendered.all("script")) == 1
@@ -164,6 +163,7 @@ def test_names_with_html_in_them_are_shown_and_do_nothing(rendered):
     assert any(NAMES[0] in title for *_, title in rendered.titles("overlap"))
 
 
+@pytest.mark.needs("browser")
 def test_pointing_at_a_cell_reads_it_and_keys_move_on(browser, study, tmp_path):
     script = """
     const figure = document.querySelector('.matrix');
@@ -186,6 +186,7 @@ def test_pointing_at_a_cell_reads_it_and_keys_move_on(browser, study, tmp_path):
     assert found.title() == "true true true 1"
 
 
+@pytest.mark.needs("browser")
 def test_the_order_can_be_changed_and_every_value_stays_with_its_pair(browser, study, workdir, tmp_path):
     script = "document.querySelector('button[value=alphabetical]').click();"
     found = Page(browser(interacting(study, script, tmp_path / "a.html"), "--dump-dom"))
@@ -208,6 +209,7 @@ def test_the_order_can_be_changed_and_every_value_stays_with_its_pair(browser, s
                 assert row in title and (column in title or row == column), (row, column, title)
 
 
+@pytest.mark.needs("browser")
 def test_a_picture_of_the_page_shows_the_matrix(browser, study, workdir, tmp_path):
     picture = tmp_path / "page.png"
     browser(study, "--window-size=1400,4000", f"--screenshot={picture}")
@@ -224,6 +226,7 @@ def test_a_picture_of_the_page_shows_the_matrix(browser, study, workdir, tmp_pat
         assert (np.abs(pixels - colour).max(-1) <= 1).sum() > 400, (scale, colour)
 
 
+@pytest.mark.needs("browser")
 def test_nothing_sticks_out_on_a_phone(browser, study, tmp_path):
     script = "parent.postMessage(document.documentElement.scrollWidth, '*');"
     inner = interacting(study, script, tmp_path / "inner.html")

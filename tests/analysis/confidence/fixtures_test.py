@@ -283,9 +283,11 @@ CASES = {"A": A, "C": C, "H": H, "J": J, "drawn": drawn(3000), "sharp": drawn(30
 
 
 @pytest.mark.slow
+@pytest.mark.needs("sklearn")
 @pytest.mark.parametrize("name", CASES)
 def test_scores_are_those_of_scikit_learn(name):
-    sklearn = pytest.importorskip("sklearn.metrics")
+    import sklearn.metrics as sklearn
+
     p, labels = CASES[name]
     k, hit = top(CASES[name])
     if 0 < hit.sum() < len(hit):
@@ -298,11 +300,13 @@ def test_scores_are_those_of_scikit_learn(name):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("torch", "torchmetrics")
 @pytest.mark.parametrize("name", CASES)
 def test_calibration_is_that_of_torchmetrics(name):
     """Its bins are [lo, hi), with one of its own for a confidence of exactly 1."""
-    torch = pytest.importorskip("torch")
-    error = pytest.importorskip("torchmetrics.functional.classification").multiclass_calibration_error
+    import torch
+    from torchmetrics.functional.classification import multiclass_calibration_error as error
+
     p, labels = CASES[name]
     given = torch.tensor(p, dtype=torch.float32), torch.tensor(labels), p.shape[1]
     k, hit = top((p.astype(np.float32).astype(float), labels))
@@ -313,9 +317,11 @@ def test_calibration_is_that_of_torchmetrics(name):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("torch", "torchmetrics")
 def test_a_confidence_of_1_has_a_bin_of_its_own_in_torchmetrics():
-    torch = pytest.importorskip("torch")
-    error = pytest.importorskip("torchmetrics.functional.classification").multiclass_calibration_error
+    import torch
+    from torchmetrics.functional.classification import multiclass_calibration_error as error
+
     p, labels = K
     found = float(error(torch.tensor(p, dtype=torch.float32), torch.tensor(labels), 2, n_bins=15))
     assert found == pytest.approx(0.515, abs=1e-6) and MEASURES["ece"](*K) == pytest.approx(0.485)

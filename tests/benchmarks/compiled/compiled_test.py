@@ -178,8 +178,6 @@ def test_a_single_training_is_one_model_on_all_chips(planned, monkeypatch):
 
 _LINES = [line.strip("| \n").split(" | ") for line in PATH.read_text().splitlines() if line.startswith("| ")]
 COMMITTED = {line[0]: dict(zip(_LINES[0], line)) for line in _LINES[1:]}
-INSTALLED = bool(list(importlib.metadata.distributions(name=V5E.package)))
-needs_compiler = pytest.mark.skipif(not INSTALLED, reason=f"needs {V5E.package}, the compiler for {V5E.kind}")
 
 
 def rate_and_memory(cells):
@@ -187,7 +185,7 @@ def rate_and_memory(cells):
 
 
 @pytest.mark.slow
-@needs_compiler
+@pytest.mark.needs(V5E.package)
 @pytest.mark.parametrize("name", COMMITTED)
 def test_one_form_for_all_platforms_costs_a_tpu_less_than_half_of_the_committed_speed(name):
     committed = COMMITTED[name]
@@ -198,7 +196,7 @@ def test_one_form_for_all_platforms_costs_a_tpu_less_than_half_of_the_committed_
 
 
 @pytest.mark.slow
-@needs_compiler
+@pytest.mark.needs(V5E.package)
 @pytest.mark.parametrize(
     "name", ["imagenet_c/brightness", "imagenet_c/gaussian_noise", "imagenet_c/fog", "noc/contrast"]
 )

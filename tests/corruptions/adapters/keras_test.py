@@ -13,6 +13,7 @@ import pytest
 import corruptions
 
 keras = pytest.importorskip("keras")
+pytestmark = pytest.mark.needs("keras")
 Corrupt = importlib.import_module("corruptions.adapters.keras").Corrupt
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)

@@ -19,9 +19,11 @@ def pictures(number, height, width):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("cv2")
 def test_a_thousand_images_equal_opencvs_bit_for_bit():
     """A hundred sizes, clip limits and grids, ten images each."""
-    cv2 = pytest.importorskip("cv2")
+    import cv2
+
     for _ in range(100):
         height, width = (int(side) for side in RNG.integers(16, 130, 2))
         clip = float(RNG.choice([0, 0.5, 1, 2, 3, 4, 40, RNG.uniform(0.1, 9)]))
@@ -34,8 +36,10 @@ def test_a_thousand_images_equal_opencvs_bit_for_bit():
 
 
 @pytest.mark.slow
+@pytest.mark.needs("cv2")
 def test_lab_is_near_opencvs_fixed_point():
-    cv2 = pytest.importorskip("cv2")
+    import cv2
+
     grey, *colours = pictures(4, 96, 80)
     image = (grey[..., None] * 0.7 + np.stack(colours, -1) * 0.3).astype(np.uint8)
     expected = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
@@ -46,8 +50,10 @@ def test_lab_is_near_opencvs_fixed_point():
 
 
 @pytest.mark.slow
+@pytest.mark.needs("skimage")
 def test_scikit_images_equalisation():
-    exposure = pytest.importorskip("skimage.exposure")
+    from skimage import exposure
+
     for shape in ((64, 64), (32, 32), (70, 45)):
         image = np.stack([*pictures(3, *shape)], -1)
         value = image.max(-1)
@@ -59,10 +65,11 @@ def test_scikit_images_equalisation():
 
 
 @pytest.mark.slow
+@pytest.mark.needs("skimage", "pywt")
 def test_scikit_images_denoising():
     """Within 3.6e-3, as docs/results/details.md has it, because scikit-image's exponential is up to 4 % off."""
-    restoration = pytest.importorskip("skimage.restoration")
-    pytest.importorskip("pywt")
+    from skimage import restoration
+
     for shape, scale in (((48, 64), 0.0), ((47, 33), 0.05), ((48, 64), 0.2)):
         image = 0.25 + np.stack([*pictures(3, *shape)], -1) / 510  # the contrast decides the error
         image = (image + RNG.normal(scale=scale, size=image.shape)).clip(0, 1).astype(np.float32)

@@ -13,10 +13,12 @@ Q, SAMPLES, SIZE = 2.0, 96, 25
 
 
 @pytest.mark.slow
+@pytest.mark.needs("chromatix.utils.initializers")
 @pytest.mark.parametrize("number", ANSI)
 def test_a_point_spread_function_is_that_of_chromatixs_phase(number):
     """Its phase over its own pupil, then the Fraunhofer integral as a Fourier transform."""
-    initializers = pytest.importorskip("chromatix.utils.initializers", reason="chromatix is not installed")
+    from chromatix.utils import initializers
+
     side, waves = int(SAMPLES * Q), 0.8
     pupil = {"shape": (side, side), "spacing": 2 / SAMPLES, "wavelength": 1.0, "n": 1.0, "f": 1.0, "NA": 1.0}
 
