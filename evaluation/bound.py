@@ -64,8 +64,8 @@ def otherwise(stored: Mapping[str, Any], part: Part, accepted: str | None = None
     """
     if not stored:
         return ""
-    before, now = Origin.from_json(stored), part.origin.code
-    known = now != UNKNOWN and now in (before.code, accepted)
+    before = Origin.from_json(stored)
+    known = origin.same_code(part.origin, before.code, accepted)
     return "; ".join(origin.differences(before, part.origin, None if known else part.probe, "another workdir"))
 
 

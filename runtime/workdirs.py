@@ -27,7 +27,13 @@ TRAINED = "train="
 """Prefix of the folder and of the name of models that are trained with an enhancement."""
 CONFIG_DIGESTS = "config_sha256"
 _FILES, _MODEL = "files", "model"
-_RECORDS = {"config.json", "provenance.json", "data.json", ".lock"}  # these files exist before the first step
+_RECORDS = {
+    "config.json",
+    "provenance.json",
+    "data.json",
+    "corruptions.json",
+    ".lock",
+}  # these files exist before the first step
 _RESTORE = "restore it or use another folder"
 _DEFAULT_GENERATOR = "threefry2x32, partitionable: True, 64 bits: False"  # of all versions of JAX that 0.2 worked with
 FINAL = {"step": int, "digest": str, "num_classes": int}

@@ -11,6 +11,7 @@ run.py           one model as the host sees it: workdir, next batches, metrics, 
 batches.py       the plan of a run, and the images of a step: mirrored, cropped, augmented, corrupted in part
 augmentation.py  names of trainings; corruption, mixture of a benchmark, or augmentation scheme, over the mesh
 steps.py         the loss, and the compiled block of training steps
+pixels.py        the corruptions of a run, which stay those that it began with
 checkpoints.py   checkpoints with digests
 states.py        networks, their parameters and statistics, optimiser and learning rate
 memory.py        device memory: images that lie there, are read ahead from the host, or do not fit

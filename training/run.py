@@ -22,7 +22,7 @@ from models import condensenet
 from runtime import buckets, files, meshes
 from runtime.log import bar, log
 from runtime.workdirs import Workdir, finished, read_final, write_final
-from training import batches, memory, states
+from training import batches, memory, pixels, states
 from training.batches import Plan
 from training.checkpoints import Checkpoints, digest
 from training.steps import Loss
@@ -113,6 +113,8 @@ class Run:
             final = read_final(self._workdir)
             self.state = self._checkpoints.restore(state, final)
             self._stored = self.state is not None
+            folder, shape = Workdir(self._workdir), split.images.shape[1:]
+            folder.on_main(pixels.bind, folder.path, train, shape, begins=not self._stored)
             # Its last state is final, whatever number of steps the training images of today would take.
             self._ended = final is not None and self._stored and int(self.state.step) == final["step"]
             if self.state is None:

@@ -26,7 +26,7 @@ from corruptions.core.corruption import Corruption
 UNKNOWN = "unknown"
 """Where the code cannot be told: a notebook's, or a file that changed while it was in use. It equals no code."""
 
-_PACKAGE = pathlib.Path(__file__).parent
+_PACKAGE = pathlib.Path(__file__).parents[1]
 _INSTALLED = {"site-packages", "dist-packages"}
 _OTHERS = {"corruptions", "jax", "jaxlib", "numpy"}  # the first is in each digest
 _LOADED = time.time()
@@ -62,6 +62,16 @@ def code_digest(imports: Iterable[str] = (), corruption: str | Corruption | None
     except _UnknownError:
         return UNKNOWN
     return content.hexdigest()
+
+
+def is_of_user(corruption: str | Corruption) -> bool:
+    """Whether a corruption follows from code outside of this library, whose functions may read files that no digest holds."""
+    modules: set[str] = set()
+    try:
+        list(() if corruption == "clean" else _parts(registry.get(corruption), modules, frozenset()))
+    except _UnknownError:
+        return True
+    return not {_top(name) for name in modules} <= _OTHERS | sys.stdlib_module_names
 
 
 @functools.cache

@@ -4,7 +4,8 @@
     differences(stored, origin, probed=lambda: probe(name, images, 0.5, key=key, index=index))   # [] or lines
 
 Where the code changed, a probe decides: 1,024 stored values of the first image, corrupted, are computed again and must be
-equal within one level in all but .1 %. So a change of a formula is noticed, and a change of a comment costs nothing.
+equal within one level in all but .1 %. So a change of a formula is noticed, and a change of a comment costs nothing. Of a
+user's corruption the probe decides each time: its code may read data files, which no digest of code holds.
 """
 
 import base64
@@ -20,7 +21,7 @@ import numpy as np
 
 from corruptions.core import dispatch, registry
 from corruptions.core.batch import corrupt
-from corruptions.core.code import UNKNOWN, code_digest
+from corruptions.core.code import UNKNOWN, code_digest, is_of_user
 from corruptions.core.corruption import Corruption
 
 __all__ = ["UNKNOWN", "Origin", "code_digest", "differences", "make", "probe", "recorded", "same_probe", "values_of"]
@@ -152,8 +153,8 @@ def differences(
 
     Args:
       stored, requested: the records.
-      probed: computes the probe of the requested one, see `probe`; called where the code differs or is unknown and the
-        stored one has a probe. Without it, another code is not compared here: the caller has other means.
+      probed: computes the probe of the requested one, see `probe`; called where `same_code` is False and the stored one has
+        a probe. Without it, another code is not compared here: the caller has other means.
       remedy: what works beside asking for what is stored.
     """
     before, now = stored.to_json(), requested.to_json()
@@ -164,14 +165,15 @@ def differences(
                 f"{field}: stored {_short(old)}, requested {_short(new)}; {_REMEDY.get(name, 'ask for the same')} or {remedy}"
                 for field, old, new in _unequal(name, before[name], now[name])
             ]
-    if lines or probed is None or same_code(stored.code, requested.code) or stored.probe in (UNKNOWN, None):
+    if lines or probed is None or stored.probe in (UNKNOWN, None) or same_code(requested, stored.code):
         return lines
     if same_probe(stored.probe, probed()):
         return []
-    return [
-        f"code: stored {_short(stored.code)}, requested {_short(requested.code)}, which corrupts with "
-        f"{stored.corruption} otherwise; {_REMEDY['code']} or {remedy}"
-    ]
+    codes = f"stored {_short(stored.code)}, requested {_short(requested.code)}"
+    files = ""
+    if stored.code == requested.code:
+        codes, files = f"the stored one, {_short(stored.code)}", ", so that a file it reads has changed"
+    return [f"code: {codes}, which corrupts with {stored.corruption} otherwise{files}; {_REMEDY['code']} or {remedy}"]
 
 
 def _unequal(name, old, new):
@@ -189,9 +191,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def same_code(stored: str, now: str) -> bool:
-    """Whether two code digests are known and equal."""
-    return stored == now != UNKNOWN
+def same_code(requested: Origin, *stored: str | None) -> bool:
+    """Whether equal code tells that pixels are equal: its digest is known, and one of those stored, and the corruption is no
+    user's, which may read other files.
+    """
+    if requested.code == UNKNOWN or requested.code not in stored:
+        return False
+    return requested.corruption in (UNKNOWN, None) or not is_of_user(requested.corruption)
 
 
 def probe(

@@ -180,5 +180,5 @@ def ten_crops(image: jax.Array, height: int, width: int) -> jax.Array:
 def enlarged(image: jax.Array) -> jax.Array:
     """Enlarges an image [H, W, C] by 256 / 224, bilinearly, to whole pixels; uint8 images stay uint8."""
     height, width = (round(side * _CROP_RATIO) for side in image.shape[:2])
-    larger = jax.image.resize(to_float(image), (height, width, image.shape[2]), "bilinear")
+    larger = jax.image.resize(to_float(dispatch.held(image)), (height, width, image.shape[2]), "bilinear")
     return from_float(larger, image.dtype, "nearest")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions import files
-from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, first_images
+from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, first_images, same_code
 from corruptions.scoring.conditions import CLEAN_IMAGES, Condition
 from corruptions.scoring.confidence import decode
 from corruptions.scoring.folder import Folder, Result
@@ -144,9 +144,7 @@ def reusable(
     before = dict(accepted)
     for condition, result in folder.results.items():
         origin = of_corruption.get(condition.corruption)
-        if origin is None or (
-            origin.code != UNKNOWN and origin.code in (result.origin.code, accepted.get(result.seal))
-        ):
+        if origin is None or same_code(origin, result.origin.code, accepted.get(result.seal)):
             continue
         if result.origin.probe == UNKNOWN:  # of version 0.2
             wrong = _answered_otherwise(condition, result, seen, ask)

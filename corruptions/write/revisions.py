@@ -13,7 +13,7 @@ from corruptions.core.batch import corrupt
 from corruptions.core.code import UNKNOWN, code_digest
 from corruptions.core.keys import named_key
 from corruptions.core.many_sizes import corrupt_each
-from corruptions.core.origin import Origin, differences, first_images, recorded, values_of
+from corruptions.core.origin import Origin, differences, first_images, recorded, same_code, values_of
 from corruptions.files import WriteError
 from corruptions.write import manifests
 from corruptions.write.layouts import LOG, Layout
@@ -36,24 +36,24 @@ def note(name: str, entry: Entry, severity: Severity, images: Any) -> None:
 def refuse_other_pixels(layout: Layout, images: np.ndarray | Source, names: list[str]) -> None:
     """Raises WriteError where a finished block of a corruption has other pixels than it would get now.
 
-    Nothing is computed where the code is the one that wrote the block.
+    Nothing is computed where the code of the library is the one that wrote the block.
     """
     for name in names:
-        entry, code = layout.manifest["corruptions"][name], code_digest(corruption=name)
+        entry, now = layout.manifest["corruptions"][name], Origin(corruption=name, code=code_digest(corruption=name))
         for severity in entry["written"]:
             stored = entry.setdefault(_ORIGINS, {}).setdefault(token(severity), {})
-            if code != UNKNOWN and code in (stored.get("code"), *stored.get(_ACCEPTED, ())):
+            if same_code(now, stored.get("code"), *stored.get(_ACCEPTED, ())):
                 continue
             if "probe" in stored:
                 again = lambda: values_of(_corrupted(layout, images, name, severity, stored["probe"]["images"]))  # noqa: B023, E731
                 before = Origin(corruption=name, code=stored["code"], probe=stored["probe"])
-                lines = differences(before, Origin(corruption=name, code=code), again)
+                lines = differences(before, now, again)
             else:
                 lines = _of_files(layout, images, name, severity, stored)
             if lines:
                 raise WriteError(f"{layout.folder}, {name} at severity {severity}: {lines[0]}")
-            if code != UNKNOWN:
-                stored.setdefault(_ACCEPTED, []).append(code)
+            if now.code not in (UNKNOWN, stored.get("code"), *stored.get(_ACCEPTED, ())):
+                stored.setdefault(_ACCEPTED, []).append(now.code)
 
 
 def _of_files(layout, images, name, severity, stored):

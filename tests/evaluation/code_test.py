@@ -18,7 +18,7 @@ from analysis import answers
 from analysis.answers import PLAIN
 from corruptions.core import code
 from corruptions.scoring.conditions import Condition
-from evaluation import bound, correctness
+from evaluation import correctness
 from evaluation import evaluate as engine
 from evaluation.distances import centres, features, sampling
 from evaluation.shown import Shown
@@ -90,13 +90,11 @@ def test_answers_to_images_of_an_edited_corruption_are_evaluated_again(written, 
     before = run(work, severity)
     assert "answers of" not in json.loads((work / "provenance.json").read_text())["files"]["counts.csv"]["origin"]
 
-    with monkeypatch.context() as patch:  # only a comment was edited: nothing is evaluated again, nor probed twice
+    with monkeypatch.context() as patch:  # only a comment was edited: nothing is evaluated again
         written(".05  # a share of each level", 1)
         patch.setattr(correctness, "network_logits", lambda *given: pytest.fail("evaluated again"))
         assert run(work, severity) == before and not said.text
         assert check.check(work).problems == []
-        patch.setattr(engine, "probe", lambda *given: pytest.fail("probed again"))
-        assert run(work, severity) == before
 
     written(".3", 2)
     problems = check.check(work).problems
@@ -112,6 +110,19 @@ def test_answers_to_images_of_an_edited_corruption_are_evaluated_again(written, 
     assert by_revision == {"clean": {"a" * 40}, "noc/hue": {"a" * 40}, "mine/dim": {"b" * 40}}
     assert "a" * 12 in found.credit("b" * 40) and "b" * 12 not in found.credit("b" * 40)
     assert "answers of" in json.loads((work / "provenance.json").read_text())["files"]["counts.csv"]["origin"]
+
+
+def test_answers_to_images_of_a_data_file_that_changed_are_evaluated_again(written, tmp_path, said):
+    scale = tmp_path / "scale.npy"
+    np.save(scale, np.float32(0.05))
+    written(f"__import__('numpy').load({str(scale)!r})", 0)
+    work = tiny.untrained_workdir(tmp_path / "work", tiny.config())
+    before = run(work, "random")
+    assert run(work, "random") == before and check.check(work).problems == [] and not said.text
+    np.save(scale, np.float32(0.3))
+    written(f"__import__('numpy').load({str(scale)!r})", 1)  # as a new process reads it
+    assert "mine.dim-" in str(check.check(work).problems)
+    assert run(work, "random") != before and "evaluated again" in said.text
 
 
 def test_answers_of_an_earlier_version_are_taken_and_an_edit_of_the_library_is_probed(tmp_path, said, monkeypatch):
@@ -211,12 +222,10 @@ def test_what_was_measured_on_images_of_an_edited_corruption_is_measured_again(
     written(".05", 0)
     before = measure(tmp_path / "work")
 
-    with monkeypatch.context() as patch:  # only a comment was edited: nothing is measured again, nor probed twice
+    with monkeypatch.context() as patch:  # only a comment was edited: nothing is measured again
         patch.setattr(*measuring, lambda *given, **more: pytest.fail("measured again"))
         written(".05  # a share of each level", 1)
         assert measure(tmp_path / "work") == before and not said.text
-        patch.setattr(bound.origin, "values_of", lambda *given: pytest.fail("probed again"))
-        assert measure(tmp_path / "work") == before
 
     written(".3", 2)
     after = measure(tmp_path / "work")

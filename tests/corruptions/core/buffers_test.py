@@ -37,6 +37,7 @@ ENTRIES = {
     "mapped over keys": lambda x: jax.vmap(lambda k: corruptions.corrupt(k, x, "noc/brightness", 0.5))(KEY[None]),
     "augment": lambda x: augment.augment(KEY, x, "augmix"),
     "enhance": lambda x: enhance.enhance(x, "clahe_rgb"),
+    "enlarged": lambda x: enhance.enlarged(x[0]),
     "masks": lambda x: corruptions.move_masks(x, PLACES),
     "positions": lambda x: corruptions.move_masks(PLACES, x[..., :2]),
     "one image": lambda x: corruptions.corrupt_image(x[0], "contrast", 3, seed=0),

@@ -4,6 +4,9 @@ import dataclasses
 import importlib
 import json
 import os
+import pathlib
+import shutil
+import subprocess
 import sys
 
 import jax
@@ -146,6 +149,25 @@ def test_the_digest_of_code_follows_the_files_of_a_corruption_and_what_they_impo
         assert own != before[0] and everything != before[1] and hue == library
 
 
+def test_the_digest_of_code_follows_every_folder_of_the_library(tmp_path):
+    library = shutil.copytree(pathlib.Path(corruptions.__file__).parent, tmp_path / "corruptions")
+    code = "from corruptions.core.code import code_digest; print(code_digest(corruption='noc/hue'))"
+
+    def digest():
+        for path in library.rglob("*.py"):
+            os.utime(path, (1, 1))
+        return subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    found = [digest()]
+    for name in ("core/batch.py", "noc/color.py", "primitives/color.py", "files.py"):
+        with (library / name).open("a") as file:
+            file.write("# edited\n")
+        found.append(digest())
+    assert len(set(found)) == 5 and UNKNOWN not in found
+
+
 def test_the_digest_of_code_follows_what_a_corruption_was_made_with():
     made = [corruptions.compose("noc/hue", "noc/contrast", probability=p, name="mine/both") for p in (0.5, 0.5, 0.6)]
     digests = [code_digest(corruption=one) for one in made]
@@ -156,4 +178,4 @@ def test_code_that_cannot_be_told_equals_no_code(mine, tmp_path):
     mine()
     os.utime(sys.modules["helper"].__file__)  # edited since it was imported, as far as one sees
     assert code_digest(corruption="mine/dim") == UNKNOWN != code_digest(corruption="noc/hue")
-    assert not origin.same_code(UNKNOWN, UNKNOWN)
+    assert not origin.same_code(Origin(code=UNKNOWN), UNKNOWN)

@@ -13,7 +13,7 @@ from corruptions.scoring import classifier, folder
 from corruptions.scoring.folder import read_confidence, read_wrong
 from tests.corruptions.scoring.evaluate_test import NAMES, OF, predict
 from tests.corruptions.scoring.evaluate_test import stub as stub
-from tests.corruptions.write.datasets import IMAGES, LABELS, register_mine
+from tests.corruptions.write.datasets import IMAGES, LABELS, register_mine, register_of_file
 
 # Written by version 0.2 (revision c6dcd0ab): evaluate(predict, IMAGES, LABELS, path=..., **OF).
 EARLIER = pathlib.Path(__file__).parents[2] / "fixtures" / "evaluate_0.2"
@@ -71,10 +71,8 @@ def test_an_edited_corruption_is_refused_and_an_edited_comment_costs_nothing(own
     called = []
     corrupt = classifier.corrupt
     monkeypatch.setattr(classifier, "corrupt", lambda *args, **kw: called.append(args[3]) or corrupt(*args, **kw))
-    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and not called
     register_mine(10, unused=1)
     assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and sorted(called) == [1, 2, 3]
-    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE) == found and len(called) == 3
     register_mine(10, version=2)
     with pytest.raises(ValueError, match="version: stored 1, requested 2"):
         corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE)
@@ -82,6 +80,28 @@ def test_an_edited_corruption_is_refused_and_an_edited_comment_costs_nothing(own
     for severity in ("levels", "1"):
         with pytest.raises(ValueError, match=r"code: .* mine/darker"):
             corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **MINE | {"severity": severity})
+
+
+def test_equal_code_of_the_library_is_not_probed(tmp_path, monkeypatch):
+    asked = MINE | {"corruptions": "noc/hue", "severity": 0.5}
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **asked)
+    with monkeypatch.context() as patch:
+        patch.setattr(classifier, "corrupt", lambda *args, **kw: pytest.fail("probed"))
+        assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **asked) == found
+    monkeypatch.setattr("corruptions.core.code._of_library", lambda: "edited")
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **asked) == found
+    monkeypatch.setattr(classifier, "corrupt", lambda *args, **kw: pytest.fail("probed again"))
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **asked) == found
+
+
+def test_a_data_file_of_a_corruption_that_changed_is_noticed(own_registry, tmp_path):
+    register_of_file(tmp_path / "level.npy", 10)
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path / "mine", **MINE)
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path / "mine", **MINE) == found
+    register_of_file(tmp_path / "level.npy", 20)
+    for asked in (MINE, MINE | {"severity": "random"}):
+        with pytest.raises(ValueError, match=r"code: .* mine/darker .*file"):
+            corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path / "mine", **asked)
 
 
 def test_no_two_codes_of_a_corruption_stand_in_one_folder(own_registry, tmp_path):

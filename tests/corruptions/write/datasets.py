@@ -52,3 +52,16 @@ def register_mine(by, unused=0, **known):
         return image - params["by"]
 
     registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"}, **known)(darker)
+
+
+def register_of_file(path, by):
+    """Registers `register_mine(by)`, whose code is the same whatever `by`: it reads it from a file."""
+    np.save(path, by)
+
+    def sample(key, shape, severity):
+        return {"by": np.load(path).astype(np.float32) * severity / 255}
+
+    def darker(image, params):
+        return image - params["by"]
+
+    registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"})(darker)

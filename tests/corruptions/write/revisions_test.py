@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from corruptions.write import WriteError, __main__, manifests, write_dataset, writer
-from tests.corruptions.write.datasets import IMAGES, LABELS, contents, register_mine
+from tests.corruptions.write.datasets import IMAGES, LABELS, contents, register_mine, register_of_file
 
 FORMS = {
     "npy": {},
@@ -80,13 +80,23 @@ def test_a_finished_dataset_of_other_code_is_not_taken_for_that_of_this_code(for
         write_dataset(tmp_path, (IMAGES, LABELS), **form)
 
 
-def test_code_that_made_the_same_pixels_once_is_not_probed_again(own_registry, tmp_path, monkeypatch):
-    register_mine(10)
-    write_dataset(tmp_path, (IMAGES, LABELS), **OF)
-    register_mine(10, unused=1)
-    write_dataset(tmp_path, (IMAGES, LABELS), **OF)
+def test_code_that_made_the_same_pixels_once_is_not_probed_again(tmp_path, monkeypatch):
+    write_dataset(tmp_path, (IMAGES, LABELS), corruptions="noc/hue", severities=[0.5])
+    monkeypatch.setattr("corruptions.core.code._of_library", lambda: "edited")
+    write_dataset(tmp_path, (IMAGES, LABELS), corruptions="noc/hue", severities=[0.5])
     monkeypatch.setattr("corruptions.write.revisions.corrupt", lambda *args, **options: pytest.fail("probed"))
-    write_dataset(tmp_path, (IMAGES, LABELS), **OF)
+    write_dataset(tmp_path, (IMAGES, LABELS), corruptions="noc/hue", severities=[0.5])
+
+
+def test_a_data_file_of_a_corruption_that_changed_is_noticed(own_registry, tmp_path):
+    register_of_file(tmp_path / "level.npy", 10)
+    write_dataset(tmp_path / "out", (IMAGES, LABELS), **OF)
+    before = contents(tmp_path / "out")
+    write_dataset(tmp_path / "out", (IMAGES, LABELS), **OF)
+    register_of_file(tmp_path / "level.npy", 20)
+    with pytest.raises(WriteError, match=r"mine/darker at severity 1: code: .*file"):
+        write_dataset(tmp_path / "out", (IMAGES, LABELS), **OF)
+    assert contents(tmp_path / "out") == before
 
 
 def test_a_raised_version_is_refused_without_a_probe(own_registry, tmp_path):
