@@ -3,6 +3,8 @@
 A projection would leave black bars; it shows the image itself there instead.
 """
 
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from corruptions.cbar import severities
 from corruptions.cbar.severities import padding, register, side
 from corruptions.cbar.waves import caustic_draws
 from corruptions.core.corruption import Image, Key, Params, Positions, Severity, Shape
-from corruptions.primitives import color, filters, padded, random, staging, textures, warps
+from corruptions.primitives import color, filters, fixed_point, padded, random, staging, textures, warps
 
 
 def _sample_ripple(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -92,26 +94,36 @@ def scatter(image: Image, params: Params) -> Image:
     return color.clip(warps.zero_padded(image, y, x))
 
 
-def _hashes(shape, seed):
-    """Computes a hash h(y, x) and h(x, y) of two numbers, float32 [H, W] in [0, 1].
+_INNER, _OUTER = (Fraction("12.9898"), Fraction("78.233")), Fraction("43758.5453")
 
-    h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))), float64 up to the fractional part in any
-    program, as float32 cannot hold it. The sine of the sum is taken apart into sines and cosines of u and of v alone:
+
+def _hashes(shape, seed):
+    """Computes a hash h(y, x) and h(x, y) of two numbers, float32 [H, W] in [0, 1], within 2^-23 but for whole numbers.
+
+    h(u, v) = frac(43758.5453 sin(12.9898 sin(k u) + 78.233 cos(k v))). float32 cannot hold it: sines are fixed-point
+    numbers, and what is whole wraps. The sine of the sum is taken apart into sines and cosines of u and of v alone:
     these are few.
     """
-    with jax.enable_x64(True):
-        angle = jax.lax.convert_element_type(seed, np.float64) * np.arange(max(shape[:2]), dtype=np.float64)
-        first, second = 12.9898 * jnp.sin(angle), 78.233 * jnp.cos(angle)
-        waves = staging.stage(jnp.stack([jnp.sin(first), jnp.cos(first), jnp.sin(second), jnp.cos(second)]))
-        (sin_y, cos_y, other_sin_y, other_cos_y) = waves[:, : shape[0], None]
-        (sin_x, cos_x, other_sin_x, other_cos_x) = waves[:, None, : shape[1]]
+    angle = fixed_point.multiples(jax.lax.stop_gradient(seed), max(shape[:2]))
+    angles = fixed_point.turns(fixed_point.sine_cosine(angle), _INNER)
+    whole, rest = fixed_point.staged(angles)
+    waves = fixed_point.sine_cosine(fixed_point.Turns(whole << 8, rest))
+    scales = fixed_point.constants([_OUTER / 2**16, Fraction(1)])
+    whole, rest = fixed_point.staged(fixed_point.product(waves, fixed_point.Fixed(*(x[None, :, None] for x in scales))))
 
-        def fraction(sine):
-            scaled = 43758.5453 * sine
-            return jax.lax.convert_element_type(scaled - jnp.floor(scaled), np.float32)
+    def fraction(height, width):
+        total, small = jnp.int32(0), jnp.float32(0)  # in units of 2^-32, where int32 drops what is whole, and of 2^-8
+        for i in (0, 1):
+            n, m = whole[i, 0, :height, None], whole[1 - i, 1, None, :width]
+            a, b = rest[i, 0, :height, None], rest[1 - i, 1, None, :width]
+            total, small = total + n * m, small + (n.astype(jnp.float32) * b + a * m.astype(jnp.float32))
+        total += jnp.round(small * 2.0**24).astype(jnp.int32)
+        upper, lower = (x.astype(jnp.float32) for x in (jax.lax.shift_right_logical(total, 16), total & 0xFFFF))
+        return staging.stage(upper * 2.0**-16 + lower * 2.0**-32)
 
-        down = fraction(sin_y * other_cos_x + cos_y * other_sin_x)
-        return down, fraction(sin_x * other_cos_y + cos_x * other_sin_y)
+    down = fraction(*shape[:2])
+    # The table of a square image holds both.
+    return down, (down if shape[0] == shape[1] else fraction(shape[1], shape[0])).T
 
 
 _RADIUS = 4
