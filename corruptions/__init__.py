@@ -6,6 +6,9 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from corruptions import augment, camera, cbar, imagenet_c, laion_c, moved, noc, optics
 from corruptions.core.batch import corrupt
 from corruptions.core.corruption import Corruption, Parameter
@@ -24,8 +27,10 @@ from corruptions.core.registry import (
 )
 from corruptions.core.severity import Fraction, Levels
 from corruptions.reading.pictures import read_image
-from corruptions.scoring import Count, ce_table, evaluate, mean_error
-from corruptions.write import write_dataset
+
+if TYPE_CHECKING:
+    from corruptions.scoring import Count, ce_table, evaluate, mean_error
+    from corruptions.write import write_dataset
 
 moved.install()
 
@@ -43,6 +48,26 @@ __all__ = [
     "mean_error", "move_boxes", "move_masks", "names", "noc", "optics", "random_choice", "read_image", "register",
     "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
 ]  # fmt: skip
+
+
+_LOADED_WHEN_USED = {
+    "Count": "scoring",
+    "ce_table": "scoring",
+    "evaluate": "scoring",
+    "mean_error": "scoring",
+    "write_dataset": "write",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `corruptions.scoring` and `corruptions.write` when a name of theirs is used first."""
+    if name in _LOADED_WHEN_USED.values():
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _LOADED_WHEN_USED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_LOADED_WHEN_USED[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

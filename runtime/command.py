@@ -19,7 +19,7 @@ from typing import Any
 
 from runtime.locks import is_full
 from runtime.log import MISSING, configure, log, open_closed_streams
-from runtime.settings import SettingsError, WorkdirInUseError, of_percent
+from runtime.settings import SettingsError, WorkdirInUseError, flag_for, of_percent
 
 try:
     from absl import app, flags
@@ -251,7 +251,7 @@ def errors() -> Iterator[None]:
         full = isinstance(error, OSError) and is_full(error)
         advice = "; make room, and the same command continues" if full else ""
         hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
-        log.error("%s: %s%s%s%s", program(), kind, error, advice, hint)
+        log.error("%s: %s%s%s%s", program(), kind, error, flag_for(error) + advice, hint)
         status = IN_USE if isinstance(error, WorkdirInUseError) else 1
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
             from runtime import distributed

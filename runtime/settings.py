@@ -215,9 +215,16 @@ def check(values: Mapping[str, Any], known: Mapping[str, Setting]) -> None:
         try:
             known[key].check(value)
         except (ValueError, OSError) as error:
-            wrong.append(f"config.{key}: {error}{of_percent(value, known[key].check)}")
+            wrong.append(f"config.{key}: {error}{flag_for(error)}{of_percent(value, known[key].check)}")
     if wrong:
         raise SettingsError("\n".join(wrong))
+
+
+def flag_for(error: Exception) -> str:
+    """Names the flag that a library's error asks for, which has its name from the commands: '; --imports=MODULE', or ''."""
+    if getattr(error, "unknown_prefix", ""):  # corruptions.core.errors, which would import JAX here
+        return ": --imports=MODULE"
+    return f"; --config.{error.asset}=FOLDER" if hasattr(error, "asset") else ""
 
 
 def of_percent(text: Any, check: Callable[[float], Any]) -> str:

@@ -20,8 +20,8 @@ _CHUNK = 2**27
 
 def corrupt(
     key: jax.Array,
-    images: Array = registry.REQUIRED,
-    name: str | Corruption = registry.REQUIRED,
+    images: Array,
+    name: str | Corruption,
     severity: ArrayLike | None = None,
     *,
     index: Array | Sequence[int] | None = None,
@@ -86,8 +86,6 @@ def corrupt(
         found value. No index inside `shard_map`.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
-    if name is registry.REQUIRED:
-        registry.without_name("corrupt(key, images, name, severity)", {"severity": severity, **options})
     forks.refuse_forked()
     checks.key(key)
     if validate not in (True, False, "checkify"):

@@ -46,7 +46,7 @@ class PilImage(Protocol):
 
 def corrupt_image(
     image: Array | list[Any] | tuple[Any, ...] | PilImage,
-    name: str | Corruption = registry.REQUIRED,
+    name: str | Corruption,
     severity: ArrayLike | None = None,
     seed: int | None = None,
     sizes: Literal["bucket", "exact"] = "bucket",
@@ -83,9 +83,7 @@ def corrupt_image(
         expected and the found value.
       MemoryError: the image, or the square that it is padded to, is too large.
     """
-    if name is registry.REQUIRED:
-        registry.without_name("corrupt_image(image, name, severity)", {"severity": severity, **options})
-    corruption = registry.NAMED.get(f"imagenet_c/{name}") or registry.get(name)
+    corruption = registry.get(name)
     key = keys.seed_key(secrets.randbits(64) if seed is None else seed)
     task = _preparation(key, corruption, severity, sizes, options)(as_array(image), keys.image_index([0], 1))
     program_cache.bound_programs()
@@ -173,7 +171,7 @@ class _Task(NamedTuple):
 def corrupt_each(
     key: jax.Array,
     images: Iterable[Array | list[Any] | tuple[Any, ...] | PilImage],
-    name: str | Corruption = registry.REQUIRED,
+    name: str | Corruption,
     severity: ArrayLike | None = None,
     sizes: Literal["bucket", "exact"] = "bucket",
     *,
@@ -215,8 +213,6 @@ def corrupt_each(
         `images`.
       OSError: the file of an image cannot be read; also names its place.
     """
-    if name is registry.REQUIRED:
-        registry.without_name("corrupt_each(key, images, name, severity)", {"severity": severity, **options})
     if isinstance(images, str | os.PathLike):
         raise TypeError(
             f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"

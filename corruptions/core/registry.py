@@ -5,13 +5,14 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from corruptions.core import checks, one_image
 from corruptions.core.corruption import Applier, Corruption, Parameter, Sampler, check_kind, straight_through_estimator
+from corruptions.core.errors import UnknownCorruption
 from corruptions.core.severity import Fraction, Levels, selected
 from corruptions.primitives.padded import Padding
 
@@ -22,9 +23,8 @@ NAMED: dict[str, Corruption | None] = {}
 _registering = threading.Lock()
 # Parts of names become parts of paths, of lists with commas, and of HTML and LaTeX.
 _PART = re.compile(r"\w[\w.+-]{0,199}")
-REQUIRED: Any = "required"
-"""The default of arguments that a call needs, so that a call without them, with keywords of others, can say what works."""
 # Benchmark -> its members in published order -> the levels it selects, or None where it takes all severities.
+_FIRST = "imagenet_c"  # the benchmark whose corruptions a short name means where others share it
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _COPIES: set[str] = set()  # names of members registered again with a benchmark's fixed options
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -40,12 +40,6 @@ _OF_OTHERS = {
     "image_compression": "imagenet_c/jpeg_compression",
     "jpeg": "imagenet_c/jpeg_compression",
     "saturation": "imagenet_c/saturate",
-}
-# Corruptions outside of this package, and how to register them.
-_ELSEWHERE = {
-    "structural/style_transfer": "needs the weights of a network: give commands --imports=projects.structural.style and a "
-    "file of weights, --config.style=FILE (corruptions.write: --style=FILE); in Python `import projects.structural.style` and "
-    "`projects.structural.weights.use(FILE)`. `python -m projects.structural.train_style_decoder` makes such a file"
 }
 
 
@@ -77,9 +71,10 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
         named = {name: known for name, known in NAMED.items() if known is None or known is not before}
         named[own] = corruption
         for spelling in () if own in _COPIES else _spellings(corruption):
-            other = named.get(spelling, corruption)
-            alone = other is not None and other.qualified_name == own and spelling not in _OF_OTHERS
-            named[spelling] = corruption if alone else None
+            first = named.get(f"{_FIRST}/{spelling}")
+            other = first or named.get(spelling, corruption)
+            shared = other is None or other.qualified_name != own or spelling in _OF_OTHERS
+            named[spelling] = first or (None if shared else corruption)
         NAMED = named
     return corruption
 
@@ -239,22 +234,6 @@ def with_copies(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((own.qualified_name, *(copy.qualified_name for copy in copies))))
 
 
-def without_name(call: str, given: Mapping[str, Any]) -> NoReturn:
-    """Refuses, by a TypeError, a call without the name of a corruption; for the keywords of `imagecorruptions` with the
-    call that works.
-    """
-    for keyword in ("corruption_name", "corruption_number"):
-        if (found := given.get(keyword)) is not None:
-            listed = names("imagenet_c") + names("imagenet_c_extra")
-            numbered = isinstance(found, int) and 0 <= found < len(listed)
-            rest = f'"{listed[found] if numbered else found}", severity={given.get("severity") or 1})'
-            raise TypeError(
-                f"expected name, found {keyword}={found!r} of imagecorruptions: corrupt_image(image, {rest} for one image, "
-                f"corrupt(key, images, {rest} for a batch"
-            )
-    raise TypeError(f"expected the name of a corruption, found none: {call}")
-
-
 def benchmarks() -> tuple[str, ...]:
     """Lists the names of all benchmarks, in order of registration."""
     return tuple(_BENCHMARKS)
@@ -336,7 +315,8 @@ def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
 
 
 def get(name: str | Corruption, *, value_range: tuple[float, float] | None = None) -> Corruption:
-    """Finds a corruption by name: qualified (`imagenet_c/fog`), or plain if unique (`fog`).
+    """Finds a corruption by name: qualified (`noc/hue`), or short. A short name means ImageNet-C's corruption where
+    ImageNet-C has it (`fog`, `brightness`); any other must be unique.
 
     Aliases count as names; a benchmark that fixes options gives its members only qualified names.
 
@@ -347,7 +327,8 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
 
     Raises:
       TypeError: no name.
-      ValueError: an unknown name (with suggestions), one that several benchmarks use, or no range.
+      UnknownCorruption: a ValueError, an unknown name (with suggestions).
+      ValueError: a name that several benchmarks or packages use, or no range.
     """
     if value_range is not None:
         return get(name).with_value_range(value_range)
@@ -367,19 +348,15 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
         users = "benchmarks or packages" if name in _OF_OTHERS else "benchmarks"
         sharing += [_OF_OTHERS[name]] if name in _OF_OTHERS else []
         raise ValueError(f"corruption name {name!r} is used by several {users}; say {' or '.join(map(repr, sharing))}")
-    for qualified, needed in _ELSEWHERE.items():
-        if name in (qualified, qualified.partition("/")[2]):
-            raise ValueError(f"corruption {qualified!r} {needed}")
     if name in _BENCHMARKS:
         raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
     known = [s for c in every for s in (c.qualified_name, c.name)] + list(_BENCHMARKS)
     hint = "see corruptions.names()"
-    family, slash, _ = name.partition("/")
-    if slash and family not in {c.qualified_name.partition("/")[0] for c in every}:
-        hint += f"; if {family} is yours, import its module first (commands: --imports=MODULE)"
-    if name in _OF_OTHERS:
-        raise ValueError(f"unknown corruption {name!r}; did you mean {_OF_OTHERS[name]!r}?; {hint}")
-    raise ValueError(f"unknown corruption {name!r}{checks.suggest(name, known)}; {hint}")
+    prefix, slash, _ = name.partition("/")
+    prefix = prefix if slash and prefix not in {c.qualified_name.partition("/")[0] for c in every} else ""
+    hint += f"; if {prefix} is yours, import its module first" if prefix else ""
+    meant = f"; did you mean {_OF_OTHERS[name]!r}?" if name in _OF_OTHERS else checks.suggest(name, known)
+    raise UnknownCorruption(f"unknown corruption {name!r}{meant}; {hint}", name, prefix)
 
 
 def registered(name: str | Corruption) -> Corruption:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core.corruption import Image, Key, Parameter, Params, Severity, Shape
+from corruptions.core.errors import MissingAssets
 from corruptions.imagenet_c.tables import lookup, padding, register, table_for
 from corruptions.primitives import color, frost_texture, padded
 from corruptions.reading import pictures
@@ -258,10 +259,11 @@ def find(digest: str) -> Photographs:
     if digest == ORIGINAL:
         digest = use_photographs(ORIGINAL)
     if digest not in _USED:
-        raise ValueError(
+        raise MissingAssets(
             f"expected frost photographs of digest {str(digest)[:16]}, found them in no folder given here; name it, "
-            "--config.frost=FOLDER of commands, corruptions.imagenet_c.use_photographs(FOLDER) in Python; FOLDER may be "
-            "the word original where imagecorruptions-imaug is installed"
+            "corruptions.imagenet_c.use_photographs(FOLDER); FOLDER may be the word original where imagecorruptions-imaug is "
+            "installed",
+            "frost",
         )
     return _USED[digest]
 

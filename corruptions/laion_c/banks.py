@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from corruptions.core.errors import MissingAssets
 from corruptions.reading import pictures
 from corruptions.reading.folders import SUFFIXES, image_paths
 
@@ -92,9 +93,10 @@ def find(digest: str | None) -> Bank:
     """Gives the bank of a digest; raises ValueError where this process has not read it."""
     if digest not in _USED:
         wanted = "found none" if digest is None else f"found none of digest {str(digest)[:16]}"
-        raise ValueError(
+        raise MissingAssets(
             f"expected a bank of images to make tiles of, {wanted}; read one: corruptions.laion_c.use_bank(FOLDER) or "
-            "use_bank(images [N, H, W, 3]) in Python, --config.bank=FOLDER of commands"
+            "use_bank(images [N, H, W, 3])",
+            "bank",
         )
     return _USED[digest]
 

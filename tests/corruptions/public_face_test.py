@@ -2,11 +2,14 @@
 
 import importlib.resources
 import inspect
+import subprocess
+import sys
 
 import pytest
 
 import corruptions
 from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics, scoring, write
+from tests.processes import ROOT
 
 
 def public_functions(module):
@@ -38,3 +41,12 @@ def test_public_functions_say_what_they_take_and_give(module):
 
 def test_the_package_is_marked_as_typed():
     assert importlib.resources.files("corruptions").joinpath("py.typed").is_file()
+
+
+def test_scoring_and_writing_are_loaded_when_they_are_used():
+    code = (
+        "import sys, corruptions; before = {m for m in sys.modules if m.startswith(('corruptions.scoring', 'corruptions.write'))}; "
+        "from corruptions import evaluate, write_dataset; print(before, evaluate.__module__, corruptions.Count.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "set() corruptions.scoring.classifier Count\n", done.stderr

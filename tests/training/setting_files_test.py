@@ -64,7 +64,7 @@ def test_the_digest_tells_the_pictures_and_not_their_place(folder, digest, tmp_p
 
 
 def test_photographs_that_were_not_read_are_refused_by_their_digest():
-    with pytest.raises(ValueError, match=r"frost photographs of digest 0000.*--config\.frost=FOLDER"):
+    with pytest.raises(ValueError, match=r"frost photographs of digest 0000.*use_photographs"):
         imagenet_c.frost.sample(jax.random.key(0), (32, 32, 3), 3, photographs="0" * 64)
 
 
