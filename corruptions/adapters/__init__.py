@@ -1,0 +1,1 @@
+"""Layers and transforms of other libraries: Grain and Keras."""

@@ -1,0 +1,1 @@
+"""Reads files: pictures of any mode and size, and folders of classes."""
