@@ -23,7 +23,6 @@ from corruptions.core.origin import UNKNOWN, Origin, Probe
 from evaluation import shown as images
 from runtime import artifacts
 from runtime.artifacts import Artifact
-from runtime.distributed import fetch
 from runtime.log import log
 
 _WARNED: set[pathlib.Path] = set()  # folders, in this process
@@ -33,7 +32,8 @@ class Part(NamedTuple):
     """A corruption, or a scheme, whose images a result follows from."""
 
     origin: Origin  # of what the present code makes; its probe does not count
-    probe: Callable[[], Probe]  # of images by the present code
+    # of images by the present code: the same images and values as of a stored probe, if one is given
+    probe: Callable[[Probe | None], Probe]
 
 
 Parts = Mapping[str, Part]
@@ -44,14 +44,7 @@ def of_shown(shown: "images.Shown") -> dict[str, Part]:
     """Gives the part of images under a condition, none of clean ones; its probe takes images that were shown."""
     if shown.origin is None:
         return {}
-
-    def probe():
-        if shown.first:
-            return origin.values_of(fetch(shown.first[0]))
-        number = min(origin.first_images(shown.condition.value), len(shown))
-        return images.probe(shown.record, shown.split, number)
-
-    return {shown.condition.corruption: Part(shown.origin, probe)}
+    return {shown.condition.corruption: Part(shown.origin, shown.probe)}
 
 
 def otherwise(stored: Mapping[str, Any], part: Part, accepted: str | None = None) -> str:
@@ -66,12 +59,13 @@ def otherwise(stored: Mapping[str, Any], part: Part, accepted: str | None = None
         return ""
     before = Origin.from_json(stored)
     known = origin.same_code(part.origin, before.code, accepted)
-    return "; ".join(origin.differences(before, part.origin, None if known else part.probe, "another workdir"))
+    probed = None if known else lambda: part.probe(before.probe)
+    return "; ".join(origin.differences(before, part.origin, probed, "another workdir"))
 
 
 def stored_of(parts: Parts) -> dict[str, Any]:
     """Gives {name: origin with its probe}, JSON-ready, of results that were measured now."""
-    return {name: dataclasses.replace(part.origin, probe=part.probe()).to_json() for name, part in parts.items()}
+    return {name: dataclasses.replace(part.origin, probe=part.probe(None)).to_json() for name, part in parts.items()}
 
 
 def read(path: pathlib.Path, parts: Parts, remedy: str, fits: Callable[[dict[str, Any]], bool]) -> Artifact | None:

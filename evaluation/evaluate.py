@@ -139,7 +139,7 @@ class Evaluation:
         stored, again = Origin.from_json(before.origin), functools.partial(probe, record, shown.split)
         name, part = (
             artifacts.digest([record.stem, before.origin]),
-            bound.Part(now, lambda: again(stored.probe["images"])),
+            bound.Part(now, again),
         )
         if bound.otherwise(before.origin, part, accepted.get(name)):
             return True

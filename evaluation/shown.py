@@ -84,7 +84,8 @@ class Shown(_Images):
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # names of the dataset, see `name_images`
     superclasses: Superclasses | None = None  # whose numbers the labels are; None where they are the models' classes
-    first: list[jax.Array] = dataclasses.field(default_factory=list)  # the first corrupted images, once they were shown
+    # the corrupted images of a probe (`origin.probed_places`), once all were shown
+    probed: list[jax.Array] = dataclasses.field(default_factory=list)
     groups: ClassVar[None] = None  # every class counts separately
 
     @classmethod
@@ -103,15 +104,21 @@ class Shown(_Images):
 
     def under(self, condition: Condition) -> Self:
         """Shows the same images under another condition."""
-        return dataclasses.replace(self, condition=condition, first=[])
+        return dataclasses.replace(self, condition=condition, probed=[])
 
     def showing(self, split: Split) -> "Shown":
         """Shows other images, or some of them, under the same condition."""
-        return dataclasses.replace(self, split=split)
+        return dataclasses.replace(self, split=split, probed=[])
 
     def __iter__(self) -> Iterator[Piece]:
+        start, found, places = 0, [], origin.probed_places(len(self), self.condition.value)
         for part in memory.pieces(self.split, self.batch_size, self.mesh):
-            yield self.showing(part).images(), jnp.asarray(part.labels)
+            images = self.showing(part).images()
+            if (rows := places[(places >= start) & (places < start + len(part))] - start).size:
+                found.append(images[rows])
+            start += len(part)
+            yield images, jnp.asarray(part.labels)
+        self.probed[:] = found
 
     @property
     def record(self) -> Record:
@@ -135,19 +142,23 @@ class Shown(_Images):
         options = with_levels(self.options.get(name, {}), self.condition.levels)
         index, value = image_index(self.split.index, len(self.split.index)), self.condition.value
         key = named_key(self.seed, name)
-        images = augmentation.corrupt_on_mesh(self.mesh, key, self.split.images, name, value, index, options)
-        if not self.first:
-            self.first.append(images[: origin.first_images(value)])
-        return images
+        return augmentation.corrupt_on_mesh(self.mesh, key, self.split.images, name, value, index, options)
 
     @property
     def origin(self) -> Origin | None:
-        """Records the code that the pixels of a corruption follow from, with a probe of the first images that were shown."""
+        """Records the code that the pixels of a corruption follow from, with a probe of images that were shown."""
         name = self.condition.corruption
         if name == CLEAN:
             return None
-        values = origin.values_of(distributed.fetch(self.first[0])) if self.first else origin.UNKNOWN
+        values = self.probe() if self.probed else origin.UNKNOWN
         return origin.make(corruption=name, imports=self.about.get("imports", ()), probe=values)
+
+    def probe(self, stored: Probe | None = None) -> Probe:
+        """Returns the probe of the corrupted images, of those that were shown if they are there; as a stored one if given."""
+        places = origin.probed_places(len(self), self.condition.value)
+        if not self.probed or (stored is not None and stored.get("places") != places.tolist()):
+            return probe(self.record, self.split, stored)
+        return origin.values_of([image for part in self.probed for image in distributed.fetch(part)], places)
 
 
 def digests_of(dataset: Dataset) -> Mapping[str, Any]:
@@ -156,15 +167,16 @@ def digests_of(dataset: Dataset) -> Mapping[str, Any]:
     return facts.get("sha256", facts.get("sample", {}))
 
 
-def probe(record: Record, split: Split, number: int) -> Probe:
-    """Corrupts the first images of a split as the record of their answers says, and returns their probe."""
+def probe(record: Record, split: Split, stored: Probe | None = None) -> Probe:
+    """Corrupts images of a split as the record of their answers says, and returns their probe, as a stored one if given."""
     name, given = record.corruption, {key: _tuple(value) for key, value in record.shown["options"].items()}
     return origin.probe(
-        *(name, distributed.fetch(split.images[:number]), None if record.severity == RANDOM else record.severity),
+        *(name, split.images, None if record.severity == RANDOM else record.severity),
         key=named_key(record.shown["seed"], name),
-        index=image_index(split.index[:number], min(number, len(split))),
+        index=image_index(distributed.fetch(split.index), len(split)),
         options=with_levels(given, record.levels),
-        number=number,
+        stored=stored,
+        fetch=distributed.fetch,
     )
 
 

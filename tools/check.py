@@ -147,7 +147,7 @@ def _answers(path, workdir, images):
         return [
             f"{path}: not compared with the code, which changed since: its test images are not those of config.json"
         ]
-    probed = functools.partial(shown.probe, record, split, made.probe["images"])
+    probed = functools.partial(shown.probe, record, split, made.probe)
     if lines := origin.differences(made, dataclasses.replace(made, code=now), probed):
         raise ValueError(f"{path}: {lines[0]}")
     return []

@@ -147,7 +147,7 @@ class Asked(NamedTuple):
     network: str
     digests: dict[Key, str]
     start: Start
-    probe: Callable[[str, float], Probe]  # of the images under a corruption and severity, each computed once
+    probe: Callable[[str, float, Probe | None], Probe]  # of the images under a corruption and severity, as a stored one
 
     def images(self) -> dict[str, Any]:
         """Records the test images and the seed of their corruptions."""
@@ -170,6 +170,19 @@ class Asked(NamedTuple):
             f"{name} {at:g}": bound.Part(made[name], functools.partial(self.probe, name, at)) for name, at in under
         }
         return bound.kept(path, made_from, lambda: {"predictions": show()}, run.REMEDY, parts)["predictions"]
+
+
+def _once(probe):
+    """Calls `probe(name, severity, stored)` once for each corruption, severity and kind of stored probe."""
+    known = {}
+
+    def probed(name, severity, stored):
+        at = (name, severity, stored is not None and "places" not in stored)
+        if at not in known:
+            known[at] = probe(name, severity, stored)
+        return known[at]
+
+    return probed
 
 
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
@@ -201,7 +214,7 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
             start = start._replace(source=_clean(dataset.train, given.window or batch, side))
         source = Shown.of(trained, split, mesh, dataset)
         drawn = {"seed": source.seed, "mesh": source.mesh, "options": source.options}
-        probe = functools.cache(functools.partial(shown.probe, split, **drawn))
+        probe = _once(functools.partial(shown.probe, split, **drawn))
         asked = Asked(given, batch, source, folder, trained.model.name, digests(models), start, probe)
         if CCC in given.streams:
             made[CCC] = _continuous(asked, models)

@@ -3,9 +3,9 @@
     origin = make(data={"images": sha256}, seed=0, corruption="noc/hue", options={}, levels=None, dtype="uint8")
     differences(stored, origin, probed=lambda: probe(name, images, 0.5, key=key, index=index))   # [] or lines
 
-Where the code changed, a probe decides: 1,024 stored values of the first image, corrupted, are computed again and must be
-equal within one level in all but .1 %. So a change of a formula is noticed, and a change of a comment costs nothing. Of a
-user's corruption the probe decides each time: its code may read data files, which no digest of code holds.
+Where the code changed, a probe decides: 1,024 stored values of four images spread over the set, corrupted, are computed
+again and must be equal within one level in all but .1 %. So a change of a formula is noticed, and a change of a comment costs
+nothing. Of a user's corruption the probe decides each time: its code may read data files, which no digest of code holds.
 """
 
 import base64
@@ -13,7 +13,7 @@ import dataclasses
 import importlib.metadata
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import jax
@@ -24,7 +24,10 @@ from corruptions.core.batch import corrupt
 from corruptions.core.code import UNKNOWN, code_digest, is_of_user
 from corruptions.core.corruption import Corruption
 
-__all__ = ["UNKNOWN", "Origin", "code_digest", "differences", "make", "probe", "recorded", "same_probe", "values_of"]
+__all__ = [
+    "UNKNOWN", "Origin", "code_digest", "differences", "make", "places_of", "probe", "probed_places", "recorded",
+    "same_probe", "values_of",
+]  # fmt: skip
 
 PROBED = 1024
 """The number of values in a probe."""
@@ -35,7 +38,8 @@ _LEVELS, _SHARE = (
 _GOLDEN = (5**0.5 - 1) / 2
 _PACKAGES = ("jax", "jaxlib", "numpy", "jax-corruptions", "pillow")
 Probe = Mapping[str, Any]
-"""{"images": their number, "values": base64 of uint8 [1024]}, JSON-ready."""
+"""{"places": of the images in their set, "values": base64 of uint8 [about 1024]}, JSON-ready. Earlier versions took the first
+images, and stored their number as "images"."""
 _REMEDY = {  # what to do about a field that differs, beside using another folder
     "data": "give the same images, labels and index",
     "network": "give the network that was evaluated",
@@ -55,7 +59,7 @@ class Origin:
       data: {"images": sha256, "labels": ..., "index": ...}, or {"sample": ...} of names, sizes and some content.
       network: digest of its weights, or the name that the user gives it.
       code: `code_digest` of what computed it.
-      probe: values of the first image, see `probe`; compared where the code differs.
+      probe: values of some images, see `probe`; compared where the code differs.
       corruption: qualified name, or `clean`.
       version: that of its record, raised when its pixels change.
       options: its static options.
@@ -208,43 +212,64 @@ def probe(
     key: jax.Array,
     index: Any,
     options: Mapping[str, Any],
-    number: int | None = None,
+    stored: Probe | None = None,
+    fetch: Callable[[Any], np.ndarray] = np.asarray,
 ) -> dict[str, Any]:
-    """Corrupts the first image, with a random severity the first 16, and returns 1,024 of its values.
+    """Corrupts some images of a set, see `probed_places`, and returns 1,024 of their values.
 
     Args:
       corruption, severity, key: as of `corrupt`.
       images: uint8 [N, H, W, C].
       index: [N].
       options: static options of the corruption.
-      number: images that the probe takes, of a stored probe; None is 1 or 16.
+      stored: a stored probe, whose images and values are taken.
+      fetch: brings some of the images to the host.
     """
-    number = min(number or first_images(severity), len(images))
-    return values_of(
-        corrupt(key, np.asarray(images[:number]), corruption, severity, index=np.asarray(index)[:number], **options)
-    )
+    places = probed_places(len(images), severity) if stored is None else places_of(stored)
+    places = places[places < len(images)]
+    corrupted = corrupt(key, fetch(images[places]), corruption, severity, index=np.asarray(index)[places], **options)
+    return values_of(corrupted, places if stored is None else stored.get("places"))
 
 
-def first_images(severity: Any) -> int:
-    """Counts the images that a probe takes: 1, or 16 of random severities, where one would show one severity only."""
-    return 16 if severity is None else 1
+def probed_places(number: int, severity: Any) -> np.ndarray:
+    """Returns the places of the images that a probe takes among `number`: at equal distances, from the first to the last.
 
-
-def values_of(corrupted: Any) -> dict[str, Any]:
-    """Returns the probe of corrupted images, uint8 [n, H, W, C] or a list: 1,024 values at places that follow from the
-    sizes.
+    They are 4, as some may be blank, and 16 of random severities (None), where few would show few severities.
     """
-    flat = np.concatenate([np.asarray(image).ravel() for image in corrupted])
-    if flat.dtype != np.uint8:
-        raise TypeError(f"expected corrupted images uint8, found {flat.dtype}")
+    return np.unique(np.linspace(0, number - 1, min(number, 16 if severity is None else 4)).round().astype(int))
+
+
+def places_of(stored: Probe) -> np.ndarray:
+    """Returns the places of the images of a stored probe: of an earlier version those of the first images."""
+    return np.asarray(stored["places"] if "places" in stored else range(stored["images"]), int)
+
+
+def values_of(corrupted: Any, places: Sequence[int] | np.ndarray | None) -> dict[str, Any]:
+    """Returns the probe of corrupted images, uint8 [n, H, W, 3] or a list: some 1,024 values that follow from the sizes.
+
+    Args:
+      corrupted: the images.
+      places: their places in the set, for as many values of each; None takes values of all together, as earlier
+        versions did of the first images.
+    """
+    images = [np.asarray(image).ravel() for image in corrupted]
+    if wrong := [image.dtype for image in images if image.dtype != np.uint8]:
+        raise TypeError(f"expected corrupted images uint8, found {wrong[0]}")
+    taken, head = images, {"images": len(images)}
+    if places is None:
+        taken = [np.concatenate(images)]
+    else:
+        head = {"places": [int(place) for place in places]}
+    each = PROBED // len(taken)
     # Multiples of the golden ratio lie evenly at any number, in every channel.
-    places = np.sort((np.arange(PROBED) * _GOLDEN % 1 * flat.size).astype(int))
-    return {"images": len(corrupted), "values": base64.b64encode(flat[places].tobytes()).decode()}
+    shares = (np.arange(PROBED) * _GOLDEN % 1)[: each * len(taken)].reshape(len(taken), each)
+    values = [flat[np.sort((share * flat.size).astype(int))] for flat, share in zip(taken, shares, strict=True)]
+    return head | {"values": base64.b64encode(np.concatenate(values).tobytes()).decode()}
 
 
 def same_probe(stored: Probe, now: Probe) -> bool:
     """Whether two probes are equal within one level in all but .1 % of the values."""
-    if stored["images"] != now["images"]:
+    if not np.array_equal(places_of(stored), places_of(now)):
         return False
     old, new = (np.frombuffer(base64.b64decode(one["values"]), np.uint8).astype(int) for one in (stored, now))
     return old.shape == new.shape and bool((np.abs(old - new) > _LEVELS).mean() <= _SHARE)

@@ -19,7 +19,7 @@ from corruptions.core.checks import image_shape
 from corruptions.core.corruption import Corruption
 from corruptions.core.dispatch import unmasked
 from corruptions.core.keys import image_index, integers, named_key, seed_key
-from corruptions.core.origin import Origin, first_images, make, values_of
+from corruptions.core.origin import Origin, Probe, make, places_of, probed_places, values_of
 from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
 from corruptions.scoring import confidence
 from corruptions.scoring.conditions import CLEAN, Condition, Severities, expand, list_conditions
@@ -264,15 +264,15 @@ def evaluate(
     classes = 2
 
     def ask(
-        condition: Condition, part: Part, first: list[Any] | None = None, update: Any = lambda count: None
+        condition: Condition, part: Part, keep: Callable[..., object] | None = None, update: Any = lambda count: None
     ) -> Answer:
         nonlocal classes
         classes = max(classes, int(part.labels.max()) + 1)
 
         def shown(rows: np.ndarray) -> Any:
             images = show(condition, part, rows)
-            if first == []:
-                first.append(images[: min(first_images(condition.value), len(part.labels))])
+            if keep:
+                keep(rows, images)
             return images
 
         return answer(predict, shown, part.labels, part.size, dtype, outputs, update)
@@ -281,15 +281,19 @@ def evaluate(
         kept, answers = None, {}
         if path is not None:
             kept = Folder(path)
-            seen = look(parts(), kept.number)
+            seen = look(parts(), kept)
             common = {"dtype": dtype, "outputs": outputs, "seed": int(seed), "data": dict(seen.digests)}
             if network is not None:
                 common["network"] = network
-            shape = seen.first.images.shape[1:]
             options_of = {name: in_use(name)[1] for name in used}
-            origins = {c: _origin(c, options_of.get(c.corruption), shape, common) for c in conditions}
+            origins = {c: _origin(c, options_of.get(c.corruption), seen.shape, common) for c in conditions}
 
-            probed = lambda condition, number: values_of(show(condition, seen.first, np.arange(number)))  # noqa: E731
+            def probed(condition: Condition, stored: Probe) -> dict[str, Any]:
+                images = {}
+                for part, places in seen.at(places_of(stored)):
+                    images |= zip(places, show(condition, part, np.arange(len(places))))
+                return values_of([images[place] for place in sorted(images)], stored.get("places"))
+
             stored = reusable(kept, origins, seen, ask, probed)
             answers = {condition: result.correct for condition, result in stored.items()}
         missing = [condition for condition in conditions if condition not in answers]
@@ -297,22 +301,42 @@ def evaluate(
         with bars.bar(total, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
-                first: list[Any] = []
-                found = [ask(condition, part, first, bar.update) for part in parts()]
+                found, probing = [], Probing(seen.number if kept else 0, condition)
+                for part in parts():
+                    found.append(ask(condition, part, probing.keep, bar.update))
+                    probing.start += len(part.labels)
                 answers[condition], of_condition = map(np.concatenate, zip(*found, strict=True))
                 if condition.corruption == CLEAN:
                     right = answers[condition]
                     if words := below_chance(int(right.sum()), right.size, classes):
                         warnings.warn(words, stacklevel=2)
                 if kept:
-                    probe = None if condition.corruption == CLEAN else values_of(first[0])
-                    origin = dataclasses.replace(origins[condition], probe=probe)
+                    origin = dataclasses.replace(origins[condition], probe=probing.values())
                     kept.write(condition, answers[condition], of_condition, origin)
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:
             benchmarks = [name for name in asked if name in registry.benchmarks()]
             kept.write_tables(answers, {name: list_conditions([name], severity, given)[1:] for name in benchmarks})
     return [Count(c.corruption, c.label, int(right.sum()), right.size) for c, right in answers.items()]
+
+
+class Probing:
+    """Keeps the images of a probe while a condition is shown, part by part; none of clean images."""
+
+    def __init__(self, number: int, condition: Condition) -> None:
+        clean = condition.corruption == CLEAN or not number
+        self._images = {} if clean else dict.fromkeys(probed_places(number, condition.value).tolist())
+        self.start = 0  # place of the first image of a part
+
+    def keep(self, rows: np.ndarray, images: Any) -> None:
+        """Keeps those at places of the probe among images whose places in their part are `rows`."""
+        for number, place in enumerate((self.start + rows).tolist()):
+            if place in self._images:
+                self._images[place] = images[number]
+
+    def values(self) -> dict[str, Any] | None:
+        """Returns the probe."""
+        return values_of(self._images.values(), list(self._images)) if self._images else None
 
 
 def _origin(condition: Condition, options: Any, shape: Sequence[int], common: Mapping[str, Any]) -> Origin:

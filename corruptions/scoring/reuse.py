@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions import files
-from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, first_images, same_code
+from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, places_of, same_code
 from corruptions.scoring.conditions import CLEAN_IMAGES, Condition
 from corruptions.scoring.confidence import decode
 from corruptions.scoring.folder import Folder, Result
@@ -81,37 +81,44 @@ class Seen(NamedTuple):
 
     Attributes:
       digests: sha256 of images, labels and index.
-      first: the first images, for probes of corruptions.
-      spread: (images, their places [n]) of `ASKED` images spread over the set, joined by their shape.
+      number: the number of images.
+      shape: (H, W, C) of the first.
+      taken: {place: image}, each a part, of those that were asked for.
     """
 
     digests: Mapping[str, str]
-    first: Part
-    spread: Sequence[tuple[Part, np.ndarray]]
+    number: int
+    shape: Sequence[int]
+    taken: Mapping[int, Part]
+
+    def at(self, places: Iterable[int]) -> list[tuple[Part, list[int]]]:
+        """Joins the images at some places by their shape: (images, their places)."""
+        by_shape: dict[tuple[int, ...], list[int]] = {}
+        for place in map(int, places):
+            by_shape.setdefault(self.taken[place].images.shape[1:], []).append(place)
+        return [(_joined([self.taken[place] for place in of_one]), of_one) for of_one in by_shape.values()]
 
 
-def look(parts: Iterable[Part], number: int) -> Seen:
-    """Reads the test set once; `number` is that of its images in stored results, 0 where there are none."""
+def look(parts: Iterable[Part], folder: Folder) -> Seen:
+    """Reads the test set once; takes the images that the stored results of the folder are compared by."""
     hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
-    asked = np.unique(np.linspace(0, number - 1, ASKED).astype(int)) if number else np.zeros(0, int)
-    first: list[Part] = []
-    start, most = 0, first_images(None)
-    by_shape: dict[tuple[int, ...], list[tuple[Part, np.ndarray]]] = {}
+    probes = (result.origin.probe for result in folder.results.values())
+    wanted = {int(place) for probe in probes if probe not in (UNKNOWN, None) for place in places_of(probe)}
+    wanted.update(map(int, _asked(folder.number)))
+    taken, start, shape = {}, 0, None
     for part in parts:  # a test set without images is refused there
         arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
         for content, array in zip(hashes.values(), arrays, strict=True):
             content.update(np.ascontiguousarray(array).data)
-        if start < most and all(one.images.shape[1:] == part.images.shape[1:] for one in first):
-            first.append(
-                part.rows(np.arange(min(most - start, len(part.labels))))
-            )  # a copy: loaders reuse their memory
-        inside = asked[(asked >= start) & (asked < start + len(part.labels))]
-        if inside.size:
-            by_shape.setdefault(part.images.shape[1:], []).append((part.rows(inside - start), inside))
-        start += len(part.labels)
-    digests = {name: content.hexdigest() for name, content in hashes.items()}
-    spread = [(_joined([p for p, _ in few]), np.concatenate([i for _, i in few])) for few in by_shape.values()]
-    return Seen(digests, _joined(first), spread)
+        end = start + len(part.labels)
+        # Copies: loaders reuse their memory.
+        taken |= {place: part.rows(np.array([place - start])) for place in wanted if start <= place < end}
+        start, shape = end, shape or part.images.shape[1:]
+    return Seen({name: content.hexdigest() for name, content in hashes.items()}, start, shape or (), taken)
+
+
+def _asked(number):
+    return np.unique(np.linspace(0, number - 1, ASKED).astype(int)) if number else np.zeros(0, int)
 
 
 def _joined(parts):
@@ -121,8 +128,8 @@ def _joined(parts):
 
 Ask = Callable[[Condition, Part], Any]
 """From a condition and images to `(correct, confidence)` of the classifier."""
-Probed = Callable[[Condition, int], Probe]
-"""From a condition and a number of images to the probe of its corruption."""
+Probed = Callable[[Condition, Probe], Probe]
+"""From a condition and a stored probe to that of its corruption now."""
 
 
 def reusable(
@@ -152,8 +159,7 @@ def reusable(
                 f"code: stored of an earlier version, requested one that differs in {condition}: {wrong}; {_REMEDY}"
             ]
         else:
-            images = (result.origin.probe or {}).get("images", 0)
-            lines = differences(result.origin, origin, functools.partial(probed, condition, images))
+            lines = differences(result.origin, origin, functools.partial(probed, condition, result.origin.probe))
         _refuse(folder, lines)
         accepted[result.seal] = origin.code
     if accepted != before:
@@ -183,7 +189,7 @@ def _refuse_other_network(folder, name, seen, ask):
 def _answered_otherwise(condition, result, seen, ask):
     """Says how many answers differ from the stored ones, "" where none does."""
     differ = []
-    for part, places in seen.spread:
+    for part, places in seen.at(_asked(seen.number)):
         correct, confidence = ask(condition, part)
         before = result.correct[places]
         differ.append(before != correct)

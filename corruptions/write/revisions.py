@@ -1,10 +1,11 @@
 """Whether a dataset that was begun is completed by the same pixels.
 
-The manifest records for each block the code that computed it (`code.code_digest`) and a probe: some values of the first
-image. Where the code is another one now, the same values are computed again. Of a block that version 0.2 wrote, the
+The manifest records for each block the code that computed it (`code.code_digest`) and a probe: some values of a few
+images. Where the code is another one now, the same values are computed again. Of a block that version 0.2 wrote, the
 first image is read from its file.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from corruptions.core.batch import corrupt
 from corruptions.core.code import UNKNOWN, code_digest
 from corruptions.core.keys import named_key
 from corruptions.core.many_sizes import corrupt_each
-from corruptions.core.origin import Origin, differences, first_images, recorded, same_code, values_of
+from corruptions.core.origin import Origin, differences, places_of, probed_places, recorded, same_code, values_of
 from corruptions.files import WriteError
 from corruptions.write import manifests
 from corruptions.write.layouts import LOG, Layout
@@ -21,16 +22,29 @@ from corruptions.write.manifests import Entry, Manifest, Severity, token
 from corruptions.write.sources import Source
 
 _ORIGINS, _ACCEPTED = "origins", "accepted"
+_FIRST = 16  # images of a block of version 0.2 that are compared at random severities
 _LOSSY = 0.05  # largest mean difference in levels after JPEG, where a value one level off changes a block by a few
 
 
-def note(name: str, entry: Entry, severity: Severity, images: Any) -> None:
-    """Records which code computes a block, and a probe of its first images, corrupted uint8 [n, H, W, 3] or a list."""
-    entry.setdefault(_ORIGINS, {})[token(severity)] = {
-        "code": code_digest(corruption=name),
-        "version": recorded()["versions"]["jax-corruptions"],
-        "probe": values_of(images[: first_images(manifests.level(entry, severity))]),
-    }
+class Notes:
+    """Records which code computes a block, and a probe of its corrupted images, with the last of them."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._images: dict[int, Any] = {}
+
+    def add(self, name: str, entry: Entry, severity: Severity, start: int, images: Any) -> None:
+        """Takes the corrupted images, uint8 [n, H, W, 3] or a list, that come from `start` on in a block."""
+        if start == 0:
+            self._images = dict.fromkeys(probed_places(self._number, manifests.level(entry, severity)).tolist())
+        end = start + len(images)
+        self._images |= {place: np.array(images[place - start]) for place in self._images if start <= place < end}
+        if end == self._number:
+            entry.setdefault(_ORIGINS, {})[token(severity)] = {
+                "code": code_digest(corruption=name),
+                "version": recorded()["versions"]["jax-corruptions"],
+                "probe": values_of(self._images.values(), list(self._images)),
+            }
 
 
 def refuse_other_pixels(layout: Layout, images: np.ndarray | Source, names: list[str]) -> None:
@@ -45,7 +59,7 @@ def refuse_other_pixels(layout: Layout, images: np.ndarray | Source, names: list
             if same_code(now, stored.get("code"), *stored.get(_ACCEPTED, ())):
                 continue
             if "probe" in stored:
-                again = lambda: values_of(_corrupted(layout, images, name, severity, stored["probe"]["images"]))  # noqa: B023, E731
+                again = functools.partial(_probe, layout, images, name, severity, stored["probe"])
                 before = Origin(corruption=name, code=stored["code"], probe=stored["probe"])
                 lines = differences(before, now, again)
             else:
@@ -59,31 +73,36 @@ def refuse_other_pixels(layout: Layout, images: np.ndarray | Source, names: list
 def _of_files(layout, images, name, severity, stored):
     """Compares the first images of a block of version 0.2 with those of now, and records their probe."""
     entry = layout.manifest["corruptions"][name]
-    number = min(first_images(manifests.level(entry, severity)), layout.manifest["images"])
+    number = min(_FIRST if manifests.level(entry, severity) is None else 1, layout.manifest["images"])
     written = layout.first(entry, severity, number)
     if not written:
         LOG.warning(
             "%s, %s at severity %s: no record of the code that wrote it; not compared", layout.folder, name, severity
         )
         return []
-    corrupted = _corrupted(layout, images, name, severity, number)
+    corrupted = _corrupted(layout, images, name, severity, np.arange(number))
     now = [layout.as_written(image) for image in corrupted]
     apart = [abs(old.astype(int) - new).astype(float) for old, new in zip(written, now, strict=True)]
     wrong = max(x.mean() for x in apart) > _LOSSY if layout.lossy else max((x > 1).mean() for x in apart) > 1e-3
     if not wrong:
-        stored |= {"code": UNKNOWN, "probe": values_of(corrupted)}
+        stored |= {"code": UNKNOWN, "probe": values_of(corrupted, range(number))}
     return wrong and [
         "code: of another version, which corrupts otherwise; use the version that wrote it or another folder"
     ]
 
 
-def _corrupted(layout, images, name, severity, number):
-    """Corrupts the first images as a block would."""
-    entry, index = layout.manifest["corruptions"][name], np.arange(number)
+def _probe(layout, images, name, severity, stored):
+    places = places_of(stored)
+    return values_of(_corrupted(layout, images, name, severity, places), stored.get("places"))
+
+
+def _corrupted(layout, images, name, severity, places):
+    """Corrupts the images at some places as a block would."""
+    entry = layout.manifest["corruptions"][name]
     key, level = named_key(layout.manifest["seed"], name), manifests.level(entry, severity)
     if isinstance(images, Source):
-        return list(corrupt_each(key, images.read(range(number)), name, level, **entry["options"]))
-    return np.asarray(corrupt(key, np.asarray(images[:number]), name, level, index=index, **entry["options"]))
+        return list(corrupt_each(key, images.read(places.tolist()), name, level, index=places, **entry["options"]))
+    return np.asarray(corrupt(key, np.asarray(images[places]), name, level, index=places, **entry["options"]))
 
 
 def several(manifest: Manifest) -> list[str]:
@@ -97,5 +116,5 @@ def several(manifest: Manifest) -> list[str]:
             by_code.setdefault(made, []).append(severity)
         if len(by_code) > 1:
             told = "; ".join(f"{', '.join(severities)} by {made}" for made, severities in by_code.items())
-            lines.append(f"{name}: severities {told}: a probe of the first image found no difference")
+            lines.append(f"{name}: severities {told}: a probe found no difference")
     return lines

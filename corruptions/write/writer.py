@@ -182,12 +182,12 @@ def _write(layout, images, names, batch_size, progress, verify):
     LOG.info("%s: %s%d of %d blocks to write", layout.folder, verified, blocks, requested)
     many = isinstance(images, sources.Source)
     size, parts = (batch_size or _READ, _each) if many else (batch_size or _batch_size(images), _corrupted)
+    notes = revisions.Notes(len(images))
     with bar(blocks * len(images), "corrupting", progress) as counter, Background(3 * jax.local_device_count()) as disk:
 
         def save(name, entry, severity, start, corrupted, count):
             corrupted = corrupted if many else np.asarray(corrupted)[:count]
-            if start == 0:
-                revisions.note(name, entry, severity, corrupted)
+            notes.add(name, entry, severity, start, corrupted)
             layout.write(entry, severity, start, corrupted)
             counter.update(count)
 

@@ -56,7 +56,7 @@ class Measured:
     made_from: Mapping[str, str] = dataclasses.field(default_factory=dict)
     imports: Sequence[str] = ()  # the user's modules, whose code takes part
     _said: set[str] = dataclasses.field(default_factory=set)
-    _probes: dict[tuple[str, float | None], origin.Probe] = dataclasses.field(default_factory=dict)
+    _probes: dict[tuple[str, float | None, bool], origin.Probe] = dataclasses.field(default_factory=dict)
 
     def with_images(self, rows: np.ndarray, weights: np.ndarray) -> features.Extractor:
         """Gives the network with other training images, `rows` of the split, and weights [G, rows] over them."""
@@ -247,10 +247,14 @@ class Measured:
         name = transform.corruption or origin.UNKNOWN
         made = origin.make(corruption=name, imports=self.imports)
 
-        def probe():
-            if (at := (transform.name, severity)) not in self._probes:  # files of many pairs share it
-                first = self.extractor.first(transform, self.key(transform.name), origin.first_images(severity))
-                self._probes[at] = origin.values_of(first)
+        def probe(stored):
+            earlier = stored is not None and "places" not in stored
+            if (at := (transform.name, severity, earlier)) not in self._probes:  # files of many pairs share it
+                places = origin.probed_places(1 if earlier else len(self.extractor.images), 0)
+                number = 16 if severity is None else 1  # transforms
+                shown = self.extractor.first(transform, self.key(transform.name), number, places)
+                shown_at = None if earlier else np.resize(places, len(shown))
+                self._probes[at] = origin.values_of(shown, shown_at)
             return self._probes[at]
 
         return {transform.name: bound.Part(made, probe)}

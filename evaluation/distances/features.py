@@ -177,13 +177,18 @@ class Extractor:
         state = self.state
         return mean_features(self.graphdef, self.mesh, state.params, state.statistics, transformed, self.weights)
 
-    def first(self, transform: Transform, key: jax.Array, number: int) -> np.ndarray:
-        """Shows the first image under the first transforms, in the program of `stream`: uint8 [number, H, W, 3]."""
+    def first(self, transform: Transform, key: jax.Array, number: int, places: np.ndarray) -> np.ndarray:
+        """Shows images at some places under the first transforms, in the program of `stream`.
+
+        Returns uint8 [max(number, places), H, W, 3]: the images in turn, under the transforms in turn.
+        """
         shape, found = tuple(self.images.shape[1:]), []
         for start in range(0, number, self.chunk):
             params = drawn(transform, key, start + jnp.arange(self.chunk), shape)
-            found.append(np.asarray(_transformed(transform.apply, self.mesh, params, self.images)[:, 0]))
-        return np.asarray(from_float(np.concatenate(found)[:number], jnp.uint8, "nearest"))
+            found.append(np.asarray(_transformed(transform.apply, self.mesh, params, self.images)[:, places]))
+        turn = np.arange(max(number, len(places)))
+        shown = np.concatenate(found)[turn % number, turn % len(places)]
+        return np.asarray(from_float(shown, jnp.uint8, "nearest"))
 
     def stream(
         self, transform: Transform, key: jax.Array, number: int, *, first: int = 0, description: str = ""

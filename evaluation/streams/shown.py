@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 
 import corruptions
 from corruptions.core.keys import image_index, named_key
-from corruptions.core.origin import Probe, values_of
+from corruptions.core.origin import Probe, places_of, probed_places, values_of
 from data import Split
 from evaluation.streams.orders import Segment, Stream
 from runtime.distributed import fetch
@@ -72,12 +72,20 @@ def corrupted(
 
 
 def probe(
-    split: Split, name: str, severity: float, seed: int, mesh: Mesh, options: Mapping[str, Mapping[str, Any]]
+    split: Split,
+    name: str,
+    severity: float,
+    stored: Probe | None,
+    seed: int,
+    mesh: Mesh,
+    options: Mapping[str, Mapping[str, Any]],
 ) -> Probe:
-    """Corrupts the first image as `pieces` does, in the same program, and returns its probe."""
-    rows = np.zeros(_PIECE, np.int32)
+    """Corrupts some images as `pieces` does, in the same program, and returns their probe, as a stored one if given."""
+    places = probed_places(len(split), severity) if stored is None else places_of(stored)
+    rows = np.pad(places, (0, _PIECE - len(places)), mode="edge")
     pixels, index = jnp.asarray(split.images[rows]), np.asarray(split.index)[rows]
-    return values_of(fetch(corrupted(pixels, index, Segment(((name, severity),)), seed, mesh, options)[:1]))
+    images = fetch(corrupted(pixels, index, Segment(((name, severity),)), seed, mesh, options))
+    return values_of(images[: len(places)], places if stored is None else stored.get("places"))
 
 
 @functools.partial(jax.jit, donate_argnums=0)

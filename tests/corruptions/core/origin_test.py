@@ -96,27 +96,42 @@ def test_another_code_is_probed_and_the_same_is_not():
 
 
 @pytest.mark.parametrize("severity", [0.5, None])
-def test_a_probe_holds_1024_values_of_the_first_image_or_of_some_at_random_severities(severity):
-    found = probe("noc/contrast", IMAGES, severity, key=jax.random.key(1), index=np.arange(20), options={})
-    corrupted = corruptions.corrupt(jax.random.key(1), IMAGES, "noc/contrast", severity)
-    assert json.loads(json.dumps(found)) == found and found["images"] == (16 if severity is None else 1)
-    assert same_probe(found, origin.values_of(corrupted[: found["images"]]))
+def test_a_probe_holds_1024_values_of_images_from_the_first_to_the_last(severity):
+    given = {"key": jax.random.key(1), "index": np.arange(20), "options": {}}
+    found = probe("noc/contrast", IMAGES, severity, **given)
+    corrupted = np.asarray(corruptions.corrupt(jax.random.key(1), IMAGES, "noc/contrast", severity))
+    places = found["places"]
+    assert json.loads(json.dumps(found)) == found and len(places) == (16 if severity is None else 4)
+    assert places[0] == 0 and places[-1] == 19 and same_probe(found, origin.values_of(corrupted[places], places))
     assert len(found["values"]) == 4 * -(-1024 // 3)
+    earlier = origin.values_of(corrupted[:2], None)  # of the first images, as earlier versions stored it
+    assert same_probe(earlier, probe("noc/contrast", IMAGES, severity, **given, stored=earlier))
+    assert not same_probe(earlier, probe("noc/contrast", IMAGES ^ 32, severity, **given, stored=earlier))
+
+
+def test_a_blank_first_image_hides_no_change():
+    images = IMAGES.copy()
+    images[0] = 128  # a change of contrast leaves grey as it is
+    at = lambda severity: probe(  # noqa: E731
+        "noc/contrast", images, severity, key=jax.random.key(1), index=np.arange(20), options={}
+    )
+    assert not same_probe(at(0.5), at(0.6))
 
 
 def test_a_probe_takes_one_level_everywhere_and_more_in_one_value_of_1024():
     image = np.random.default_rng(2).integers(2, 250, (1, 64, 48, 3), np.uint8)
-    stored = origin.values_of(image)
-    assert same_probe(stored, origin.values_of(image + 1))
-    assert not same_probe(stored, origin.values_of(image + np.uint8(2)))
+    values_of = lambda images: origin.values_of(images, range(len(images)))  # noqa: E731
+    stored = values_of(image)
+    assert same_probe(stored, values_of(image + 1))
+    assert not same_probe(stored, values_of(image + np.uint8(2)))
     for channel in range(3):  # each channel takes part
         changed = image.copy()
         changed[..., channel] += 3
-        assert not same_probe(stored, origin.values_of(changed))
+        assert not same_probe(stored, values_of(changed))
     corner = image.copy()
     corner[:, :16, :16] ^= 128
-    assert not same_probe(stored, origin.values_of(corner))
-    assert not same_probe(stored, origin.values_of(np.concatenate([image, image])))
+    assert not same_probe(stored, values_of(corner))
+    assert not same_probe(stored, values_of(np.concatenate([image, image])))
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_random_severities_are_probed_at_several(own_registry, tmp_path, monkeyp
     register_mine(10)
     stopped(tmp_path, form, monkeypatch)
     (found,) = manifests.load(tmp_path)["corruptions"]["mine/darker"]["origins"].values()
-    assert found["probe"]["images"] == len(IMAGES)
+    assert found["probe"]["places"] == list(range(len(IMAGES)))
     register_mine(12)
     with pytest.raises(WriteError, match=r"mine/darker at severity random: code: "):
         write_dataset(tmp_path, (IMAGES, LABELS), **form)
