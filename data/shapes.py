@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from data.dataset import Dataset, Split, describe, make_split
+from data.dataset import Dataset, Split, drawn, make_split
 
 # (colour, texture, silhouette)
 CLASSES = (
@@ -82,7 +82,7 @@ def load_shapes(
         for split, (number, limit) in numbers.items()
     }
     provenance = {"source": "data/shapes.py", "version": VERSION, "seed": seed, "jax": jax.__version__}
-    provenance.update({split: describe(splits[split]) for split in _SPLITS})
+    provenance.update({split: drawn(splits[split]) for split in _SPLITS})
     return Dataset(name, CLASS_NAMES, splits["train"], splits["test"], provenance)
 
 

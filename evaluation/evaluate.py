@@ -19,7 +19,7 @@ from corruptions.core.origin import UNKNOWN, Origin
 from corruptions.scoring.conditions import Condition
 from evaluation import bound, correctness
 from evaluation.correctness import Ensemble, Model
-from evaluation.shown import Images, probe
+from evaluation.shown import Images, probe, same_images
 from runtime import artifacts, files, settings
 from runtime.log import bar, log
 from runtime.settings import WorkdirError
@@ -92,7 +92,7 @@ class Evaluation:
         Answers of a model that was trained again since, or to images that are corrupted otherwise now, are left out with
         a warning, and so are those that lack the confidence at a temperature.
         """
-        found, other, accepted = {}, [], self._workdir.for_all(self._accepted)
+        found, other, drawn, accepted = {}, [], {}, self._workdir.for_all(self._accepted)
         before_now = dict(accepted)
         for condition, record in self._records.items():
             content, found[condition] = self._workdir.for_all(self._content, record), {}
@@ -102,6 +102,8 @@ class Evaluation:
             asked = {**record.shown, "number": record.number}
             if before.shown.get("images") == {}:  # of a user's dataset, before a sample of its images was taken
                 asked["images"] = {}
+            elif "images" in asked and same_images(before, record):  # drawn ones, whose lowest bits may differ
+                drawn = asked["images"] = before.shown["images"]
             if lines := settings.differences({**before.shown, "number": before.number}, asked):
                 other.append(f"{record.stem}.npz: {'; '.join(lines)}")
             elif self._is_corrupted_otherwise(condition, record, before, accepted):
@@ -110,6 +112,8 @@ class Evaluation:
             for key, answered in by_model.items():
                 if not self._is_stale(key, before) and self._is_scaled(key, answered, before):
                     found[condition][key] = answered.correct
+        if drawn:  # all answers of a folder name its images alike
+            self._records = {c: r._replace(shown=r.shown | {"images": drawn}) for c, r in self._records.items()}
         if other:
             head = (
                 f"{self._workdir} holds answers to other images under {len(other)} of {len(found)} conditions; "

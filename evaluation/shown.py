@@ -27,6 +27,7 @@ from corruptions.scoring.conditions import CLEAN, CLEAN_IMAGES, RANDOM, Conditio
 from corruptions.write.sources import safe_name
 from data import Dataset, Split, decode
 from data.corrupted import CorruptedDataset
+from data.dataset import same_images as same_splits
 from runtime import distributed
 from training import augmentation, memory
 from training.sections import TrainSettings
@@ -167,6 +168,16 @@ def digests_of(dataset: Dataset) -> Mapping[str, Any]:
     return facts.get("sha256", facts.get("sample", {}))
 
 
+def same_images(stored: Record, now: Record) -> bool:
+    """Whether two records of answers are of the same test images; drawn ones as `data.dataset.same_images` says."""
+    facts = (
+        {"sha256": record.shown.get("images", {})}
+        | {key: value for key, value in record.about.items() if key == "drawn"}
+        for record in (stored, now)
+    )
+    return same_splits(*facts)
+
+
 def probe(record: Record, split: Split, stored: Probe | None = None) -> Probe:
     """Corrupts images of a split as the record of their answers says, and returns their probe, as a stored one if given."""
     name, given = record.corruption, {key: _tuple(value) for key, value in record.shown["options"].items()}
@@ -284,7 +295,8 @@ def name_dataset(dataset: Dataset, imports: Iterable[str] = ()) -> dict[str, Any
     if listed:
         name += f", {listed['number']} {LISTED} {listed['sha256'][:12]}"
     words = preprocessing(dataset.provenance)
-    return name_images(name, dataset.num_classes, dataset.image_shape, words, imports)
+    drawn = {key: value for key, value in dataset.provenance.get("test", {}).items() if key == "drawn"}
+    return name_images(name, dataset.num_classes, dataset.image_shape, words, imports) | drawn
 
 
 def name_stored(dataset: Dataset, stored: CorruptedDataset, imports: Iterable[str] = ()) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 import corruptions
 import data
 from data import hosts
-from data.dataset import Dataset, Split, sampled, union
+from data.dataset import Dataset, Split, same_images, sampled, union
 from data.listed import choose
 from runtime import meshes, settings
 from runtime.artifacts import summary
@@ -33,7 +33,6 @@ Model = tuple[nnx.GraphDef, TrainState]
 """A trained network, as `training.loop.read_back` returns it."""
 JSD_WEIGHT = 12.0
 """Weight of the consistency loss of `NAME+jsd` (Hendrycks et al., AugMix, 2020)."""
-_DRAWN = "shapes"
 STUDY_FREE = (  # settings that choose results but do not change them: runs of one workdir may differ in them
     *PLACES,
     *("seed", "study", "train.corruption", "eval.corruptions", "eval.severity", "eval.batch_size", "eval.adapt"),
@@ -74,8 +73,7 @@ def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
             raise type(error)(f"config.train.mix_in: {error}") from None
     if config.get("ranges"):
         ranges.check_image_shape(config.ranges, dataset.image_shape)
-    if dataset.name != _DRAWN:  # of which other processors may draw other lowest bits
-        hosts.check_dataset(dataset)
+    hosts.check_dataset(dataset)
     return dataset
 
 
@@ -83,25 +81,28 @@ def load_for_training(config: ConfigDict, mesh: Mesh, workdir: Workdir) -> tuple
     """Loads data as `load_data` for a run in a workdir, with the images of config.train.mix_in.
 
     The images are recorded in data.json of the workdir; a run that began with other training images is refused
-    (WorkdirError). Drawn ones are not recorded: their lowest bits may differ from machine to machine.
+    (WorkdirError).
     """
     dataset, *splits = load_data(config, mesh, mixed=True)
-    if dataset.name != _DRAWN:
-        record = {"name": dataset.name, "class_names": list(dataset.class_names), **dataset.provenance}
-        if workdir.exists("data.json"):
-            before, now = map(_digests, (workdir.read_json("data.json"), record))
-            now = {
-                name: digests for name, digests in now.items() if before[name]
-            }  # earlier versions recorded no sample
-            settings.check_equal({name: before[name] for name in now}, now, f"{workdir} was trained on other images")
-        workdir.write_json("data.json", record)
+    record = {"name": dataset.name, "class_names": list(dataset.class_names), **dataset.provenance}
+    if workdir.exists("data.json"):
+        before, now = other_images(workdir.read_json("data.json"), record)
+        settings.check_equal(before, now, f"{workdir} was trained on other images")
+    workdir.write_json("data.json", record)
     return dataset, *splits
 
 
-def _digests(record):
-    sources = (("first", record), ("mixed_in", record.get("mixed_in", {})))
-    splits = ((name, source.get("train", {})) for name, source in sources)
-    return {name: split.get("sha256", split.get("sample", {})) for name, split in splits}
+def other_images(stored: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Compares two records of training data; returns the digests of training images that differ, stored and now."""
+    differ = {}
+    for name in ("first", "mixed_in"):
+        before, after = (
+            (record if name == "first" else record.get(name, {})).get("train", {}) for record in (stored, now)
+        )
+        known = "sha256" in before or "sample" in before  # earlier versions recorded no sample
+        if known and not same_images(before, after):
+            differ[name] = [split.get("sha256", split.get("sample", {})) for split in (before, after)]
+    return {name: pair[0] for name, pair in differ.items()}, {name: pair[1] for name, pair in differ.items()}
 
 
 def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 1) -> ConfigDict:

@@ -14,7 +14,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 import data
-from data import shapes
+from data import hosts, shapes
+from data.dataset import same_images
 from tests.processes import ROOT
 
 PAIRS = list(itertools.combinations(range(10), 2))
@@ -49,6 +50,33 @@ def test_another_process_with_two_devices_and_another_generator_draws_the_same(t
     command = [sys.executable, "-W", "error", "-c", f"import data, numpy, sys; numpy.save(sys.argv[1], {call})", path]
     subprocess.run(command, cwd=ROOT, check=True, env=os.environ | flags)
     np.testing.assert_array_equal(np.load(path), eval(call))
+
+
+def test_pictures_with_other_lowest_bits_are_the_same_and_other_pictures_are_not(monkeypatch):
+    draw = shapes.draw
+
+    def facts(change, **given):
+        monkeypatch.setattr(shapes, "draw", lambda *args: change(draw(*args)))
+        return data.load("shapes", train_limit=40, test_limit=10, **given)
+
+    def lowest(images):
+        images[::3, 4, ::5] ^= 1
+        return images
+
+    one, two = facts(lambda images: images), facts(lowest)
+    assert one.provenance["train"]["sha256"]["images"] != two.provenance["train"]["sha256"]["images"]
+    for split in ("train", "test"):
+        assert same_images(one.provenance[split], two.provenance[split])
+        for other in (facts(lambda images: images ^ 8), facts(lambda images: images, seed=1)):
+            assert not same_images(one.provenance[split], other.provenance[split])
+    earlier = {"sha256": one.provenance["test"]["sha256"]}  # as earlier versions recorded it
+    assert same_images(earlier, one.provenance["test"]) and not same_images(earlier, two.provenance["test"])
+    compared = []  # what processes of one run must have alike
+    monkeypatch.setattr(hosts.distributed, "from_main", lambda function: [dict(one.provenance), {}])
+    monkeypatch.setattr(hosts.distributed, "all_equal", lambda value: compared.append(value) or True)
+    for dataset in (one, two, facts(lambda images: images ^ 8)):
+        hosts.check_dataset(dataset)
+    assert compared[0] == compared[1] != compared[2]
 
 
 def test_splits_and_seeds_share_no_picture():

@@ -10,6 +10,7 @@ import eval as evaluation
 from analysis import answers
 from analysis.trained import trained_digest
 from configs import default
+from data import shapes
 from evaluation import correctness, trained_models
 from evaluation import evaluate as engine
 from evaluation.commands import evaluate
@@ -142,9 +143,25 @@ def test_answers_of_other_models_stay_beside(dataset, trained, tmp_path, monkeyp
 def test_other_test_images_are_refused(trained, tmp_path):
     folder = shutil.copytree(trained, tmp_path / "work")
     found, record = answers.read_file(folder / "answers" / "clean-0.npz")
-    images = record.shown["images"] | {"images": "0" * 64}
+    images = record.shown["images"] | {"labels": "0" * 64}
     answers.write(folder / "answers", found, record._replace(shown={"images": images}))
-    with pytest.raises(WorkdirError, match=r"other images under 1 of 1.*\n.*clean-0.*images\.images: stored '0000"):
+    with pytest.raises(WorkdirError, match=r"other images under 1 of 1.*\n.*clean-0.*images\.labels: stored '0000"):
+        run(folder, ())
+
+
+def test_drawn_images_with_other_lowest_bits_are_the_same(trained, tmp_path, monkeypatch):
+    folder, draw = shutil.copytree(trained, tmp_path / "work"), shapes.draw
+    before = {path.name: answers.read_file(path)[1].shown["images"] for path in (folder / "answers").glob("*.npz")}
+    monkeypatch.setattr(correctness, "network_logits", lambda *args: pytest.fail("evaluated again"))
+    monkeypatch.setattr(shapes, "draw", lambda *given: draw(*given) ^ np.uint8(1))
+    run(folder, ("noc/border",))
+    monkeypatch.undo()
+    monkeypatch.setattr(shapes, "draw", lambda *given: draw(*given) ^ np.uint8(1))
+    run(folder, ("noc/border", "noc/hue"))
+    named = [answers.read_file(path)[1].shown["images"] for path in (folder / "answers").glob("*.npz")]
+    assert len(named) == 3 and all(images == before["clean-0.npz"] for images in named)
+    monkeypatch.setattr(shapes, "draw", lambda *given: draw(*given) ^ np.uint8(8))
+    with pytest.raises(WorkdirError, match=r"images\.images: stored"):
         run(folder, ())
 
 
