@@ -21,7 +21,7 @@ from absl import app, flags
 from analysis.overlap.measured import read_overlap
 from analysis.references import BENCHMARKS
 from analysis.selection.benchmark import select_benchmark
-from runtime.files import read_json
+from runtime.artifacts import read_record
 from runtime.workdirs import read_config
 
 THRESHOLD = 0.1
@@ -38,7 +38,8 @@ def main(argv):
         choice = read_config(folder).get("study", {})
     else:
         folder, measured = pathlib.Path(given.overlap).parent, read_overlap(given.overlap)
-        choice = read_json(folder / "benchmark.json") if (folder / "benchmark.json").is_file() else {}
+        known = folder / "benchmark.json"
+        choice = read_record(known, by_hand=True) if known.is_file() else {}
     threshold = choice.get("threshold", THRESHOLD) if given.threshold is None else given.threshold
     asked = threshold, given.strict
     known = (choice.get("threshold", threshold), choice.get("strict", False)) if choice else asked

@@ -2,15 +2,20 @@
 
     python -m tools.check runs/overlap_shapes runs/aug_fog ~/.cache/jax-corruptions
 
-Takes workdirs, caches of decoded images, prepared ImageNets and datasets of corruptions.write. Reads the settings,
-checkpoints, answers, temperatures, features, streams, calibrated ranges, selections and other results in JSON of a
-workdir, and prints a line for each file that is wrong. Tables and figures are not read, nor are files of early exits,
-flips and scans, nor results in JSON without a digest, which earlier releases wrote. Changes nothing.
-The exit status is 1 when something is wrong, else 0.
+Takes workdirs, folders of corruptions.evaluate, caches of decoded images, prepared ImageNets and datasets of
+corruptions.write. Reads the settings, checkpoints, answers, temperatures, features, streams, calibrated ranges, selections
+and other results in JSON of a workdir, and prints a line for each mismatch. Answers are compared with their model, with the
+test images, and with version, severity table, options, generator and code of their corruption; data.json with the training
+images; benchmark.json with the answers that it follows from. No model runs.
+
+A file counts as verified when it was compared with all that it depends on. Files of which some is not at hand, and results
+in JSON without a digest, which earlier releases wrote, are counted as not compared, with the reason. Tables and figures are
+not read, nor are files of early exits, flips and scans. Changes nothing. The exit status is 1 when something is wrong, else 0.
 """
 
 from runtime import command  # isort: skip
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -23,15 +28,15 @@ from ml_collections import ConfigDict
 from analysis import answers, trained
 from analysis.distances import experiments
 from corruptions.augment import stored
-from corruptions.core import origin
+from corruptions.scoring import folder as evaluated
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
-from evaluation import shown, temperature
+from evaluation import compared, temperature
 from evaluation.streams.run import REMEDY as OF_STREAMS
 from runtime import artifacts, files, meshes
 from runtime.workdirs import TRAINED, read_config, read_final
-from training import loop, ranges, study
+from training import loop, ranges
 
 RESULTS = {
     f"{name}.json" for name in ("benchmark", "coverage", "comparison", "evaluation", "section", "stability", "timing")
@@ -40,24 +45,45 @@ RESULTS = {
 
 @dataclasses.dataclass
 class Findings:
-    """A line for each wrong file (the fault, and the command that repairs it), the number of verified files, and a line for
-    each that could not be compared with the present code.
+    """A line for each fault with the command that repairs it, the number of verified files, and the files that could not be
+    compared with all that they depend on, by the reason.
     """
 
     problems: list[str] = dataclasses.field(default_factory=list)
     verified: int = 0
-    notes: list[str] = dataclasses.field(default_factory=list)
+    not_compared: dict[str, list[pathlib.Path]] = dataclasses.field(
+        default_factory=functools.partial(collections.defaultdict, list)
+    )
 
     @contextlib.contextmanager
-    def of(self, path: pathlib.Path, remedy: str) -> Iterator[None]:
-        """Counts a file as verified if the block raises nothing; its error, with the remedy, becomes a problem."""
+    def of(self, path: pathlib.Path, remedy: str) -> Iterator[compared.Compared]:
+        """Counts a file as verified if the block raises nothing and finds nothing; errors and mismatches become problems."""
+        found = compared.Compared()
         try:
-            yield
-            self.verified += 1
+            yield found
         except Exception as error:  # noqa: BLE001 - of any damage; the next file is checked all the same
-            text = " ".join(str(error).split()) or type(error).__name__
-            text = text if str(path) in text else f"{path}: {text}"
-            self.problems.append(text if remedy in text else f"{text}; {remedy}")
+            found.wrong.append(" ".join(str(error).split()) or type(error).__name__)
+        for text in dict.fromkeys(found.wrong):
+            line = text if str(path) in text else f"{path}: {text}"
+            self.problems.append(line if remedy in line else f"{line}; {remedy}")
+        if not found.wrong:
+            for reason in dict.fromkeys(found.unknown):
+                self.not_compared[reason].append(path)
+            self.verified += not found.unknown
+
+    @property
+    def notes(self) -> list[str]:
+        """Says for each reason which files could not be compared."""
+        return [
+            f"{paths[0]}{f' and {len(paths) - 1} more' * (len(paths) > 1)}: not compared, {reason}"
+            for reason, paths in self.not_compared.items()
+        ]
+
+    @property
+    def summary(self) -> str:
+        """Counts the files."""
+        skipped = len(set().union(*self.not_compared.values()))
+        return f"{self.verified} verified, {len(self.problems)} wrong{f', {skipped} not compared' * bool(skipped)}"
 
 
 def is_workdir(path: pathlib.Path) -> bool:
@@ -78,16 +104,33 @@ def verify_workdir(workdir: pathlib.Path) -> Findings:
     return findings
 
 
+def verify_evaluated(path: pathlib.Path) -> Findings:
+    """Checks the per-image results in a folder of `corruptions.evaluate`."""
+    findings = Findings()
+    try:
+        results = evaluated.Folder(path).results
+    except ValueError as error:
+        findings.problems.append(str(error))
+        return findings
+    for condition, one in results.items():
+        with findings.of(path / str(condition), "evaluate in another folder") as found:
+            _add(found, compared.result(condition, one))
+    return findings
+
+
 def _verify(findings, workdir):
     models = [*workdir.glob("models/*/*"), *workdir.glob(f"{TRAINED}*/models/*/*")]  # the latter: enhancement studies
     for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
         _model(findings, folder)
     again = f"run again: {_command(workdir)}"
     folders = ("answers", "stored/*/answers", "superclasses/*/answers")
-    images = functools.cache(functools.partial(_test_images, workdir))
+    dataset = functools.cache(functools.partial(compared.dataset_of, workdir))
+    if (path := workdir / "data.json").exists():
+        with findings.of(path, "train in another workdir, or give the same images") as found:
+            _add(found, compared.training_data(files.read_json(path), dataset))
     for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/[!.]*.npz")):
-        with findings.of(path, f"remove it and {again}"):
-            findings.notes += _answers(path, workdir, images)
+        with findings.of(path, f"remove it and {again}") as found:
+            _add(found, compared.answers(path, workdir, dataset))
     for path in sorted(workdir.glob("streams/*.npz")):
         with findings.of(path, OF_STREAMS):
             artifacts.read(path)
@@ -103,17 +146,18 @@ def _verify(findings, workdir):
     for path in sorted(
         path for folder in ("", "stored/*/", "superclasses/*/") for path in workdir.glob(f"{folder}*.json")
     ):
-        if path.name in RESULTS and _has_digest(path):
-            with findings.of(path, f"remove it and {again}"):
-                artifacts.read_record(path)
+        if path.name in RESULTS or path.name.startswith("benchmark_"):
+            with findings.of(path, f"remove it and {again}") as found:
+                content = artifacts.read_record(path, by_hand=True)
+                if artifacts.SEAL not in files.read_json(path):
+                    found.unknown.append("it holds no digest: an earlier release or a user wrote it")
+                if path.stem.partition("_")[0] == "benchmark":
+                    _add(found, compared.selection(content, workdir))
 
 
-def _has_digest(path):
-    """Returns True unless an earlier release wrote the file, or a user."""
-    try:
-        return artifacts.SEAL in files.read_json(path)
-    except (OSError, ValueError):
-        return True
+def _add(found, more):
+    found.wrong += more.wrong
+    found.unknown += more.unknown
 
 
 def _model(findings, folder):
@@ -127,45 +171,6 @@ def _model(findings, folder):
             if config:
                 size = config["dataset"]["image_size"]
                 loop.read_back(ConfigDict(config), size, classes, folder, mesh=meshes.data_mesh(1))
-
-
-def _answers(path, workdir, images):
-    """Checks a file of answers; raises ValueError if its model was trained again since, or the code corrupts otherwise now.
-
-    Yields a line where that cannot be told: `images()` returns the test split and its digests, or raises.
-    """
-    by_model, record = answers.read_file(path)
-    _refuse_stale(path, workdir, {key: record.models.get(key) for key in by_model}, "answers")
-    made = origin.Origin.from_json(record.origin)
-    if made.probe == origin.UNKNOWN:
-        return []
-    now = origin.code_digest(record.about.get("imports", ()), record.corruption)
-    if origin.same_code(dataclasses.replace(made, code=now), made.code):
-        return []
-    split, digests = images()
-    if "superclasses" in record.shown or digests != record.shown["images"]:
-        return [
-            f"{path}: not compared with the code, which changed since: its test images are not those of config.json"
-        ]
-    probed = functools.partial(shown.probe, record, split, made.probe)
-    if lines := origin.differences(made, dataclasses.replace(made, code=now), probed):
-        raise ValueError(f"{path}: {lines[0]}")
-    return []
-
-
-def _test_images(workdir):
-    """Loads (test split, its digests) of a workdir; (None, None) where they are not at hand."""
-    try:
-        dataset = study.load_dataset(ConfigDict(read_config(workdir)))
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-        AttributeError,
-        KeyError,
-    ):  # files that are elsewhere; a workdir of `evaluate`
-        return None, None
-    return dataset.test, shown.digests_of(dataset)
 
 
 def _temperatures(path, workdir):
@@ -227,6 +232,7 @@ def _is_cache(path):
 # Kind of folder: (name, test for this kind, check). The first kind whose test is true checks the folder.
 KINDS = (
     ("workdir", is_workdir, verify_workdir),
+    ("folder of corruptions.evaluate", evaluated.is_folder, verify_evaluated),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
     ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
     ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),
@@ -247,8 +253,7 @@ def run(paths: list[pathlib.Path]) -> int:
     wrong = 0
     for path in paths:
         findings = check(path)
-        summary = f"{path}: {findings.verified} verified, {len(findings.problems)} wrong"
-        print(*findings.problems, *findings.notes, summary, sep="\n", flush=True)
+        print(*findings.problems, *findings.notes, f"{path}: {findings.summary}", sep="\n", flush=True)
         wrong += len(findings.problems)
     return wrong
 

@@ -25,6 +25,7 @@ from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
+from runtime.artifacts import read_record
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json, sha256
 from runtime.workdirs import read_config
@@ -198,7 +199,8 @@ def short_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _json(path: pathlib.Path) -> dict[str, Any] | None:
-    return read_json(path, shape=SHAPES[path.name]) if path.is_file() else None
+    """Reads a file if it is there; one with a digest that was edited is refused, as tools.check reports it."""
+    return read_record(path, shape=SHAPES[path.name], by_hand=True) if path.is_file() else None
 
 
 def _clear(whole: study.Study, bits: np.ndarray, seeds: Sequence[int]) -> study.Study | None:

@@ -31,7 +31,7 @@ from analysis.overlap.score import mean_overlap
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm, select
 from analysis.selection.algorithm import Selection, Stability
-from runtime.artifacts import record_inputs
+from runtime.artifacts import SEAL, read_record, record_inputs
 from runtime.files import read_json, without_nan, write_json
 
 ALTERNATIVES = 100  # number of sets as large as the winner that are listed
@@ -148,6 +148,8 @@ def _covering_benchmark(text: str, names: Sequence[str]) -> tuple[str, ...]:
         members = qualified_members(text)
     elif text.endswith(".json"):
         content = read_json(text, kind=None)
+        if isinstance(content, dict) and SEAL in content:
+            content = read_record(text)  # refuses an edited one
         members = content.get("members") if isinstance(content, dict) else None
         if not isinstance(members, list | dict):
             raise ValueError(f"{text}: expected a benchmark with a list of members, found {type(members).__name__}")

@@ -8,17 +8,23 @@ import pytest
 from absl import app
 from PIL import Image
 
+import corruptions
+import data
 import eval as evaluation
 from analysis import answers
+from analysis.overlap import study as overlap_study
+from analysis.report import inputs
+from analysis.selection import benchmark
 from configs import default
 from corruptions.augment import stored
 from corruptions.write import write_dataset
 from data import cache
 from data.imagenet import store
 from runtime import artifacts, files, workdirs
+from tests.tools import report_studies
 from tests.training import tiny
 from tools import calibrate, check
-from training import loop
+from training import loop, study
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +60,10 @@ def change(path, **changed):
 def test_a_good_workdir_passes(made, capsys):
     before = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
     assert check.main(["check", str(made), str(made)]) == 0
-    # config, checkpoint, two answers, ranges, settings, centre, benchmark, evaluation
-    assert capsys.readouterr().out == 2 * f"{made}: 9 verified, 0 wrong\n"
+    # config, checkpoint, two answers, ranges, settings, centre, evaluation; the benchmark is of no study
+    *notes, last = capsys.readouterr().out.splitlines()
+    assert last == f"{made}: 8 verified, 0 wrong, 1 not compared" and notes[1] == last
+    assert notes[0] == notes[2] and notes[0].startswith(f"{made / 'benchmark.json'}: not compared, ")
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()} == before
 
 
@@ -89,6 +97,83 @@ def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name)
     assert REMEDY.get(name, "give the command that made the folder again: ") in line
 
 
+def reorigin(record, **changed):
+    return record._replace(origin=dict(record.origin) | changed)
+
+
+def reshown(record, **changed):
+    return record._replace(shown=dict(record.shown) | changed)
+
+
+OTHER = {  # answers that nobody edited by hand: they were made from something else
+    "images.labels": lambda record: reshown(record, images=record.shown["images"] | {"labels": "0" * 64}),
+    "version": lambda record: reorigin(record, version=2),
+    "generator": lambda record: reorigin(reshown(record, prng="rbg, partitionable: True"), generator="rbg"),
+    "table": lambda record: record._replace(about=record.about | {"described": {"table": "imagenet"}}),
+    "code": lambda record: reorigin(record, code="another", probe=record.origin["probe"] | {"values": "AAAA" * 341 + "AA=="}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_answers_that_follow_from_something_else_are_named_by_one_line(folder, what):
+    path = folder / "answers" / "noc.border-random.npz"
+    found, record = answers.read_answered(path)
+    answers.write(path.parent, found, OTHER[what](record))
+    (line,) = check.verify_workdir(folder).problems
+    assert line.startswith(f"{path}: {what}: ") or f": {what}: " in line or what in line.partition(": stored")[0], line
+    assert "remove it and run again: " in line
+
+
+def test_training_images_that_are_others_now_are_named(folder):
+    config = tiny.config()
+    found = study.load_dataset(config).provenance
+    files.write_json(folder / "data.json", {"name": "shapes", **found})
+    assert check.verify_workdir(folder).problems == []
+    edited = found["train"] | {"sha256": found["train"]["sha256"] | {"index": "0" * 64}}
+    files.write_json(folder / "data.json", {"name": "shapes", **found, "train": edited})
+    (line,) = check.verify_workdir(folder).problems
+    assert "data.json: first.index: stored '000" in line
+
+
+def test_nothing_is_verified_that_was_not_compared(folder, monkeypatch):
+    monkeypatch.setattr(loop, "read_back", lambda *args, **kwargs: None)  # slow
+    whole = check.verify_workdir(folder)
+    monkeypatch.setattr(study, "load_dataset", lambda *given, **more: data.load("cifar10", data_dir=folder))
+    without = check.verify_workdir(folder)
+    assert without.problems == [] and without.verified == whole.verified - 2
+    assert any("2 not compared" in line or "and 1 more: not compared" in line for line in without.notes)
+    change(folder / "evaluation.json", seed=3)
+    content = json.loads((folder / "evaluation.json").read_text())
+    files.write_json(folder / "evaluation.json", {k: v for k, v in content.items() if k != artifacts.SEAL})
+    left = check.verify_workdir(folder)  # an edited file that lost its digest
+    assert left.problems == [] and left.verified == without.verified - 1
+    images, labels = np.random.default_rng(0).integers(0, 256, (4, 16, 16, 3), np.uint8), np.arange(4) % 2
+    corruptions.evaluate(lambda x: np.asarray(x).mean((1, 2))[:, :2], images, labels, corruptions="noc/hue", severity=1,
+                         batch_size=4, path=folder / "own", progress=False)  # fmt: skip
+    assert check.check(folder / "own").summary == "0 verified, 0 wrong, 2 not compared"
+
+
+def test_a_benchmark_that_the_answers_do_not_give_is_named_by_check_and_refused_by_who_reads_it(tmp_path):
+    work = tmp_path / "work"
+    names = ["noc/border", "noc/hue", "imagenet_c/fog", "imagenet_c/contrast"]
+    report_studies.write(work, names)
+    benchmark.select_benchmark(overlap_study.read_study(work).measured, work / "benchmark.json", 0.1)
+    at = lambda: [line for line in check.verify_workdir(work).problems if "benchmark.json" in line]  # noqa: E731
+    assert at() == []
+    content = files.read_json(work / "benchmark.json")
+    members = content["members"]
+    artifacts.write_record(work / "benchmark.json", content | {"members": names})  # with a digest of its own
+    (line,) = at()
+    assert "benchmark.json: members: stored " in line and len(members) < len(names)
+    files.write_json(work / "benchmark.json", content | {"threshold": 0.9})  # by hand
+    (line,) = at()
+    known = overlap_study.read_study(work).measured
+    asked = {"threshold": 0.1, "coverage": str(work / "benchmark.json")}
+    for read in (lambda: inputs.read(work), lambda: benchmark.select_benchmark(known, tmp_path / "b.json", **asked)):
+        with pytest.raises(files.DamagedFileError, match=r"benchmark\.json.*edited"):
+            read()
+
+
 def test_what_is_left_of_an_earlier_model_is_named(folder):
     tiny.train_again(folder, tiny.config())
     wrong = check.verify_workdir(folder).problems
@@ -100,8 +185,8 @@ def test_what_is_left_of_an_earlier_model_is_named(folder):
 def test_enhanced_models_and_what_lies_deeper_in_a_study_are_checked(tmp_path):
     """Folders of projects.structural.enhancement_study and tools.cbar; they hold only the files that the check reads."""
     names = ("standard+enhance=clahe", "standard+train=clahe+enhance=nlm")
-    for number, study in enumerate((tmp_path, tmp_path / "train=clahe")):
-        workdirs.write_final(study / "models" / "standard" / "seed0", step=0, digest=str(number), num_classes=10)
+    for number, folder in enumerate((tmp_path, tmp_path / "train=clahe")):
+        workdirs.write_final(folder / "models" / "standard" / "seed0", step=0, digest=str(number), num_classes=10)
     for name, corruption in zip(names, ("noc/hue", "noc/border"), strict=True):
         record = answers.Record(corruption, 0, None, 5, {}, {}, {(name, 0): "earlier"})
         answers.write(tmp_path / "answers", {(name, 0): np.ones(5, bool)}, record)
