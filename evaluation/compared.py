@@ -116,7 +116,8 @@ def _corruption(found, record, workdir, dataset):
     options, levels = record.shown.get("options", {}), record.levels
     if known := record.about.get("described"):
         shape = tuple(record.about.get("image_shape", ()))
-        lines += settings.differences(known, of_corruption(record.corruption, shape, options, levels))
+        here = of_corruption(record.corruption, shape, options, levels)
+        lines += settings.differences(known, here, free=("version",))  # of the origin
     if (given := _study_options(workdir, record)) is not None:
         lines += settings.differences({"options": options}, {"options": given})
     found.wrong += lines

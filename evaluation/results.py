@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from analysis import answers, frames
 from analysis.answers import Key, Record
-from analysis.errors.reference import Choice, Conditions, choose
+from analysis.errors.reference import Choice, Conditions, choose, versions
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.frames import Count
@@ -114,6 +114,7 @@ def write_tables(
                 log.warning("%s, seed %d: %s", model, seed, words)
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     comment += found.credit(record["git_revision"])
+    comment += "".join(f", {sentence[:-1].lower()}" for sentence in versions(basis.conditions))
     frames.write(path / "counts.csv", frames.of_counts(counts), comment)
     frames.write(path / "scores.csv", frames.scores(counts), comment)
     text = write_errors(path, counts, basis, settings, record, comment)
@@ -144,7 +145,7 @@ def write_errors(
     rows, summaries = score(errors, basis.choice, basis.conditions, own, stored=basis.stored)
     frames.write(path / "errors.csv", errors_frame(rows), comment)
     frames.write(path / "errors_summary.csv", summary_frame(summaries), comment)
-    return summary_text(summaries, basis.choice)
+    return "\n".join([summary_text(summaries, basis.choice), *versions(basis.conditions)])
 
 
 def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:

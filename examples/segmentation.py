@@ -47,8 +47,8 @@ def main(*names, number=32, side=64):
     for name, severity in [(each, severity) for each in names for severity in corruptions.severities(each)]:
         labels = masks, boxes_of(masks)
         if corruptions.get(name).mapper:
-            where, mirrored = corruptions.coordinates(key, images, name, severity, reflected=True)
-            labels = corruptions.move_masks(labels[0], where), corruptions.move_boxes(labels[1], where, mirrored)
+            where = corruptions.coordinates(key, images, name, severity, reflected=True)
+            labels = corruptions.move_masks(labels[0], where), corruptions.move_boxes(labels[1], where)
         corrupted = corruptions.corrupt(key, images, name, severity)
         table[name].append(performance(corrupted, colours, *map(np.asarray, labels)))
     mpc = np.mean([np.mean(scores, axis=0) for scores in table.values()], axis=0)

@@ -242,6 +242,7 @@ def _caption(evaluated, cells, choices: Sequence[Choice]):
     yield from dict.fromkeys(
         f"{sentence[0].upper()}{sentence[1:]}." for choice in choices for sentence in choice.sentences()
     )
+    yield from named.versions(*(workdir.conditions for workdir in evaluated))
     yield "From " + "; ".join(f"{workdir.folder} ({workdir.source})" for workdir in evaluated) + "."
 
 

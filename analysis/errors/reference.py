@@ -49,6 +49,7 @@ _SAID = {  # the settings' names, for sentences
     "levels": "levels",
     "options": "options",
     "frost": "frost",
+    "version": "version of its pixels",
 }
 _SHAPE_OF_FILE = {"name": str, "clean": float, "errors": {str: {str: float}}, "conditions": SHAPE}
 _SHAPE_OF_FILE |= {"stored": files.Maybe(bool)}
@@ -94,9 +95,9 @@ def of_corruption(
     """Describes the effect of a corruption on images of a shape, for JSON.
 
     Takes its static options, and the levels that random severities are drawn from where a benchmark selects some.
-    Returns the `table` of its severities, the `range` in use, `levels` drawn from, the source of `frost`, and the other
-    `options` (`Corruption.describe`) for images of a shape (H, W, 3), each where it has one; nothing for a name of no
-    corruption.
+    Returns the `table` of its severities, the `range` in use, `levels` drawn from, the source of `frost`, the other
+    `options` (`Corruption.describe`) for images of a shape (H, W, 3), each where it has one, and the `version` of its
+    pixels above 1; nothing for a name of no corruption.
     """
     import corruptions  # imports JAX, which a report does not need
 
@@ -112,7 +113,15 @@ def of_corruption(
         described["frost"] = frost_source(used.pop("photographs", None))
     if used:
         described["options"] = used
+    if corruption.version > 1:
+        described["version"] = corruption.version
     return described
+
+
+def versions(*found: Conditions) -> list[str]:
+    """Says which corruptions have pixels of a version above 1, in one sentence; none where all are of version 1."""
+    above = sorted({(n, of["version"]) for one in found for n, of in one.corruptions.items() if "version" in of})
+    return [f"Pixels of a later version: {', '.join(f'{name} {number}' for name, number in above)}."] if above else []
 
 
 def frost_source(digest: str | None) -> str:
@@ -142,8 +151,9 @@ def differences(reference: Conditions, found: Conditions, names: Iterable[str]) 
             different[f"{name}:unknown"] = f"{name}: conditions of {which} are not known"
             continue
         for key in sorted(before.keys() | now.keys()):
+            first = 1 if key == "version" else None
             if before.get(key) != now.get(key):
-                values = f"{_value(before.get(key))}, here {_value(now.get(key))}"
+                values = f"{_value(before.get(key, first))}, here {_value(now.get(key, first))}"
                 different[f"{name}:{key}"] = f"{name}, {_SAID.get(key, key)}: {values}"
     return different
 

@@ -20,7 +20,7 @@ import corruptions
 from analysis import frames
 from analysis.errors.joint import Evaluated, check_same
 from analysis.errors.printed import PRINTED
-from analysis.errors.reference import LABEL, NONE, REFUSE, choose
+from analysis.errors.reference import LABEL, NONE, REFUSE, choose, versions
 from analysis.errors.scores import CE, FIELDS, LEAST, LEVELS, MEAN, MEAN_ERROR, OTHERS, RELATIVE
 from analysis.errors.summary import GAP, MEASURES, score
 from analysis.frames import CLEAN, RANDOM, STANDARD, fixed, with_error
@@ -109,6 +109,7 @@ def by_corruption(
                 if name == CLEAN:
                     lines += [(*key, *value[:2], NONE, NONE, NONE) for value in summary.by_seed]
     notes += _unlike_levels(others, mismatch)
+    notes += versions(*(workdir.conditions for workdir in evaluated))
     frame = pd.DataFrame(lines, columns=[*_KEY, "value", "se", *COLUMNS[-3:]])
     cells = frame.groupby(_KEY, sort=False)
     mean = lambda values: float(np.mean(values.to_numpy()))  # noqa: E731 (NaN stays NaN)

@@ -31,8 +31,8 @@ from analysis.overlap.score import mean_overlap
 from analysis.references import BENCHMARKS, qualified_members
 from analysis.selection import algorithm, select
 from analysis.selection.algorithm import Selection, Stability
-from runtime.artifacts import SEAL, read_record, record_inputs
-from runtime.files import read_json, without_nan, write_json
+from runtime.artifacts import SEAL, read_record, record_inputs, write_record
+from runtime.files import read_json, without_nan
 
 ALTERNATIVES = 100  # number of sets as large as the winner that are listed
 RULE = (
@@ -124,7 +124,7 @@ def select_benchmark(
         print(f"\n{coverage_text(covered, covering, weak)}")
         beside = out.with_name("coverage.json")
         of_weak = {"weak": [name for name in names if name in weak]}
-        write_json(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | of_weak | made_from)
+        write_record(beside, {"benchmark": list(covering), "corruptions": without_nan(covered)} | of_weak | made_from)
         print(f"written to {beside}")
     if categories or nk is not None:
         from analysis.selection import nk_benchmarks
@@ -137,7 +137,7 @@ def select_benchmark(
     if kept:
         print(f"\nthe selection is not written, {out} stays as it is; --out=FILE writes it")
         return content
-    write_json(out, content)
+    write_record(out, content)
     print(f"\nwritten to {out}")
     return content
 

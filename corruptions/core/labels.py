@@ -1,6 +1,7 @@
 """Labels that follow their image: the position that each pixel shows, and masks and boxes moved by it."""
 
 import functools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from jax.typing import ArrayLike
 
 from corruptions.core import batch, checks, dispatch, forks, one_image, program_cache, registry
 from corruptions.core.corruption import Array, Corruption, program
+
+_LOOKED_AT, _MIRRORED = 4, 0.01  # images, and the share of their pixels, by which mirrored positions are noticed
+_WARNED = False
 
 
 def coordinates(
@@ -39,7 +43,8 @@ def coordinates(
 
     Returns:
       float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the image where a pixel
-      shows nothing of it. For `move_masks` and `move_boxes`. With `reflected` a pair of it and bool [N, H, W].
+      shows nothing of it. With `reflected` a pair of it and bool [N, H, W]. `move_masks` and `move_boxes` take either;
+      boxes need the pair.
 
     Raises:
       ValueError: a corruption that displaces content without such a map, because a pixel shows several places
@@ -84,14 +89,19 @@ def _coordinates(
     return batch.in_chunks(of_image, (index.shape[0], *shape), 2)(key, index, severities)
 
 
-def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0, reflected: Array | None = None) -> jax.Array:
+def move_masks(
+    masks: Array,
+    coordinates: Array | tuple[Array, Array],
+    fill: ArrayLike = 0,
+    reflected: Array | bool | None = None,
+) -> jax.Array:
     """Moves masks as their images were moved: each pixel takes the label nearest to its position.
 
     Args:
       masks: [N, H, W] or [N, H, W, K] of any dtype: classes, instances, depths.
-      coordinates: [N, H, W, 2], from `coordinates`.
+      coordinates: [N, H, W, 2], or the pair of it and bool [N, H, W], from `coordinates`.
       fill: the label of pixels whose position is outside of the image.
-      reflected: bool [N, H, W] from `coordinates`: mirror images that take `fill`, too. None keeps them as they are seen.
+      reflected: True with the pair, or its bool [N, H, W]: mirror images take `fill`, too. None keeps them as they are seen.
 
     Returns:
       The moved masks, same shape and dtype (32 bits for NumPy's 64, as in JAX).
@@ -101,7 +111,12 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0, reflected:
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    _check_coordinates(coordinates)
+    coordinates, mirrored = _parted(coordinates)
+    if reflected is True and mirrored is None:
+        raise ValueError(
+            "expected the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True), found positions alone"
+        )
+    reflected = mirrored if reflected is True else None if reflected is False else reflected
     wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
     if wide and (largest := int(np.abs(masks).max())) >= 2**31:
         raise ValueError(f"expected labels of at most 31 bits, found {largest}")
@@ -122,6 +137,34 @@ def move_masks(masks: Array, coordinates: Array, fill: ArrayLike = 0, reflected:
     return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
 
 
+def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | None]:
+    """Parts the pair of `coordinates(..., reflected=True)`; positions alone have None beside them."""
+    where, reflected = coordinates if isinstance(coordinates, tuple) else (coordinates, None)
+    _check_coordinates(where)
+    _check_reflected(reflected, where)
+    return where, reflected
+
+
+def _warn_of_mirror_images(coordinates: Array) -> None:
+    """Warns once in a process of positions that are mirrored somewhere, as beyond a reflecting border, without the pixels.
+
+    Which pixels are mirror images does not follow from positions: where both axes are mirrored none shows it.
+    """
+    global _WARNED
+    if _WARNED or dispatch.is_traced(coordinates):
+        return
+    where = np.asarray(coordinates[:_LOOKED_AT], np.float32)
+    down, right = np.diff(where, axis=1)[:, :, :-1], np.diff(where, axis=2)[:, :-1]
+    turned = down[..., 0] * right[..., 1] < down[..., 1] * right[..., 0]
+    if turned.size and turned.mean() > _MIRRORED:
+        _WARNED = True
+        warnings.warn(
+            "move_boxes got positions alone, and some are mirrored, as beyond the border of elastic_transform: boxes grow "
+            "around mirror images. Give it the pair of coordinates(..., reflected=True)",
+            stacklevel=3,
+        )
+
+
 def _check_coordinates(coordinates: Array) -> None:
     if len(coordinates.shape) != 4 or coordinates.shape[3] != 2:
         raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
@@ -135,7 +178,7 @@ def _check_reflected(reflected: Array | None, coordinates: Array) -> None:
         )
 
 
-def move_boxes(boxes: Array, coordinates: Array, reflected: Array | None = None) -> jax.Array:
+def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected: Array | None = None) -> jax.Array:
     """Moves boxes as their images were moved: the smallest box of whole pixels around all pixels whose position lies in
     the old box.
 
@@ -144,8 +187,9 @@ def move_boxes(boxes: Array, coordinates: Array, reflected: Array | None = None)
 
     Args:
       boxes: [N, K, 4], left, top, right and bottom edge in pixels; pixel i reaches from i to i + 1.
-      coordinates: [N, H, W, 2], from `coordinates`.
-      reflected: bool [N, H, W] from `coordinates`: mirror images, which do not count. Without it a box grows around them.
+      coordinates: the pair of `coordinates(..., reflected=True)`: [N, H, W, 2], and bool [N, H, W], the mirror images,
+        which do not count. With [N, H, W, 2] alone a box grows around mirror images, and one warning says so.
+      reflected: the bool [N, H, W], where it is not given in the pair.
 
     Returns:
       float32 [N, K, 4]; four zeros where no pixel shows any part of a box.
@@ -155,8 +199,11 @@ def move_boxes(boxes: Array, coordinates: Array, reflected: Array | None = None)
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    _check_coordinates(coordinates)
+    coordinates, mirrored = _parted(coordinates)
+    reflected = mirrored if reflected is None else reflected
     _check_reflected(reflected, coordinates)
+    if reflected is None:
+        _warn_of_mirror_images(coordinates)
     boxes, coordinates, reflected = dispatch.held((boxes, coordinates, reflected))
     boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):

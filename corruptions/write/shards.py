@@ -211,7 +211,9 @@ def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         severities = ", ".join(map(token, entry["written"]))
         levels = ", ".join(map(str, entry["levels"] or ())) or "-"
         options = _code(json.dumps(entry["options"], sort_keys=True)) if entry["options"] else "-"
-        yield f"| {_code(name)} | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
+        version = entry.get("version") or 1
+        named = f"{_code(name)}{f', version {version} of its pixels' * (version > 1)}"
+        yield f"| {named} | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
 
 
 def _code(text):

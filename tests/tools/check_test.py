@@ -92,7 +92,8 @@ def test_what_was_edited_or_lost_is_named_with_what_to_run(folder, capsys, name)
     EDITS[name](folder / name)
     assert check.main(["check", str(folder)]) == 1
     *lines, last = capsys.readouterr().out.splitlines()
-    assert last.endswith(f"{len(lines)} wrong") and lines
+    lines = [line for line in lines if ": not compared, " not in line]
+    assert f" {len(lines)} wrong" in last and lines
     (line, *_) = [line for line in lines if any(part in line for part in NAMED.get(name, (name,)))]
     assert REMEDY.get(name, "give the command that made the folder again: ") in line
 
@@ -109,7 +110,7 @@ OTHER = {  # answers that nobody edited by hand: they were made from something e
     "images.labels": lambda record: reshown(record, images=record.shown["images"] | {"labels": "0" * 64}),
     "version": lambda record: reorigin(record, version=2),
     "generator": lambda record: reorigin(reshown(record, prng="rbg, partitionable: True"), generator="rbg"),
-    "table": lambda record: record._replace(about=record.about | {"described": {"table": "imagenet"}}),
+    "table": lambda record: record._replace(about=record.about | {"described": dict(record.about["described"], table="imagenet")}),
     "code": lambda record: reorigin(record, code="another", probe=record.origin["probe"] | {"values": "AAAA" * 341 + "AA=="}),
 }  # fmt: skip
 

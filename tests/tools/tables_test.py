@@ -3,6 +3,7 @@ what papers print; what is bold, what is refused, what the forms hold.
 """
 
 import csv
+import dataclasses
 import json
 import types
 
@@ -124,6 +125,22 @@ def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
     assert "imagenet_c/fog" in set(table.corruption)
     of_one = run(command.errors, [folder], benchmarks=["imagenet_noc"])
     assert "Without a column" not in "".join(of_one.caption)
+
+
+def test_tables_say_which_pixels_are_of_a_later_version_and_keep_versions_apart(tmp_path, capsys):
+    known = conditions()
+    later = {name: {**of, "version": 2} if name == NOC[0] else of for name, of in known.corruptions.items()}
+    first, other = (
+        write(tmp_path / "a", 0),
+        write(tmp_path / "b", 0.1, held=dataclasses.replace(known, corruptions=later)),
+    )
+    for by in ("benchmark", "corruption"):
+        run(command.errors, [first], by=by, measures=["mean_error"])
+        assert "version" not in capsys.readouterr().out
+        run(command.errors, [other], by=by, measures=["mean_error"])
+        assert f"of a later version: {NOC[0]} 2." in capsys.readouterr().out
+    with pytest.raises(ValueError, match=f"{NOC[0]}, version of its pixels: 1, here 2"):
+        run(command.errors, [first, other])
 
 
 def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import corruptions
+from corruptions.core import labels
 from corruptions.imagenet_c import elastic
 from tests.corruptions.comparing import SHAPE, own_positions
 from tests.pages import example_of
@@ -59,6 +60,32 @@ def test_a_moved_box_is_the_box_of_its_moved_mask():
         mask[0, box[1] : box[3], box[0] : box[2]] = True
         rows, columns = np.nonzero(np.asarray(corruptions.move_masks(mask, where))[0])
         np.testing.assert_array_equal(found, (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/elastic_transform", "camera/elastic_field"])
+def test_the_pair_of_coordinates_moves_boxes_and_positions_alone_warn_once(name, monkeypatch):
+    monkeypatch.setattr(labels, "_WARNED", False)
+    shape, key = jax.ShapeDtypeStruct((4, 64, 64, 3), np.uint8), jax.random.key(0)
+    pair = where, mirrored = corruptions.coordinates(key, shape, name, 5, reflected=True)
+    boxes, masks = np.tile([[(0, 0, 14, 12)]], (4, 1, 1)), np.ones((4, 64, 64), np.int8)
+    np.testing.assert_array_equal(corruptions.move_boxes(boxes, pair), corruptions.move_boxes(boxes, where, mirrored))
+    with pytest.warns(UserWarning, match="reflected=True") as said:
+        corruptions.move_boxes(boxes, where)
+        corruptions.move_boxes(boxes, where)
+    assert len(said) == 1
+    np.testing.assert_array_equal(corruptions.move_masks(masks, pair), corruptions.move_masks(masks, where))
+    filled = corruptions.move_masks(masks, pair, fill=7, reflected=True)
+    np.testing.assert_array_equal(filled == 7, np.asarray(mirrored))
+    with pytest.raises(ValueError, match=r"coordinates\(\.\.\., reflected=True\)"):
+        corruptions.move_masks(masks, where, reflected=True)
+
+
+@pytest.mark.parametrize("name", ["noc/rotation", "noc/shear", "cbar/fish_eye", "cbar/pinch_and_twirl"])
+def test_positions_that_only_turn_or_bend_do_not_warn(name, monkeypatch, recwarn):
+    monkeypatch.setattr(labels, "_WARNED", False)
+    shape = jax.ShapeDtypeStruct((4, 64, 64, 3), np.uint8)
+    corruptions.move_boxes(np.zeros((4, 1, 4)), corruptions.coordinates(jax.random.key(0), shape, name))
+    assert not [one for one in recwarn if "mirror" in str(one.message)]
 
 
 def test_a_box_does_not_hold_its_mirror_image():

@@ -13,7 +13,7 @@ from PIL import Image
 
 import corruptions
 from corruptions.write import shards, verify, write_dataset, writer
-from tests.corruptions.write.datasets import IMAGES, LABELS, contents, expected_at_once
+from tests.corruptions.write.datasets import IMAGES, LABELS, contents, expected_at_once, register_mine
 from tests.pages import example_of
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -91,6 +91,14 @@ def test_parquet_says_what_its_columns_are(stub, tmp_path):
     assert file.num_row_groups == 3 and file.metadata.num_rows == 5
     features = json.loads(file.schema_arrow.metadata[b"huggingface"])["info"]["features"]
     assert features["image"] == {"_type": "Image"} and features["label"]["names"] == ["0", "1", "2"]
+
+
+def test_the_card_tells_a_later_version(own_registry, tmp_path):
+    register_mine(10, version=3)
+    of = {"corruptions": ["mine/darker", "noc/contrast"], "severities": [1]}
+    write_dataset(tmp_path, (IMAGES, LABELS), layout="parquet", **of)
+    (mine,) = [line for line in (tmp_path / "README.md").read_text().splitlines() if "mine/darker<" in line]
+    assert "version 3" in mine and (tmp_path / "README.md").read_text().count("version ") == 1
 
 
 def test_the_card_names_every_configuration_and_stays_when_edited(stub, tmp_path, caplog):
