@@ -13,6 +13,7 @@ from analysis.overlap.measured import read_overlap
 from analysis.overlap.study import read_study
 from analysis.selection import select
 from analysis.selection.benchmark import select_benchmark, selection_text
+from runtime import artifacts
 from tests import processes
 from tests.analysis import published
 from tests.analysis.matrices import imagenet_c, select_from, write_overlap, write_pairs
@@ -68,7 +69,7 @@ def test_long_form_breaks_ties_and_shows_pairs_near_the_threshold(tmp_path, caps
     assert both["mean_unclipped_overlap"] < 0 == both["mean_overlap"]
     assert len(both["inputs"]) == 2
     assert "below the threshold" in both["rule"]
-    assert json.loads((tmp_path / "benchmark.json").read_text()) == both
+    assert artifacts.read_record(tmp_path / "benchmark.json") == both
     wide = select_from(path, 0.3)
     close = {frozenset(item["pair"]) for item in wide["pairs_near_threshold"]}
     near = np.argwhere(abs(np.triu(found.unclipped, 1) - 0.3) <= 2 * found.se)
