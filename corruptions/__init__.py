@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from corruptions import augment, camera, cbar, imagenet_c, laion_c, moved, noc, optics
 from corruptions.core.batch import corrupt
 from corruptions.core.corruption import Corruption, Parameter
-from corruptions.core.labels import coordinates, move_boxes, move_masks
+from corruptions.core.labels import coordinates, move_boxes, move_masks, move_points
 from corruptions.core.many_sizes import corrupt_each, corrupt_image
 from corruptions.core.mixtures import compose, random_choice
 from corruptions.core.registry import (
@@ -45,7 +45,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",
     "compose", "coordinates", "corrupt", "corrupt_each", "corrupt_image", "evaluate", "get", "imagenet_c", "laion_c",
-    "mean_error", "move_boxes", "move_masks", "names", "noc", "optics", "random_choice", "read_image", "register",
+    "mean_error", "move_boxes", "move_masks", "move_points", "names", "noc", "optics", "random_choice", "read_image", "register",
     "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
 ]  # fmt: skip
 

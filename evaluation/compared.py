@@ -22,9 +22,10 @@ from analysis.selection import algorithm
 from corruptions.core import registry
 from corruptions.core.keys import prng
 from corruptions.core.origin import UNKNOWN, Origin, differences, make, same_code
-from corruptions.scoring.conditions import CLEAN
+from corruptions.scoring.conditions import CLEAN, Condition
 from corruptions.scoring.folder import Result
 from data import Dataset
+from data.corrupted import open_corrupted
 from data.dataset import same_images
 from evaluation import shown
 from runtime import settings
@@ -69,6 +70,9 @@ def answers(path: pathlib.Path, workdir: pathlib.Path, dataset: Data) -> Compare
             found.wrong.append(f"expected answers of {name}, seed {seed}, as it is, found an earlier model's")
         elif not (before and now):
             found.unknown.append("their model is not in this workdir")
+    if record.about.get("stored"):
+        _stored(found, record)
+        return found
     if "images" not in record.shown or "superclasses" in record.shown:
         found.unknown.append("their test images are not those of config.json")
         return found
@@ -78,6 +82,18 @@ def answers(path: pathlib.Path, workdir: pathlib.Path, dataset: Data) -> Compare
     if record.corruption != CLEAN:
         _corruption(found, record, workdir, None if of_images.wrong or of_images.unknown else here)
     return found
+
+
+def _stored(found, record):
+    """Compares answers to a corrupted dataset on disk with its files, as far as settings and digests tell."""
+    before = record.shown["source"]
+    try:
+        condition = Condition(record.corruption, str(record.severity))
+        now = shown.stored_source(open_corrupted(before["source"]), condition)
+    except (OSError, ValueError, KeyError) as error:
+        found.unknown.append(f"their corrupted dataset is not at hand ({error})")
+        return
+    found.wrong += settings.differences({"source": before}, {"source": now})
 
 
 def _images(record, dataset):

@@ -1,4 +1,4 @@
-"""Labels that follow their image: the position that each pixel shows, and masks and boxes moved by it."""
+"""Labels that follow their image: the position that each pixel shows, and masks, boxes and points moved by it."""
 
 import functools
 import warnings
@@ -14,6 +14,7 @@ from corruptions.core import batch, checks, dispatch, forks, one_image, program_
 from corruptions.core.corruption import Array, Corruption, program
 
 _LOOKED_AT, _MIRRORED = 4, 0.01  # images, and the share of their pixels, by which mirrored positions are noticed
+_FLAT, _FARTHEST = 1e-3, 64.0  # least area that a pixel shows; largest squared distance of a position, in pixels
 _WARNED = False
 
 
@@ -43,8 +44,8 @@ def coordinates(
 
     Returns:
       float32 [N, H, W, 2], row and column in pixels, pixel centres at whole numbers; outside of the image where a pixel
-      shows nothing of it. With `reflected` a pair of it and bool [N, H, W]. `move_masks` and `move_boxes` take either;
-      boxes need the pair.
+      shows nothing of it. With `reflected` a pair of it and bool [N, H, W]. `move_masks`, `move_boxes` and `move_points`
+      take either; boxes and points need the pair.
 
     Raises:
       ValueError: a corruption that displaces content without such a map, because a pixel shows several places
@@ -145,7 +146,17 @@ def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | No
     return where, reflected
 
 
-def _warn_of_mirror_images(coordinates: Array) -> None:
+def _with_pair(call: str, labels: Any, coordinates: Any, reflected: Array | None) -> tuple[Any, Any, Any]:
+    """Gives labels, positions and mirror images as arrays; positions alone may warn."""
+    coordinates, mirrored = _parted(coordinates)
+    reflected = mirrored if reflected is None else reflected
+    _check_reflected(reflected, coordinates)
+    if reflected is None:
+        _warn_of_mirror_images(call, coordinates)
+    return dispatch.held((labels, coordinates, reflected))
+
+
+def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
     """Warns once in a process of positions that are mirrored somewhere, as beyond a reflecting border, without the pixels.
 
     Which pixels are mirror images does not follow from positions: where both axes are mirrored none shows it.
@@ -159,9 +170,9 @@ def _warn_of_mirror_images(coordinates: Array) -> None:
     if turned.size and turned.mean() > _MIRRORED:
         _WARNED = True
         warnings.warn(
-            "move_boxes got positions alone, and some are mirrored, as beyond the border of elastic_transform: boxes grow "
-            "around mirror images. Give it the pair of coordinates(..., reflected=True)",
-            stacklevel=3,
+            f"{call} got positions alone, and some are mirrored, as beyond the border of elastic_transform: mirror images "
+            "count as the object. Give it the pair of coordinates(..., reflected=True)",
+            stacklevel=4,
         )
 
 
@@ -199,12 +210,7 @@ def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    coordinates, mirrored = _parted(coordinates)
-    reflected = mirrored if reflected is None else reflected
-    _check_reflected(reflected, coordinates)
-    if reflected is None:
-        _warn_of_mirror_images(coordinates)
-    boxes, coordinates, reflected = dispatch.held((boxes, coordinates, reflected))
+    boxes, coordinates, reflected = _with_pair("move_boxes", boxes, coordinates, reflected)
     boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
@@ -236,3 +242,53 @@ def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Returns the first True place and the place behind the last one; both 0 where none is True."""
     last = taken.shape[0] - jnp.argmax(taken[::-1])
     return jnp.argmax(taken), jnp.where(taken.any(), last, 0)
+
+
+def move_points(points: Array, coordinates: Array | tuple[Array, Array], reflected: Array | None = None) -> jax.Array:
+    """Moves points, such as joints and corners, as their images were moved: to where the corrupted image shows them.
+
+    Args:
+      points: [N, K, 2], x and y in pixels, as the edges of boxes: the centre of the first pixel is (.5, .5).
+      coordinates, reflected: as of `move_boxes`: mirror images do not count, and positions alone warn as there.
+
+    Returns:
+      float32 [N, K, 2], within about half a pixel; NaN where no pixel shows the point.
+
+    Raises:
+      ValueError: shapes that do not go together.
+      RuntimeError: in a child that was forked after JAX had started, where this would hang.
+    """
+    forks.refuse_forked()
+    points, coordinates, reflected = _with_pair("move_points", points, coordinates, reflected)
+    points = jnp.asarray(points, jnp.float32)
+    if len(points.shape) != 3 or points.shape[::2] != (coordinates.shape[0], 2):
+        raise ValueError(f"expected points of shape ({coordinates.shape[0]}, number, 2), found {tuple(points.shape)}")
+    return _points_of_batch(points, jnp.asarray(coordinates), reflected)
+
+
+def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array | None) -> jax.Array:
+    down, right = (_slope(where, axis) for axis in (0, 1))
+
+    def of_point(point: jax.Array) -> jax.Array:
+        missing = point[::-1] - 0.5 - where  # [H, W, 2], row and column
+        apart = jnp.square(missing).sum(-1)
+        apart = apart if reflected is None else jnp.where(reflected, jnp.inf, apart)
+        row, column = jnp.unravel_index(jnp.argmin(apart), apart.shape)
+        # The rest of the way, by the slope of the positions around the nearest one.
+        (rest_row, rest_column), (a, c), (b, d) = missing[row, column], down[row, column], right[row, column]
+        area = a * d - b * c
+        area = jnp.where(jnp.abs(area) < _FLAT, jnp.inf, area)
+        step = jnp.stack([a * rest_column - c * rest_row, d * rest_row - b * rest_column]) / area
+        found = jnp.stack([column, row]) + 0.5 + step
+        shown = (jnp.abs(step).max() <= 1) & jnp.isfinite(apart[row, column]) & (apart[row, column] <= _FARTHEST)
+        return jnp.where(shown, found, jnp.nan)
+
+    return jax.lax.map(of_point, points)
+
+
+def _slope(where: jax.Array, axis: int) -> jax.Array:
+    """Differences of positions by one pixel along an axis, of both neighbours; at the border of one."""
+    return jnp.gradient(where, axis=axis)
+
+
+_points_of_batch = program(jax.vmap(_points_of_image))

@@ -125,6 +125,22 @@ def test_answers_that_follow_from_something_else_are_named_by_one_line(folder, w
     assert "remove it and run again: " in line
 
 
+def test_answers_to_a_dataset_on_disk_are_compared_with_its_files(folder, tmp_path):
+    source, clean = tmp_path / "set", study.load_dataset(tiny.config()).test
+    source.mkdir()
+    np.save(source / "brightness.npy", np.concatenate([clean.images // k for k in range(1, 6)]))
+    np.save(source / "labels.npy", np.tile(clean.labels, 5))
+    config = tiny.config()
+    config.eval.update({"stored": str(source)})
+    evaluation.run(config, folder)
+    of = lambda: [line for line in check.verify_workdir(folder).problems if "stored/set" in line]  # noqa: E731
+    assert of() == []
+    np.save(source / "brightness.npy", np.concatenate([clean.images // k for k in range(2, 7)]))
+    assert len(of()) == 5 and all("source.content: stored" in line for line in of())
+    shutil.rmtree(source)
+    assert of() == [] and any("not at hand" in line for line in check.verify_workdir(folder).notes)
+
+
 def test_training_images_that_are_others_now_are_named(folder):
     config = tiny.config()
     found = study.load_dataset(config).provenance

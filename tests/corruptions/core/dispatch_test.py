@@ -27,6 +27,7 @@ USES = {
     "one image": "corruptions.noc.brightness(key, image, 0.5)",
     "augment": "corruptions.augment.augment(key, images, 'augmix')",
     "boxes": "corruptions.move_boxes(np.zeros((2, 1, 4)), np.zeros((2, 16, 16, 2)))",
+    "points": "corruptions.move_points(np.zeros((2, 1, 2)), np.zeros((2, 16, 16, 2)))",
     "masks": "corruptions.move_masks(np.zeros((2, 16, 16)), np.zeros((2, 16, 16, 2)))",
     "positions": "corruptions.noc.rotation.coordinates((16, 16, 3), {})",
     "write": "corruptions.write_dataset('unused', (images, [0, 1]))",

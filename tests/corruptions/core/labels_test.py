@@ -80,6 +80,32 @@ def test_the_pair_of_coordinates_moves_boxes_and_positions_alone_warn_once(name,
         corruptions.move_masks(masks, where, reflected=True)
 
 
+@pytest.mark.parametrize("name", ["noc/rotation", "noc/shear", "cbar/fish_eye", "imagenet_c/elastic_transform"])
+def test_points_lie_where_the_corrupted_image_shows_them(name):
+    """Its own position at a found place is the point, by the map between pixels."""
+    shape = jax.ShapeDtypeStruct((3, 64, 64, 3), np.uint8)
+    pair = where, _ = corruptions.coordinates(jax.random.key(1), shape, name, reflected=True)
+    where = np.asarray(where)
+    points = np.random.default_rng(0).uniform(8, 56, (3, 40, 2)).astype(np.float32)
+    found = np.asarray(corruptions.move_points(points, pair))
+    shown = ~np.isnan(found).any(-1)
+    assert found.shape == points.shape and shown.mean() > 0.5
+    apart = []
+    for image, of_points, of_found in zip(where, points, found, strict=True):
+        for (x, y), (right, down) in zip(of_points, of_found, strict=True):
+            if not np.isnan(right):
+                row, column = (int(np.clip(place, 0, 63)) for place in (down, right))
+                apart.append(np.abs(image[row, column] + 0.5 - (y, x)).max())
+    assert np.mean(np.array(apart) < 1.5) > 0.95
+    grid = np.stack(np.meshgrid(np.arange(64), np.arange(64), indexing="ij"), -1).astype(np.float32)[None]
+    outside = np.array([[(3.2, 4.7), (64.0, 10.0), (90.0, 5.0)]], np.float32)
+    moved = np.asarray(corruptions.move_points(outside, (grid, np.zeros((1, 64, 64), bool))))
+    np.testing.assert_allclose(moved[0, :2], outside[0, :2], atol=1e-5)
+    assert np.isnan(moved[0, 2]).all()
+    with pytest.raises(ValueError, match="expected points of shape"):
+        corruptions.move_points(points[0], pair)
+
+
 @pytest.mark.parametrize("name", ["noc/rotation", "noc/shear", "cbar/fish_eye", "cbar/pinch_and_twirl"])
 def test_positions_that_only_turn_or_bend_do_not_warn(name, monkeypatch, recwarn):
     monkeypatch.setattr(labels, "_WARNED", False)
@@ -130,6 +156,9 @@ def test_the_example_of_the_how_to():
     images = photographs(2, 32, 32)
     masks, boxes = jnp.zeros((2, 32, 32), jnp.int32).at[:, 8:20, 8:20].set(3), jnp.array([[(8, 8, 20, 20)]] * 2)
     found = {"corruptions": corruptions, "key": KEY, "images": images, "masks": masks, "boxes": boxes}
+    found["points"] = boxes[..., :2].astype(jnp.float32)
     exec(example_of("docs/howto/corrupt.md", "Let masks and boxes follow"), found)
     assert set(np.unique(found["moved"])) == {0, 3, 255}
-    assert found["around"].shape == (2, 1, 4) and "noc/rotation" in found["follow"]
+    assert (
+        found["around"].shape == (2, 1, 4) and found["joints"].shape == (2, 1, 2) and "noc/rotation" in found["follow"]
+    )
