@@ -112,26 +112,24 @@ def move_masks(
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    coordinates, mirrored = _parted(coordinates)
+    where, mirrored = _parted(coordinates)
     if reflected is True and mirrored is None:
         raise ValueError(
             "expected the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True), found positions alone"
         )
-    reflected = mirrored if reflected is True else None if reflected is False else reflected
+    left_out = reflected if not isinstance(reflected, bool) else mirrored if reflected else None
     wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
     if wide and (largest := int(np.abs(masks).max())) >= 2**31:
         raise ValueError(f"expected labels of at most 31 bits, found {largest}")
-    masks, coordinates, fill, reflected = dispatch.held((masks, coordinates, fill, reflected))
-    masks, (height, width) = jnp.asarray(masks), coordinates.shape[1:3]
-    if masks.shape[:3] != coordinates.shape[:3]:
-        raise ValueError(
-            f"expected masks of shape {tuple(coordinates.shape[:3])} or with one axis more, found {masks.shape}"
-        )
-    _check_reflected(reflected, coordinates)
-    nearest = jnp.floor(jnp.asarray(coordinates) + 0.5).astype(jnp.int32)
+    masks, where, fill, left_out = dispatch.held((masks, where, fill, left_out))
+    masks, (height, width) = jnp.asarray(masks), where.shape[1:3]
+    if masks.shape[:3] != where.shape[:3]:
+        raise ValueError(f"expected masks of shape {tuple(where.shape[:3])} or with one axis more, found {masks.shape}")
+    _check_reflected(left_out, where)
+    nearest = jnp.floor(jnp.asarray(where) + 0.5).astype(jnp.int32)
     row, column = nearest[..., 0], nearest[..., 1]
     inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-    inside = inside if reflected is None else inside & ~jnp.asarray(reflected)
+    inside = inside if left_out is None else inside & ~jnp.asarray(left_out)
     number = jnp.arange(masks.shape[0])[:, None, None]
     found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
     inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
@@ -210,15 +208,15 @@ def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    boxes, coordinates, reflected = _with_pair("move_boxes", boxes, coordinates, reflected)
+    boxes, where, reflected = _with_pair("move_boxes", boxes, coordinates, reflected)
     boxes = jnp.asarray(boxes, jnp.float32)
-    if len(boxes.shape) != 3 or boxes.shape[::2] != (coordinates.shape[0], 4):
-        raise ValueError(f"expected boxes of shape ({coordinates.shape[0]}, number, 4), found {tuple(boxes.shape)}")
+    if len(boxes.shape) != 3 or boxes.shape[::2] != (where.shape[0], 4):
+        raise ValueError(f"expected boxes of shape ({where.shape[0]}, number, 4), found {tuple(boxes.shape)}")
     if not dispatch.is_traced(boxes) and (crossed := ~(boxes[..., :2] <= boxes[..., 2:]).all(-1)).any():
         raise ValueError(
             f"expected boxes left <= right, top <= bottom, found left, top, right, bottom = {boxes[crossed][0].tolist()}"
         )
-    return _boxes_of_batch(boxes, jnp.asarray(coordinates), reflected)
+    return _boxes_of_batch(boxes, jnp.asarray(where), reflected)
 
 
 def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array, reflected: jax.Array | None) -> jax.Array:
@@ -259,11 +257,11 @@ def move_points(points: Array, coordinates: Array | tuple[Array, Array], reflect
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    points, coordinates, reflected = _with_pair("move_points", points, coordinates, reflected)
+    points, where, reflected = _with_pair("move_points", points, coordinates, reflected)
     points = jnp.asarray(points, jnp.float32)
-    if len(points.shape) != 3 or points.shape[::2] != (coordinates.shape[0], 2):
-        raise ValueError(f"expected points of shape ({coordinates.shape[0]}, number, 2), found {tuple(points.shape)}")
-    return _points_of_batch(points, jnp.asarray(coordinates), reflected)
+    if len(points.shape) != 3 or points.shape[::2] != (where.shape[0], 2):
+        raise ValueError(f"expected points of shape ({where.shape[0]}, number, 2), found {tuple(points.shape)}")
+    return _points_of_batch(points, jnp.asarray(where), reflected)
 
 
 def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array | None) -> jax.Array:

@@ -255,7 +255,8 @@ def values_of(corrupted: Any, places: Sequence[int] | np.ndarray | None) -> dict
     images = [np.asarray(image).ravel() for image in corrupted]
     if wrong := [image.dtype for image in images if image.dtype != np.uint8]:
         raise TypeError(f"expected corrupted images uint8, found {wrong[0]}")
-    taken, head = images, {"images": len(images)}
+    head: dict[str, Any] = {"images": len(images)}
+    taken = images
     if places is None:
         taken = [np.concatenate(images)]
     else:

@@ -289,7 +289,7 @@ def evaluate(
             origins = {c: _origin(c, options_of.get(c.corruption), seen.shape, common) for c in conditions}
 
             def probed(condition: Condition, stored: Probe) -> dict[str, Any]:
-                images = {}
+                images: dict[int, Any] = {}
                 for part, places in seen.at(places_of(stored)):
                     images |= zip(places, show(condition, part, np.arange(len(places))))
                 return values_of([images[place] for place in sorted(images)], stored.get("places"))

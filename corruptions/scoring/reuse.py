@@ -105,7 +105,8 @@ def look(parts: Iterable[Part], folder: Folder) -> Seen:
     probes = (result.origin.probe for result in folder.results.values())
     wanted = {int(place) for probe in probes if probe not in (UNKNOWN, None) for place in places_of(probe)}
     wanted.update(map(int, _asked(folder.number)))
-    taken, start, shape = {}, 0, None
+    taken: dict[int, Part] = {}
+    start, shape = 0, None
     for part in parts:  # a test set without images is refused there
         arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
         for content, array in zip(hashes.values(), arrays, strict=True):

@@ -136,7 +136,7 @@ def test_tables_say_which_pixels_are_of_a_later_version_and_keep_versions_apart(
     )
     for by in ("benchmark", "corruption"):
         run(command.errors, [first], by=by, measures=["mean_error"])
-        assert "version" not in capsys.readouterr().out
+        assert "later version" not in capsys.readouterr().out
         run(command.errors, [other], by=by, measures=["mean_error"])
         assert f"of a later version: {NOC[0]} 2." in capsys.readouterr().out
     with pytest.raises(ValueError, match=f"{NOC[0]}, version of its pixels: 1, here 2"):

@@ -131,7 +131,7 @@ def test_coverage_by_names_and_by_a_benchmark_file(tmp_path):
     chosen = select_from(path, 0.2)
     for coverage in (str(tmp_path / "benchmark.json"), "fog"):
         select_from(path, 0.3, coverage=coverage, categories=True)
-        assert json.loads((tmp_path / "benchmark.json").read_text()) == chosen  # only its coverage was asked for
+        assert artifacts.read_record(tmp_path / "benchmark.json") == chosen  # only its coverage was asked for
     assert json.loads((tmp_path / "coverage.json").read_text())["benchmark"] == ["fog"]
     select_from(path, 0.3, coverage="fog", out=tmp_path / "new" / "chosen.json")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["chosen.json", "coverage.json"]
