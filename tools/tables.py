@@ -62,8 +62,8 @@ from analysis.overlap import agreement
 from analysis.overlap.measured import read_overlap
 from analysis.overlap.score import split_by_overlap
 from analysis.overlap.study import read_study
-from runtime.artifacts import record_inputs
-from runtime.files import read_json, without_nan, write_json
+from runtime.artifacts import read_record, record_inputs
+from runtime.files import without_nan, write_json
 
 
 def errors(folders: Sequence[pathlib.Path], given) -> joint.Joint | pd.DataFrame | None:
@@ -212,7 +212,8 @@ def _training_seconds(first, second):
     paths = [workdir / "timing.json" for workdir in (first, second)]
     if not all(path.is_file() for path in paths):
         return None
-    seconds = [read_json(path, shape={"training_seconds": {str: float}})["training_seconds"] for path in paths]
+    shape = {"training_seconds": {str: float}}
+    seconds = [read_record(path, shape=shape, by_hand=True)["training_seconds"] for path in paths]
     shared = [model for model in seconds[0] if model in seconds[1] and not model.startswith(f"{STANDARD}|")]
     return [sum(by_model[model] for model in shared) for by_model in seconds] if shared else None
 

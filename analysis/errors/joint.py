@@ -14,8 +14,8 @@ from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Cho
 from analysis.errors.scores import OTHERS, UNDEFINED, ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
 from analysis.frames import CLEAN, with_error
-from runtime.artifacts import short
-from runtime.files import read_json, write_atomically
+from runtime.artifacts import read_record, short
+from runtime.files import write_atomically
 from runtime.workdirs import read_config
 
 MEASURED = (*MEASURES, GAP)
@@ -70,7 +70,8 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     are damaged.
     """
     found = answers.read(folder)
-    record = read_json(folder / "evaluation.json") if (folder / "evaluation.json").is_file() else {}
+    stored = folder / "evaluation.json"
+    record = read_record(stored, by_hand=True) if stored.is_file() else {}
     made_by = record.get("provenance", {})
     revision = str(made_by.get("git_revision", "not recorded"))
     device = made_by.get("device", "device not recorded")

@@ -18,6 +18,7 @@ from analysis.errors import joint, reference
 from analysis.errors.printed import PRINTED
 from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.frames import Count
+from runtime import artifacts
 from runtime.settings import SettingsError
 from tests.analysis import made_up, published
 from tests.analysis.made_up import write_answers
@@ -141,6 +142,16 @@ def test_tables_say_which_pixels_are_of_a_later_version_and_keep_versions_apart(
         assert f"of a later version: {NOC[0]} 2." in capsys.readouterr().out
     with pytest.raises(ValueError, match=f"{NOC[0]}, version of its pixels: 1, here 2"):
         run(command.errors, [first, other])
+
+
+def test_an_edited_record_of_an_evaluation_is_refused(tmp_path):
+    folder = write(tmp_path / "a", 0)
+    artifacts.write_record(folder / "evaluation.json", {"provenance": {"device": "a device"}})
+    run(command.errors, [folder])
+    path = folder / "evaluation.json"
+    path.write_text(path.read_text().replace("a device", "an H100"))
+    with pytest.raises(ValueError, match=r"evaluation\.json.*edited"):
+        run(command.errors, [folder])
 
 
 def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
