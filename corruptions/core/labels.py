@@ -268,18 +268,17 @@ def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array |
     down, right = (_slope(where, axis) for axis in (0, 1))
 
     def of_point(point: jax.Array) -> jax.Array:
-        missing = point[::-1] - 0.5 - where  # [H, W, 2], row and column
+        missing = (point[::-1] - 0.5)[None, None] - where  # [H, W, 2], row and column
         apart = jnp.square(missing).sum(-1)
         apart = apart if reflected is None else jnp.where(reflected, jnp.inf, apart)
         row, column = jnp.unravel_index(jnp.argmin(apart), apart.shape)
         # The rest of the way, by the slope of the positions around the nearest one.
-        (rest_row, rest_column), (a, c), (b, d) = missing[row, column], down[row, column], right[row, column]
+        rest, ((a, c), (b, d)) = missing[row, column], (of[row, column] for of in (down, right))
         area = a * d - b * c
         area = jnp.where(jnp.abs(area) < _FLAT, jnp.inf, area)
-        step = jnp.stack([a * rest_column - c * rest_row, d * rest_row - b * rest_column]) / area
-        found = jnp.stack([column, row]) + 0.5 + step
-        shown = (jnp.abs(step).max() <= 1) & jnp.isfinite(apart[row, column]) & (apart[row, column] <= _FARTHEST)
-        return jnp.where(shown, found, jnp.nan)
+        below, beside = (d * rest[0] - b * rest[1]) / area, (a * rest[1] - c * rest[0]) / area
+        near = (jnp.maximum(jnp.abs(below), jnp.abs(beside)) <= 1) & (apart[row, column] <= _FARTHEST)
+        return jnp.where(near, jnp.stack([column + 0.5 + beside, row + 0.5 + below]), jnp.nan)
 
     return jax.lax.map(of_point, points)
 
