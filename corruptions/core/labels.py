@@ -278,14 +278,18 @@ def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array |
         area = jnp.where(jnp.abs(area) < _FLAT, jnp.inf, area)
         below, beside = (d * rest[0] - b * rest[1]) / area, (a * rest[1] - c * rest[0]) / area
         near = (jnp.maximum(jnp.abs(below), jnp.abs(beside)) <= 1) & (apart[row, column] <= _FARTHEST)
-        return jnp.where(near, jnp.stack([column + 0.5 + beside, row + 0.5 + below]), jnp.nan)
+        place = jnp.stack([column, row]).astype(jnp.float32) + 0.5
+        return jnp.where(near, place + jnp.stack([beside, below]), jnp.nan)
 
     return jax.lax.map(of_point, points)
 
 
 def _slope(where: jax.Array, axis: int) -> jax.Array:
-    """Differences of positions by one pixel along an axis, of both neighbours; at the border of one."""
-    return jnp.gradient(where, axis=axis)
+    """Differences of positions by one pixel along an axis, the mean of both sides; at the border of one."""
+    steps = jnp.diff(where, axis=axis)
+    first, last = (jax.lax.slice_in_dim(steps, *ends, axis=axis) for ends in ((0, 1), (-1, None)))
+    before, after = (jnp.concatenate(parts, axis) for parts in ([first, steps], [steps, last]))
+    return (before + after) / 2
 
 
 _points_of_batch = program(jax.vmap(_points_of_image))
