@@ -287,7 +287,7 @@ def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array |
 def _slope(where: jax.Array, axis: int) -> jax.Array:
     """Differences of positions by one pixel along an axis, the mean of both sides; at the border of one."""
     steps = jnp.diff(where, axis=axis)
-    first, last = (jax.lax.slice_in_dim(steps, *ends, axis=axis) for ends in ((0, 1), (-1, None)))
+    first, last = jax.lax.slice_in_dim(steps, 0, 1, axis=axis), jax.lax.slice_in_dim(steps, -1, None, axis=axis)
     before, after = (jnp.concatenate(parts, axis) for parts in ([first, steps], [steps, last]))
     return (before + after) / 2
 
