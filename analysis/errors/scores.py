@@ -23,6 +23,8 @@ import pandas as pd
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
 from analysis.frames import CLEAN, RANDOM, Count, is_corruption
+from corruptions.scoring import ce
+from corruptions.scoring.ce import Divisors
 from corruptions.scoring.intervals import of_mean
 
 Severity = int | float | str
@@ -35,8 +37,8 @@ OF_TFDS = "imagenet2012_corrupted"  # tfds' own corruptions of ImageNet, for whi
 BAR = ("imagenet_c_bar", "cifar10_c_bar")
 MEAN = "mean"
 MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
-LEAST = 1.0
-"""The smallest mean rise of a reference's error, in percent, that relative CE divides by, as in `corruptions.ce_table`."""
+LEAST = 100 * ce.LEAST
+"""The smallest mean rise of a reference's error, in percent, that relative CE divides by."""
 UNDEFINED = (
     f"Relative CE is undefined where the reference loses less than {LEAST:g} point on average, or where the corrupted and the clean "
     "images are not the same."
@@ -292,18 +294,14 @@ def clean_error(errors: ImageErrors, key: tuple[str, int]) -> Value:
 def _scaled(errors, cells, clean, divisor, reference):
     """(mean error, CE, relative CE) of one corruption."""
     number = len(cells)
-    scale = math.nan if divisor is None else divisor.sum()
-    drop = math.nan if divisor is None else (divisor - reference.clean).sum()
-    scale, drop = scale if scale > 0 else math.nan, drop if 100 * drop >= LEAST * number else math.nan
-    wrong, base = errors.sum(cells), number * errors.sum([clean])
-    same = len(wrong) == len(base)  # stored images may differ from the clean images, so no difference is computed
-    relative = (wrong - base) / drop if same else np.array([math.nan])
-    values = (
-        (wrong / number, 100, False),
-        (wrong / scale, 100 * number / scale, False),
-        (relative, 100 * number / drop, True),
-    )
-    return [of_images(100 * images, *of) if np.isfinite(images).all() else Value() for images, *of in values]
+    divisors = Divisors() if divisor is None else Divisors.from_errors(divisor, reference.clean)
+    wrong, base = errors.sum(cells) / number, errors.sum([clean])
+    base = base if len(wrong) == len(base) else math.nan  # stored images may differ from the clean images
+    measures = zip(divisors.measures(wrong, base), divisors.largest, (False, False, True), strict=True)
+    return [
+        of_images(100 * images, 100 * most, paired) if np.isfinite(images).all() else Value()
+        for images, most, paired in measures
+    ]
 
 
 def resilience(

@@ -26,7 +26,7 @@ from corruptions.scoring.intervals import of_accuracy, of_mean, too_few
 
 ALEXNET = "alexnet"
 LEAST = 0.01
-"""The smallest mean rise of a reference's error that relative CE divides by; `analysis.errors.scores` has it in percent."""
+"""The smallest mean rise of a reference's error that relative CE divides by."""
 ALEXNET_FILE = pathlib.Path(__file__).with_name("alexnet.json")
 """AlexNet's published errors by the prefix of corruptions: {"imagenet_c": {"clean", "severities", "errors"}, ...}."""
 _EXACT = "+- standard error over the images; the reference is taken as exact."
@@ -41,6 +41,36 @@ _HOLD = (
 )
 _Errors = Mapping[int | float | str, tuple[float, float]]
 """The published errors of a corruption: {severity: (error, clean error)}."""
+
+
+class Divisors(NamedTuple):
+    """What the errors of a classifier under a corruption are divided by.
+
+    Attributes:
+      error: mean error of the reference over the severities; NaN where it is 0, or not known.
+      rise: the same less its clean error; NaN where that is less than `LEAST`.
+    """
+
+    error: float = math.nan
+    rise: float = math.nan
+
+    @classmethod
+    def from_errors(cls, errors: Sequence[float], clean: float) -> "Divisors":
+        """Makes them from the errors of a reference, one for each severity, and its clean error, all in [0, 1]."""
+        mean = sum(errors) / len(errors)
+        rise = mean - clean
+        return cls(mean if mean > 0 else math.nan, rise if rise >= LEAST else math.nan)
+
+    def measures(self, error: Any, clean: Any) -> tuple[Any, Any, Any]:
+        """Computes (error, CE, relative CE) from the mean error over the severities and the clean error: numbers, or
+        float64 [N], what each image gives. Without a clean error of the same images relative CE is NaN.
+        """
+        return error, error / self.error, (error - clean) / self.rise
+
+    @property
+    def largest(self) -> tuple[float, float, float]:
+        """The most that an image can give to each measure."""
+        return 1.0, 1 / self.error, 1 / self.rise
 
 
 class CE(NamedTuple):
@@ -199,21 +229,19 @@ def _row(name, counts, clean, reference, wrong):
     """(CE, float64 [3, N], the most that an image can give [3]): the errors under one corruption, and what each image gives to
     them; None without `wrong`.
     """
-    number, scale, lost = len(counts), math.nan, math.nan
+    number, divisors = len(counts), Divisors()
     if all(count.severity in reference for count in counts):
         of_reference = [reference[count.severity] for count in counts]
-        scale = sum(pair[0] for pair in of_reference) / number
-        lost = scale - of_reference[0][1]
-    scale, lost = scale if scale > 0 else math.nan, lost if lost >= LEAST else math.nan
-    error = sum(count.error for count in counts) / number
+        divisors = Divisors.from_errors([error for error, _ in of_reference], of_reference[0][1])
+    error, largest = sum(count.error for count in counts) / number, divisors.largest
     if wrong is None:
         images, se = None, sum(map(_standard_error, counts)) / number
-        ses = se, se / scale, (se + _standard_error(clean)) / lost
+        ses = (se, se / divisors.error, (se + _standard_error(clean)) / divisors.rise)
     else:
         of_image = sum(wrong[_key(count)] for count in counts) / number
-        images = np.stack([of_image, of_image / scale, (of_image - wrong[_key(clean)]) / lost])
-        ses = _of_images(images, (1, 1 / scale, 1 / lost))
-    return _joined(name, (error, error / scale, (error - clean.error) / lost), ses), images, (1, 1 / scale, 1 / lost)
+        images = np.stack(divisors.measures(of_image, wrong[_key(clean)]))
+        ses = _of_images(images, largest)
+    return _joined(name, divisors.measures(error, clean.error), ses), images, largest
 
 
 def _mean(benchmark, by_corruption, row):
