@@ -5,8 +5,8 @@
 
 For each corruption at its middle severity two programs are handed over: `corrupt`, a batch of two uint8 images with the raw
 words of a key, and `apply`, one float image with the random parameters that `sample` returned. IREE compiles the StableHLO of
-`jax.export` for a CPU; jax2onnx converts the traced function, and ONNX Runtime runs it. Each attempt has a process of its own,
-which may crash or take too long. A row is written when it is measured; the same command continues.
+`jax.export` for a CPU; jax2onnx converts the function, traced in `corruptions.portable`, and ONNX Runtime runs it. Each attempt
+has a process of its own, which may crash or take too long. A row is written when it is measured; the same command continues.
 """
 
 from runtime import command  # isort: skip
@@ -71,7 +71,9 @@ def by_onnx(function, arguments):
     import onnxruntime
 
     shapes = [jax.ShapeDtypeStruct(np.shape(array), np.asarray(array).dtype) for array in arguments]
-    session = onnxruntime.InferenceSession(jax2onnx.to_onnx(function, inputs=shapes).SerializeToString())
+    with corruptions.portable():
+        model = jax2onnx.to_onnx(function, inputs=shapes)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
     inputs = zip((one.name for one in session.get_inputs()), map(np.asarray, arguments), strict=True)
     return session.run(None, dict(inputs))[0]
 

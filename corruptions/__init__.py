@@ -26,6 +26,7 @@ from corruptions.core.registry import (
     severities,
 )
 from corruptions.core.severity import Fraction, Levels
+from corruptions.primitives.staging import portable
 from corruptions.reading.pictures import read_image
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ __version__ = "0.2.0"
 __all__ = [
     "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",
     "compose", "coordinates", "corrupt", "corrupt_each", "corrupt_image", "evaluate", "get", "imagenet_c", "laion_c",
-    "mean_error", "move_boxes", "move_masks", "move_points", "names", "noc", "optics", "random_choice", "read_image", "register",
-    "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
+    "mean_error", "move_boxes", "move_masks", "move_points", "names", "noc", "optics", "portable", "random_choice",
+    "read_image", "register", "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
 ]  # fmt: skip
 
 

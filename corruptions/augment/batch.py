@@ -13,6 +13,7 @@ from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
 from corruptions.core import checks, dispatch, forks, keys, program_cache
 from corruptions.core.batch import from_float, image_key, to_float
+from corruptions.primitives import staging
 
 _CHUNK = 2**25  # values processed at a time on an accelerator, to bound the temporaries of very large batches
 
@@ -75,7 +76,7 @@ def _augment(key, images, index, choices, sampler, applier, options, dtype, roun
         key, choices = argument
         own_keys = jax.vmap(image_key, (None, 0))(key, index)
         params = jax.vmap(lambda k: sampler(k, shape, choices, **dict(options)))(own_keys)
-        return jax.lax.platform_dependent(images, params, cpu=one_by_one, default=all_at_once)
+        return staging.by_platform(images, params, cpu=one_by_one, default=all_at_once)
 
     # A loop over images carries out only the drawn operations, which is fastest on a CPU. All images at once: every kind of
     # operation is carried out on every image and one result selected, which keeps an accelerator busy.

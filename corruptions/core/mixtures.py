@@ -11,6 +11,7 @@ import numpy as np
 from corruptions.core import registry
 from corruptions.core.corruption import STRAIGHT_THROUGH, Corruption, Parameter, Params
 from corruptions.core.severity import Fraction, Levels, lookup
+from corruptions.primitives import staging
 
 # A branch corrupts one image: (key, severity, image) -> image.
 Branch = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
@@ -269,7 +270,7 @@ def _by_branch(branches, which, *rows):
     by_chunks, by_chunks_of_tpu = (functools.partial(_by_chunks, branches, n) for n in (size, of_tpu))
     if size == of_tpu:  # traced once
         return by_chunks(which, *rows)
-    return jax.lax.platform_dependent(which, *rows, tpu=by_chunks_of_tpu, default=by_chunks)
+    return staging.by_platform(which, *rows, tpu=by_chunks_of_tpu, default=by_chunks)
 
 
 def _by_chunks(branches, size, which, key, severity, images):

@@ -31,6 +31,7 @@ import numpy as np
 from corruptions.core import checks, dispatch, forks, program_cache
 from corruptions.core.batch import from_float, to_float
 from corruptions.enhance import clahe, clahe_skimage, denoise
+from corruptions.primitives import staging
 
 TEN_CROP = "ten_crop"
 _OF_PIXELS: dict[str, Callable[..., jax.Array]] = {
@@ -136,7 +137,7 @@ def _enhance(images, name):
         size = max(1, values // math.prod(images.shape[1:]))
         return lambda images: jax.lax.map(enhance_image, images, batch_size=size if size > 1 else None)
 
-    return jax.lax.platform_dependent(images, cpu=in_chunks(_CPU_CHUNK), default=in_chunks(_CHUNK))
+    return staging.by_platform(images, cpu=in_chunks(_CPU_CHUNK), default=in_chunks(_CHUNK))
 
 
 def averaged(classify: Callable[[jax.Array], jax.Array], name: str) -> Callable[[jax.Array], jax.Array]:

@@ -44,7 +44,7 @@ def _blurred(image, weights, angle):
     i = jnp.arange(weights.shape[0], dtype=jnp.float32)
     rows = jnp.ceil(i * jnp.sin(angle) - 0.5).astype(jnp.int32)
     columns = jnp.ceil(i * jnp.cos(angle) - 0.5).astype(jnp.int32)
-    return jax.lax.platform_dependent(
+    return staging.by_platform(
         image.astype(jnp.float32), weights, rows, columns, tpu=_sum_in_frequencies, default=_sum_of_slices
     )
 

@@ -150,7 +150,7 @@ def _last(points, start, step, number, height):
         return top
 
     none = jnp.full_like(strokes[1], -1)  # differs between devices as the strokes do: `jax.shard_map` requires it
-    top = jax.lax.fori_loop(0, lines.size, paint, none, unroll=_UNROLLED)
+    top = staging.loop(lines.size, paint, none, _UNROLLED)
     top = top.astype(jnp.int32)
     return jnp.where(top < 0, -1, (before + top % 2) * lines.size + top // 2)
 

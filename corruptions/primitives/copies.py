@@ -38,7 +38,7 @@ def sources(shifts: jax.Array, passes: jax.Array, reach: jax.Array, sides: Seque
         wanted = (jnp.where(i < passes, part, 0) for i, part in enumerate(shifts))
         return functools.reduce(look_up, map(one_pass, wanted))
 
-    return jax.lax.platform_dependent(shifts, cuda=at_once, default=by_need)
+    return staging.by_platform(shifts, cuda=at_once, default=by_need)
 
 
 def copied_from(shifts: jax.Array, reach: jax.Array, sides: Sequence[Any]) -> jax.Array:
@@ -68,7 +68,7 @@ def copied_from(shifts: jax.Array, reach: jax.Array, sides: Sequence[Any]) -> ja
     source = position + dy * width + dx
     follow = visited(y + dy, x + dx) & (source > position)
     arrays = source.ravel(), follow.ravel(), jnp.asarray(reach, jnp.int32)
-    return jax.lax.platform_dependent(*arrays, cuda=_followed_in_short_words, default=_followed).reshape(height, width)
+    return staging.by_platform(*arrays, cuda=_followed_in_short_words, default=_followed).reshape(height, width)
 
 
 def _followed(source, follow, reach):

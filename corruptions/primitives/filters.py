@@ -34,7 +34,7 @@ def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> ja
     def pad(image):
         return jnp.pad(image, [(reach * (i in axes),) * 2 for i in range(image.ndim)], mode=mode)
 
-    return jax.lax.platform_dependent(image, cuda=look_up, default=pad)
+    return staging.by_platform(image, cuda=look_up, default=pad)
 
 
 def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:
@@ -87,7 +87,7 @@ def gaussian(image: jax.Array, sigma: jax.Array | float, weights: jax.Array) -> 
         return separable(image, *(_edge_matrix(size, weights) for size in image.shape[:2]))
 
     arrays = jnp.asarray(sigma, jnp.float32), image, weights
-    return jax.lax.platform_dependent(*arrays, cpu=by_need, tpu=by_products, default=in_full)
+    return staging.by_platform(*arrays, cpu=by_need, tpu=by_products, default=in_full)
 
 
 def _edge_matrix(size, weights):
@@ -187,7 +187,7 @@ def mirrored_gaussian(
         return jax.lax.cond(truncate * sigma + 0.5 < narrow + 1, by_shifts, by_products, sigma, *fields)
 
     cpu = by_products if is_padded else either
-    return jax.lax.platform_dependent(sigma, *fields, cpu=cpu, default=by_products)
+    return staging.by_platform(sigma, *fields, cpu=cpu, default=by_products)
 
 
 def mirrored_matrix(

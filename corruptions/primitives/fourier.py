@@ -20,7 +20,7 @@ def filter_symmetric(image: jax.Array, kernel: jax.Array) -> jax.Array:
     W are above r. The mirror axis is the border sample itself (OpenCV: reflect-101). The image is mirrored by r. Its
     rows are transformed; there each frequency has its own even column of weights, real sums of cosines.
     """
-    return jax.lax.platform_dependent(image, kernel, tpu=filter_by_cosines, default=_filter_by_transforms)
+    return staging.by_platform(image, kernel, tpu=filter_by_cosines, default=_filter_by_transforms)
 
 
 def _filter_by_transforms(image, kernel):
@@ -110,7 +110,7 @@ def real_inverse(spectrum: jax.Array, width: int) -> jax.Array:
     def transform(spectrum):
         return jnp.fft.irfft2(spectrum, s=(spectrum.shape[-2], width))
 
-    return jax.lax.platform_dependent(spectrum, tpu=lambda x: inverse_by_products(x, width), default=transform)
+    return staging.by_platform(spectrum, tpu=lambda x: inverse_by_products(x, width), default=transform)
 
 
 def inverse_by_products(spectrum: jax.Array, width: int) -> jax.Array:

@@ -66,7 +66,7 @@ def sum_of_zooms(
     # The offsets of a tile's columns span at most this many whole numbers, and each column has two taps.
     shifts = 3 + math.floor((_TILE - 1) * (1 - 1 / largest))
     by_tiles = functools.partial(_sum_of_tiles, shifts)
-    return jax.lax.platform_dependent(*arrays, tpu=_sum_of_products, cpu=by_tiles, default=_sum_of_taps)
+    return staging.by_platform(*arrays, tpu=_sum_of_products, cpu=by_tiles, default=_sum_of_taps)
 
 
 def _sum_of_taps(image, rows, columns, weights):
@@ -79,7 +79,7 @@ def _sum_of_taps(image, rows, columns, weights):
         return total + weights[j] * wide
 
     # Unrolled they are one GPU kernel; a loop would read and write the sum for each zoom.
-    return jax.lax.fori_loop(0, weights.shape[0], add, jnp.zeros_like(image), unroll=True)
+    return staging.loop(weights.shape[0], add, jnp.zeros_like(image), unroll=True)
 
 
 def _sum_of_tiles(shifts, image, rows, columns, weights):

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.primitives import filters
+from corruptions.primitives import filters, staging
 
 
 def kernel(t: jax.Array) -> jax.Array:
@@ -85,7 +85,7 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
                 total += (scale * down[k])[..., None] * row
             return total
 
-        return jax.lax.fori_loop(0, len(angles), add, start, unroll=unroll)
+        return staging.loop(len(angles), add, start, unroll)
 
     def side_by_side(padded):
         table = jnp.concatenate([padded, padded[:, ::-1], padded[::-1], padded[::-1, ::-1]], axis=-1)
@@ -112,7 +112,7 @@ def sum_of_rotations(coefficients: jax.Array, angles: jax.Array, weights: jax.Ar
         total = summed(look_up, start, y[None], x[None], unroll=3)  # three in a kernel
         return total.reshape(4, rows, columns, channels)
 
-    parts = jax.lax.platform_dependent(padded, cuda=one_by_one, default=side_by_side)
+    parts = staging.by_platform(padded, cuda=one_by_one, default=side_by_side)
     top = jnp.concatenate([parts[0], parts[1][:, : width - columns][:, ::-1]], axis=1)
     bottom = jnp.concatenate([parts[2], parts[3][:, : width - columns][:, ::-1]], axis=1)
     return jnp.concatenate([top, bottom[: height - rows][::-1]])

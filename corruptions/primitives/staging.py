@@ -1,10 +1,37 @@
 """Arrays that a compiler computes once, and loops and look-ups that it compiles well."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+_portable = jax.make_user_context(False)  # a part of the key of JAX's caches
+
+
+def portable() -> contextlib.AbstractContextManager[Any]:
+    """Makes a context in which corruptions are traced in one form, for any platform.
+
+    Elsewhere JAX chooses among forms for a CPU, CUDA and a TPU when it compiles. Compilers that take JAX's own programs,
+    such as jax2onnx, know no such choice. Pixels are those of the other forms but for rounding; on a CPU they may take
+    several times as long.
+    """
+    return _portable(True)
+
+
+def by_platform(*arrays: Any, default: Callable[..., Any], **forms: Callable[..., Any]) -> Any:
+    """Computes the form of the platform that a program is compiled for, as `jax.lax.platform_dependent`; `default` in
+    `portable`.
+    """
+    if _portable.value:
+        return default(*arrays)
+    return jax.lax.platform_dependent(*arrays, default=default, **forms)
+
+
+def loop(number: int, body: Callable[..., Any], start: Any, unroll: int | bool = 1) -> Any:
+    """Computes `jax.lax.fori_loop(0, number, body, start)`, with rounds side by side; one by one in `portable`."""
+    return jax.lax.fori_loop(0, number, body, start, **({} if _portable.value else {"unroll": unroll}))
 
 
 def stage(x: jax.Array) -> jax.Array:
@@ -19,12 +46,12 @@ def stage(x: jax.Array) -> jax.Array:
     def rounds(x: jax.Array) -> jax.Array:
         return jax.lax.fori_loop(0, 2, lambda round_number, x: jnp.where(round_number > 1, jnp.zeros_like(x), x), x)
 
-    return jax.lax.platform_dependent(x, cpu=rounds, default=jax.lax.optimization_barrier)
+    return by_platform(x, cpu=rounds, default=jax.lax.optimization_barrier)
 
 
 def stage_on_cpu(x: jax.Array) -> jax.Array:
     """Stages `x` on a CPU, and does nothing elsewhere."""
-    return jax.lax.platform_dependent(x, cpu=stage, default=lambda x: x)
+    return by_platform(x, cpu=stage, default=lambda x: x)
 
 
 def by_channels(function: Callable[[slice], jax.Array]) -> jax.Array:
@@ -33,7 +60,7 @@ def by_channels(function: Callable[[slice], jax.Array]) -> jax.Array:
     A CPU computes one channel after another: a single image takes half as long as with all at once. Others compute all
     at once: a TPU needs a quarter of the memory or less, by its compiler's model.
     """
-    return jax.lax.platform_dependent(
+    return by_platform(
         cpu=lambda: jnp.concatenate([function(slice(i, i + 1)) for i in range(3)], -1),
         default=lambda: function(slice(0, 3)),
     )
@@ -47,20 +74,24 @@ def varying_zeros(shape: Sequence[int], like: jax.Array) -> jax.Array:
     return jax.lax.full_like(like, 0, jnp.float32, tuple(shape))
 
 
-@jax.custom_batching.custom_vmap
 def largest(count: jax.Array) -> jax.Array:
-    """Returns a count, int32 >= 0; under `vmap` the largest of the batch, elementwise for arrays.
+    """Returns a count, int32 >= 0; under `vmap`, except in `portable`, the largest of the batch, elementwise for arrays.
 
     For bounds on work that changes nothing where an image needs less of it: a `lax.cond` or a loop on a bound shared
     by the batch skips the work. On a bound per image it would always be done.
     """
+    return count if _portable.value else _largest(count)
+
+
+@jax.custom_batching.custom_vmap
+def _largest(count: jax.Array) -> jax.Array:
     return count
 
 
-@largest.def_vmap
+@_largest.def_vmap
 def _largest_of_batch(number: int, batched: Any, count: jax.Array) -> tuple[jax.Array, bool]:
     del number, batched
-    return largest(jnp.max(count, axis=0, initial=0)), False
+    return _largest(jnp.max(count, axis=0, initial=0)), False
 
 
 def look_up(table: jax.Array, index: jax.Array) -> jax.Array:

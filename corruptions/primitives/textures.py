@@ -142,7 +142,7 @@ def voronoi_distance(shape: tuple[int, ...], seed: jax.Array, scale: jax.Array, 
     y, x = (jnp.arange(n, dtype=jnp.float32) / scale + 1 for n in shape[:2])
     points = points.reshape(*counts, 2)
     nearest = functools.partial(_nearest, _taken), functools.partial(_nearest, _products)
-    return jnp.sqrt(jax.lax.platform_dependent(points, y, x, default=nearest[0], tpu=nearest[1]))
+    return jnp.sqrt(staging.by_platform(points, y, x, default=nearest[0], tpu=nearest[1]))
 
 
 def _nearest(look_up, points, y, x):

@@ -55,7 +55,7 @@ def look_up(pixels: jax.Array, stride: int, upper_left: jax.Array, down: jax.Arr
     """
     arrays = pixels, upper_left, down[..., None], right[..., None]
     by_pixels, by_differences = (functools.partial(form, stride) for form in (_look_up_pixels, _look_up_differences))
-    return jax.lax.platform_dependent(*arrays, cuda=by_differences, default=by_pixels)
+    return staging.by_platform(*arrays, cuda=by_differences, default=by_pixels)
 
 
 def _look_up_pixels(stride, pixels, upper_left, down, right):

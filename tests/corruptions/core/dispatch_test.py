@@ -16,6 +16,7 @@ from jax import export
 import corruptions
 from corruptions.core import program_cache
 from corruptions.primitives import staging
+from tests.corruptions.comparing import assert_same
 from tests.pages import example_of
 from tests.reference.photographs import photographs
 
@@ -156,6 +157,36 @@ def test_what_is_as_fast_in_one_form_has_one_for_all_platforms(name):
     assert "platform_index" not in str(
         jax.make_jaxpr(corruption.applier)(jax.ShapeDtypeStruct(shape, np.float32), params)
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("imagenet_c/defocus_blur", "imagenet_c/gaussian_blur", "imagenet_c/glass_blur", "imagenet_c/motion_blur"),
+        *("imagenet_c/pixelate", "imagenet_c/zoom_blur", "imagenet_c/spatter"),
+        *("cbar/circular_motion_blur", "cbar/ripple", "cbar/voronoi_noise"),
+    ],
+)
+def test_portable_programs_choose_nothing_by_platform(name):
+    """Whatever JAX traced before."""
+    corruption, shape = corruptions.get(name), (32, 32, 3)
+    params = jax.eval_shape(lambda key: corruption.sample(key, shape, 3), KEY)
+    arguments, apply = (jax.ShapeDtypeStruct(shape, np.float32), params), jax.jit(corruption.apply)
+
+    def chooses():
+        return "platform_index" in str(jax.make_jaxpr(apply)(*arguments))
+
+    assert chooses()
+    with corruptions.portable():
+        assert not chooses()
+    assert chooses()
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/gaussian_blur", "cbar/ripple"])
+def test_portable_programs_give_the_same_pixels(name):
+    expected = corruptions.corrupt(KEY, IMAGES, name, 3)
+    with corruptions.portable():
+        assert_same(corruptions.corrupt(KEY, IMAGES, name, 3), expected)
 
 
 @pytest.mark.slow
