@@ -25,6 +25,7 @@ from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
 from analysis.trained import is_stale, trained_digest
 from corruptions.scoring.conditions import file_stem
 from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
+from corruptions.scoring.folder import is_folder
 from runtime import artifacts
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
@@ -259,6 +260,11 @@ class Answers:
         return f", with answers of {', '.join(named + unnamed)}" if found else ""
 
     @property
+    def source(self) -> str:
+        """Device and version of a folder of `corruptions.evaluate`; "" of a workdir, which has them in evaluation.json."""
+        return next((str(record.about["source"]) for record, _ in self._files if "source" in record.about), "")
+
+    @property
     def stored(self) -> bool:
         """Tells whether the images are a corrupted dataset on disk."""
         return any(self.record(cell).about.get("stored", False) for cell in self._cells)
@@ -327,7 +333,7 @@ def next_serial(folder: str | os.PathLike, record: Record) -> int:
 
 
 def read(workdir: str | os.PathLike) -> Answers:
-    """Reads the answers of a workdir.
+    """Reads the answers of a workdir, or of a folder of `corruptions.evaluate`, which is a workdir of one model.
 
     Answers of a model that was trained again since are left out with one warning.
 
@@ -338,6 +344,10 @@ def read(workdir: str | os.PathLike) -> Answers:
     """
     folder = pathlib.Path(workdir) / FOLDER
     paths = sorted(folder.glob("[!.]*.npz"))
+    if not paths and is_folder(workdir):
+        from analysis.evaluate_folders import files_of
+
+        return Answers(files_of(pathlib.Path(workdir)), workdir)
     if not paths:
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
     files, left_out = [], []

@@ -63,7 +63,7 @@ class Joint(NamedTuple):
 
 
 def read(folder: pathlib.Path, name: str) -> Evaluated:
-    """Reads an evaluated workdir.
+    """Reads an evaluated workdir, or a folder of `corruptions.evaluate`.
 
     Raises SettingsError where its evaluation imported a module that this process has not imported, and
     FileNotFoundError or ValueError where nothing was evaluated, it does not say under which conditions, or its answers
@@ -75,7 +75,7 @@ def read(folder: pathlib.Path, name: str) -> Evaluated:
     made_by = record.get("provenance", {})
     revision = str(made_by.get("git_revision", "not recorded"))
     device = made_by.get("device", "device not recorded")
-    source = f"{device}, revision {short(revision)}{found.credit(revision)}"
+    source = found.source or f"{device}, revision {short(revision)}{found.credit(revision)}"
     return Evaluated(
         folder, name, ImageErrors.of(found), named.conditions_of(folder, found), found.stored, source, _recipe(folder)
     )

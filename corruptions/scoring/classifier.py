@@ -108,6 +108,7 @@ class Answer(NamedTuple):
 
     correct: np.ndarray  # bool [N], which are right
     confidence: np.ndarray  # `confidence.STORED` [N]
+    classes: int  # that the classifier tells apart
 
 
 def answer(
@@ -144,7 +145,8 @@ def answer(
         number = min(batch_size, len(labels) - start)
         parts.append(((predicted == targets)[:number], confidence.pack(fields)[:number]))
         update(number)
-    return Answer(*map(np.concatenate, zip(*parts, strict=True)))
+    correct, of_answers = map(np.concatenate, zip(*parts, strict=True))
+    return Answer(correct, of_answers, scores.shape[1])
 
 
 def _scores(answer: Any, number: int, largest: int, outputs: str) -> np.ndarray:
@@ -305,13 +307,16 @@ def evaluate(
                 for part in parts():
                     found.append(ask(condition, part, probing.keep, bar.update))
                     probing.start += len(part.labels)
-                answers[condition], of_condition = map(np.concatenate, zip(*found, strict=True))
+                answers[condition] = np.concatenate([part.correct for part in found])
+                of_condition = np.concatenate([part.confidence for part in found])
                 if condition.corruption == CLEAN:
                     right = answers[condition]
                     if words := below_chance(int(right.sum()), right.size, classes):
                         warnings.warn(words, stacklevel=2)
                 if kept:
+                    known = {"classes": found[0].classes, "image_shape": [*seen.shape] if len(sizes) < 2 else []}
                     origin = dataclasses.replace(origins[condition], probe=probing.values())
+                    origin = dataclasses.replace(origin, recorded={**origin.recorded, **known})
                     kept.write(condition, answers[condition], of_condition, origin)
         answers = {condition: answers[condition] for condition in conditions}  # in the order they were asked for
         if kept:

@@ -128,6 +128,14 @@ def is_folder(path: str | os.PathLike) -> bool:
     return (path / _ANSWERS).is_file() or any((path / _FOLDER).glob(_FILES))
 
 
+def read_results(path: str | os.PathLike) -> dict[Condition, Result]:
+    """Reads all per-image results in a folder of `evaluate`, in the order in which they were written.
+
+    Raises FileNotFoundError and ValueError as `read_wrong` does.
+    """
+    return dict(_cells(path).values())
+
+
 def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
     """Reads which images were answered wrongly in a folder of `evaluate`: {(corruption, severity): float64 [N] of 0 and 1}.
 

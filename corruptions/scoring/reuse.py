@@ -191,7 +191,7 @@ def _answered_otherwise(condition, result, seen, ask):
     """Says how many answers differ from the stored ones, "" where none does."""
     differ = []
     for part, places in seen.at(_asked(seen.number)):
-        correct, confidence = ask(condition, part)
+        correct, confidence, _ = ask(condition, part)
         before = result.correct[places]
         differ.append(before != correct)
         if result.confidence is not None:

@@ -393,3 +393,34 @@ def test_models_that_are_missing_or_not_evaluated_are_named(study, tmp_path):
         balance(study)
     with pytest.raises(ValueError, match=r"expected --benchmarks among .*, found imagenet_d"):
         balance(study, benchmarks=["imagenet_d"])
+
+
+def evaluated_by_hand(folder, spread):
+    """A folder of `corruptions.evaluate`, of a classifier by brightness, which errs more with a larger `spread`."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 60)
+    images = np.broadcast_to((20 + 20 * labels + rng.integers(0, 20, 60))[:, None, None, None], (60, 32, 32, 3))
+    noise = spread * rng.normal(size=(60, 10))
+
+    def predict(batch):
+        return -((np.asarray(batch).mean((1, 2, 3))[:, None] * 255 - 30 - 20 * np.arange(10)) ** 2) / 100 + noise
+
+    given = {"corruptions": ["contrast", "fog"], "severity": (1, 3), "batch_size": 60}
+    return corruptions.evaluate(predict, images.astype(np.uint8), labels, path=folder, **given)
+
+
+def test_folders_of_evaluate_are_workdirs_of_one_model(tmp_path, capsys):
+    ours = evaluated_by_hand(tmp_path / "ours", 0)
+    theirs = evaluated_by_hand(tmp_path / "theirs", 9)
+    folders = [tmp_path / "ours", tmp_path / "theirs"]
+    table = run(command.errors, folders, by="corruption", measures=["mean_error"])
+    for counts, model in ((ours, "ours"), (theirs, "theirs")):
+        for name in ("contrast", "fog"):
+            expected = 100 * np.mean([c.error for c in counts if c.corruption == f"imagenet_c/{name}"])
+            row = table[(table.model == model) & (table.corruption == f"imagenet_c/{name}")]
+            np.testing.assert_allclose(row["mean"], [expected])
+    relative = run(command.errors, folders[:1], by="corruption", measures=["CE"], reference=str(folders[1]))
+    expected = corruptions.ce_table(ours, reference=theirs, path=folders[0])
+    for row in expected.rows[1:]:
+        found = relative[(relative.corruption == row.name) & (relative.measure == "CE")]
+        np.testing.assert_allclose([found["mean"].item(), found.se.item()], [100 * row.ce, 100 * row.ce_se])
