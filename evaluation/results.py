@@ -114,7 +114,7 @@ def write_tables(
                 log.warning("%s, seed %d: %s", model, seed, words)
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     comment += found.credit(record["git_revision"])
-    comment += "".join(f", {sentence[:-1].lower()}" for sentence in versions(basis.conditions))
+    comment += "".join(f", {sentence[0].lower()}{sentence[1:-1]}" for sentence in versions(basis.conditions))
     frames.write(path / "counts.csv", frames.of_counts(counts), comment)
     frames.write(path / "scores.csv", frames.scores(counts), comment)
     text = write_errors(path, counts, basis, settings, record, comment)

@@ -26,6 +26,7 @@ from evaluation.streams import orders, shown
 from evaluation.streams import run as run_of_streams
 from runtime import artifacts, meshes
 from runtime.workdirs import Workdir
+from tests.corruptions.write.datasets import register_mine
 from tests.evaluation import known
 from tests.tools.streams_test import given
 from tests.training import tiny
@@ -144,6 +145,17 @@ def test_answers_of_an_earlier_version_are_taken_and_an_edit_of_the_library_is_p
     answers.write(path.parent, known, record)
     evaluation.run(config, work)
     assert len(probed) == 1 and "evaluated again" in said.text
+
+
+def test_an_evaluation_tells_a_later_version_of_the_pixels(own_registry, tmp_path, capsys):
+    work, config = tiny.untrained_workdir(tmp_path / "work", tiny.config()), tiny.config()
+    config.eval.update({"corruptions": ("mine/darker", "noc/hue"), "severity": "1"})
+    for version, said in ((1, False), (2, True)):
+        register_mine(10, version=version)
+        evaluation.run(config, work)
+        assert ("mine/darker 2" in capsys.readouterr().out) == said
+        origin = json.loads((work / "provenance.json").read_text())["files"]["counts.csv"]["origin"]
+        assert ("later version: mine/darker 2" in origin) == said
 
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3)).astype(np.uint8)
