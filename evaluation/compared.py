@@ -48,7 +48,8 @@ class Compared:
 def dataset_of(workdir: pathlib.Path) -> Dataset | None:
     """Loads the dataset that the settings of a workdir name, with the training images that are mixed in; None without it."""
     try:
-        return study.load_dataset(ConfigDict(read_config(workdir)), mixed=True)
+        config = ConfigDict(read_config(workdir))
+        return study.load_dataset(config, bool(config.train.get("mix_in", {}).get("name")))
     except (OSError, ValueError, RuntimeError, AttributeError, KeyError):  # files elsewhere; a workdir of `evaluate`
         return None
 
