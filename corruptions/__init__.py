@@ -6,6 +6,11 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
+from corruptions import interrupts  # isort: skip
+
+interrupts.of_command()
+
+# ruff: noqa: E402 - Ctrl-C is answered before the first import that takes a while
 import importlib
 from typing import TYPE_CHECKING, Any
 

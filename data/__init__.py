@@ -17,6 +17,11 @@ blocks.py        .npy files of images: written piece by piece, compared with che
 `data.register` adds a dataset; modules of `config.imports` call it.
 """
 
+from runtime import running  # isort: skip
+
+running.watch_command(__name__)
+
+# ruff: noqa: E402 - Ctrl-C is watched before the first import
 import importlib
 import os
 from collections.abc import Callable

@@ -132,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
             check(names, KNOWN[flags.check])
         lines = [f"{place} {name}\n" for place, name in places_of(names, flags.source)]
         files.write_atomically(Path(flags.out), "".join(lines))
-    except (FileNotFoundError, ValueError) as error:
+    except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"written to {flags.out}: {len(lines)} images; evaluate them with --config.eval.images={flags.out}")

@@ -11,6 +11,7 @@ leases.py       the lease of a workdir in a bucket: one run writes it at a time
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it
 mirrors.py      the mirror of a folder in a bucket: what is fetched and uploaded, checkpoints as one object each
+running.py      the running command: its name and line, and Ctrl-C while it imports its modules
 settings.py     a setting: type, range, meaning; checks, lists, and the comparison with stored settings
 workdirs.py     the folder of a run or study: lock, config, provenance, results; which process writes
 """

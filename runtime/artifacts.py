@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime import files
-from runtime.command import command_line
 from runtime.files import DamagedFileError
+from runtime.running import command_line
 
 SEAL = "sha256"
 """Key of the digest in a record."""

@@ -3,13 +3,17 @@
 Commands import this module first. Then Ctrl-C ends them in one line also while they import the others.
 """
 
+from runtime import running  # isort: skip
+
+running.watch()
+
+# ruff: noqa: E402 - Ctrl-C is watched before the first import
 import contextlib
 import importlib
 import io
 import os
 import pathlib
 import re
-import shlex
 import signal
 import stat
 import sys
@@ -19,6 +23,7 @@ from typing import Any
 
 from runtime.locks import is_full
 from runtime.log import MISSING, configure, log, open_closed_streams
+from runtime.running import INTERRUPTED, TRACEBACK, command_line, program, stopped
 from runtime.settings import SettingsError, WorkdirInUseError, flag_for, of_percent
 
 try:
@@ -34,9 +39,7 @@ except ModuleNotFoundError as error:
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
 _FORESEEN = (ValueError, OSError, RuntimeError)
 _MISTAKES = (NotImplementedError, RecursionError)  # subclasses of RuntimeError
-_INTERRUPTED = 128 + signal.SIGINT
 IN_USE = os.EX_TEMPFAIL  # 75, the exit status of a command whose workdir another process holds
-_TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 
 
 def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
@@ -205,22 +208,6 @@ def refuse_positional(argv: list[str]) -> None:
         raise app.UsageError(f"expected only flags (patterns in quotes), found {argv[1:]}")
 
 
-def program() -> str:
-    """Returns the name of the running command: `overlap.py`, or `tools.report` of `python -m tools.report`."""
-    return _module() or pathlib.Path(sys.argv[0]).name
-
-
-def command_line() -> str:
-    """Returns the running command as a shell takes it: `python -m tools.report --workdir=DIR`."""
-    start = ["-m", _module()] if _module() else sys.argv[:1]
-    return shlex.join(["python", *start, *sys.argv[1:]])
-
-
-def _module():
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec.name.removesuffix(".__main__") if spec else None
-
-
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
     """Turns foreseen errors into one message on standard error and exit status 1, without a traceback.
@@ -231,13 +218,14 @@ def errors() -> Iterator[None]:
     A reader of the output that leaves (`| head`) is no error.
     """
     _outlive_readers()
+    running.leave()
     try:
         yield
     except KeyboardInterrupt as error:
-        if os.environ.get(_TRACEBACK):
+        if os.environ.get(TRACEBACK):
             raise
-        log.error(_stopped())
-        raise SystemExit(_INTERRUPTED) from error
+        log.error(stopped())
+        raise SystemExit(INTERRUPTED) from error
     except Exception as error:
         if not isinstance(error, _FORESEEN) or isinstance(error, _MISTAKES):
             error.add_note(
@@ -245,12 +233,12 @@ def errors() -> Iterator[None]:
                 f"CONTRIBUTING.md says, with the command: {command_line()}"
             )
             raise
-        if os.environ.get(_TRACEBACK):
+        if os.environ.get(TRACEBACK):
             raise
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
         full = isinstance(error, OSError) and is_full(error)
         advice = "; make room, and the same command continues" if full else ""
-        hint = "" if isinstance(error, SettingsError) else f"\n({_TRACEBACK}=1 shows where.)"
+        hint = "" if isinstance(error, SettingsError) else f"\n({TRACEBACK}=1 shows where.)"
         log.error("%s: %s%s%s%s", program(), kind, error, flag_for(error) + advice, hint)
         status = IN_USE if isinstance(error, WorkdirInUseError) else 1
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
@@ -295,10 +283,6 @@ def refuse_imports(stored: Iterable[str], path: str | os.PathLike) -> None:
         )
 
 
-def _stopped():
-    return f"{program()}: stopped; the same command continues"
-
-
 def _missing(error):
     """Names the package that an import did not find; "" if the module is ours, or another error."""
     package = ((isinstance(error, ModuleNotFoundError) and error.name) or "").partition(".")[0]
@@ -308,12 +292,12 @@ def _missing(error):
 
 def _end_import(kind, error, traceback):
     """Ends a process in one line where `errors` does not reach, while modules are imported: Ctrl-C, a missing package."""
-    interrupted, package = issubclass(kind, KeyboardInterrupt), _missing(error)
-    if not (interrupted or package) or os.environ.get(_TRACEBACK):
+    interrupted, package = running.came(kind), _missing(error)
+    if not (interrupted or package) or os.environ.get(TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return
-    print(_stopped() if interrupted else f"{program()}: {MISSING.format(package)}", file=sys.stderr)
-    raise SystemExit(_INTERRUPTED if interrupted else 1)
+    print(stopped() if interrupted else f"{program()}: {MISSING.format(package)}", file=sys.stderr)
+    raise SystemExit(INTERRUPTED if interrupted else 1)
 
 
 def _raise_again(dropped):

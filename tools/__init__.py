@@ -1,5 +1,10 @@
 """Commands beside the four at the top, one a file: `python -m tools` lists them."""
 
+from runtime import running  # isort: skip
+
+running.watch_command(__name__)
+
+# ruff: noqa: E402 - Ctrl-C is watched before the first import
 import difflib
 import pathlib
 import sys
@@ -21,6 +26,6 @@ def _refuse_unknown(module, words):
     sys.exit(f"tools: expected {meant}, found python -m {' '.join([module, *words[:1]] if spaced else [module])}")
 
 
-if sys.argv[0] == "-m" and "-m" in sys.orig_argv:
+if running.asked():
     _words = sys.orig_argv[sys.orig_argv.index("-m") + 1 :]
     _refuse_unknown(_words[0], _words[1:])

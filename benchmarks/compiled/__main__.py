@@ -10,6 +10,8 @@
 All numbers are by the compiler's model; nothing runs on a chip, nothing is measured.
 """
 
+from runtime import command  # isort: skip
+
 import argparse
 import functools
 import math
@@ -94,4 +96,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with command.errors():
+        main()

@@ -13,16 +13,13 @@ compares all files with the sha256 that the dataset's manifest.json has, and cha
 """
 
 import argparse
-import contextlib
 import importlib
 import json
 import logging
-import os
-import signal
 import sys
 from collections.abc import Sequence
 
-from corruptions import files
+from corruptions import files, interrupts
 from corruptions.assets import FROM_FILES
 from corruptions.files import WriteError
 from corruptions.objects import BucketError, copied
@@ -81,17 +78,6 @@ def _verify(out):
         print(line)
     print(f"{out}: {number} files verified, {len(lines)} problems")
     return 1 if lines else 0
-
-
-def _stop(*_):
-    """Ends the process at once: a killed run loses nothing that is complete.
-
-    Python would raise KeyboardInterrupt instead. JAX's callback of the garbage collector loses it, and at the end of the
-    interpreter JAX destroys devices that a running compilation uses, which ends in a segmentation fault.
-    """
-    with contextlib.suppress(OSError):
-        os.write(2, b"\ninterrupted; the same command continues\n")
-    os._exit(130)
 
 
 def _imported(argv):
@@ -186,5 +172,5 @@ def _with_files(flags):
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, _stop)
+    interrupts.answer()
     sys.exit(main())

@@ -13,6 +13,8 @@ hexadecimal; pointers with the symbol `~` lead to hyponyms. ImageNet names its c
 n02084071 is 02084071.
 """
 
+from runtime import command  # isort: skip
+
 import argparse
 import os
 from collections.abc import Container, Mapping
@@ -21,7 +23,7 @@ from typing import NamedTuple
 
 from data import tree
 from data.natural import sets
-from runtime import command, files
+from runtime import files
 
 
 class Superclass(NamedTuple):

@@ -164,6 +164,14 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     assert last.endswith("python script.py --what=key --where=b")
 
 
+@pytest.mark.parametrize("path", ["tools/report.py", "tools/tables.py", "benchmarks/speed.py", "analysis/gallery.py"])
+def test_a_tool_called_by_its_path_names_the_command_in_one_line(path, tmp_path):
+    for folder, script in ((ROOT, path), (tmp_path, str(ROOT / path))):
+        done = subprocess.run([sys.executable, script, "--help"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
+        assert f"expected python -m {path[:-3].replace('/', '.')} in the checkout, found python {script}" in done.stderr
+
+
 CLOSED = """
 from runtime import command
 from runtime.log import bar, log
@@ -207,7 +215,10 @@ def test_first_mistakes_at_tools_are_one_line_with_the_right_command(run):
 
 @pytest.mark.parametrize(
     ("package", "start"),
-    [("absl", "tools.report"), ("absl", "data.listed"), ("PIL", "analysis.gallery"), ("pandas", "tools.tables")],
+    [
+        *(("absl", "tools.report"), ("absl", "data.shapes"), ("PIL", "analysis.gallery"), ("pandas", "tools.tables")),
+        *(("pandas", "benchmarks.compiled"), ("pandas", "tools.report")),
+    ],
 )
 def test_a_command_without_its_packages_names_the_extra_in_one_line(package, start):
     hidden = f"import runpy, sys; sys.modules[{package!r}] = None; runpy.run_module({start!r}, run_name='__main__')"
