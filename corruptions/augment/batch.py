@@ -55,7 +55,7 @@ def augment(
     """
     forks.refuse_forked()
     checks.key(key)
-    scheme = schemes.get(name)
+    images, scheme = dispatch.unmasked(images), schemes.get(name)
     checks.image_batch(images, validate)
     checks.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)

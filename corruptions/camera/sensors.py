@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions.core import checks, clips, dispatch, keys, registry
+from corruptions.core import checks, clips, dispatch, forks, keys, registry
 from corruptions.core.batch import image_key
 from corruptions.core.corruption import Array, Image, Key, Params, Positions, Severity, Shape
 from corruptions.core.severity import Levels, lookup
@@ -192,7 +192,7 @@ def camera_crash(
       ValueError: images of another rank or without cameras, another severity, more different cameras than there are, or
         values outside of `value_range`.
     """
-    black = _black(key, images, severity, value_range)
+    images, black = _checked(key, images, severity, value_range)
     cameras = images.shape[1]
     if not replace and severity > cameras:
         raise ValueError(
@@ -229,7 +229,7 @@ def frame_lost(
     Raises:
       ValueError: images of another rank or without cameras, another severity, or values outside of `value_range`.
     """
-    black = _black(key, images, severity, value_range)
+    images, black = _checked(key, images, severity, value_range)
     cameras = images.shape[1]
     index = keys.index_of("frame_lost", index, key, images)
 
@@ -241,15 +241,22 @@ def frame_lost(
     return jnp.where(lost[..., None, None, None], black, images)
 
 
-def _black(key, images, severity, value_range):
-    """Checks a request; returns the value of black."""
+def _checked(key, images, severity, value_range):
+    """Checks a request; returns the images and the value of black."""
+    forks.refuse_forked()
     checks.key(key)
-    shape = np.shape(images)
+    checks.refuse_torch(images)
+    images, shape = dispatch.unmasked(images), np.shape(images)
+    if not hasattr(images, "dtype"):
+        raise TypeError(f"expected an array of samples of cameras, found {type(images).__name__}; numpy.stack(samples)")
     if len(shape) != 5 or shape[1] == 0:
         raise ValueError(
             f"expected images of shape (number, cameras, height, width, channels) with at least one camera, found shape {shape}"
         )
+    if images.dtype not in (np.uint8, *checks.FLOATS):
+        raise TypeError(f"expected samples of uint8 or floats, found dtype {images.dtype}; samples.astype(np.float32)")
     if not dispatch.is_traced(severity) and severity not in range(1, 6):
         raise ValueError(f"expected a severity level 1..5, found {severity!r}")
     low = 0 if value_range is None else clips.bounds(images, value_range, True)[0]
-    return jnp.asarray(low, images.dtype)
+    images = dispatch.held(images)
+    return images, jnp.asarray(low, images.dtype)

@@ -88,6 +88,7 @@ def corrupt(
     """
     forks.refuse_forked()
     checks.key(key)
+    images = dispatch.unmasked(images)
     if validate not in (True, False, "checkify"):
         raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
     # A registered name is looked up here; `registry.get` takes a record, and refuses other names with suggestions.

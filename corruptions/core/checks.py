@@ -86,7 +86,9 @@ def image_batch(images: Any, validate: bool | str, any_kind: bool = False) -> No
     _sides(images.shape)
     if images.dtype not in (np.uint8, *(FLOATS if any_kind else (np.float32,))):
         kind = "images of floats" if any_kind else "float32 images"
-        raise TypeError(f"expected uint8 images or {kind} in [0, 1], found dtype {images.dtype}")
+        whole = "; levels from 0 to 255 go as images.astype(numpy.uint8)"
+        hint = {"f": "; images.astype(numpy.float32)", "i": whole, "u": whole}.get(np.dtype(images.dtype).kind, "")
+        raise TypeError(f"expected uint8 images or {kind} in [0, 1], found dtype {images.dtype}{hint}")
     if validate and images.dtype != np.uint8 and not is_traced(images) and images.shape[0]:
         low, high = extremes(images)
         if not (low >= 0.0 and high <= 1.0):

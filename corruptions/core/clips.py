@@ -38,7 +38,7 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
     """Reads (low, high), the range of the values of float images; raises as `in_unit_range`."""
     checks.refuse_torch(images)
     low, high = ends(value_range)
-    if not hasattr(images, "dtype") or not jnp.issubdtype(images.dtype, jnp.floating):
+    if not hasattr(images, "dtype") or images.dtype not in checks.FLOATS:
         found = getattr(images, "dtype", type(images).__name__)
         raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
     if validate and not dispatch.is_traced(images) and images.size:

@@ -268,6 +268,7 @@ class Corruption:
           ValueError, TypeError: an image that is not as described.
         """
         forks.refuse_forked()
+        image = dispatch.unmasked(image)
         checks.one_image(image, any_kind=True)
         self.check_request(image.shape[-1], ())
         if (unit := self.of_unit) is not None:
@@ -324,6 +325,7 @@ class Corruption:
           ValueError, TypeError: as `sample` and `apply`.
         """
         checks.key(key)
+        image = dispatch.unmasked(image)
         checks.one_image(image, any_kind=True)
         return self.apply(image, self.sample(key, image.shape, severity, **options), gradient=gradient)
 

@@ -43,13 +43,15 @@ def _held(x: Any) -> Any:
 
 
 def unmasked(array: Any) -> Any:
-    """Returns what it is given; ValueError for an array with masked values, of which NumPy and JAX take what lies below the
-    mask without a word.
+    """Returns what it is given, an array in this machine's byte order: files of FITS and TIFF hold another, which JAX does
+    not take. ValueError for an array with masked values, of which NumPy and JAX take what lies below the mask.
     """
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise ValueError(
             "expected an array whose values all count, found masked ones; array.filled(VALUE) gives them a value"
         )
+    if isinstance(array, np.ndarray) and not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
     return array
 
 

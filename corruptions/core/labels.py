@@ -55,7 +55,7 @@ def coordinates(
     """
     forks.refuse_forked()
     checks.key(key)
-    corruption = registry.get(name)
+    images, corruption = dispatch.unmasked(images), registry.get(name)
     if values := [name for name in ("value_range", "validate", "gradient") if name in options]:
         raise ValueError(f"expected no {values[0]} for coordinates, which no values of pixels decide: leave it out")
     checks.image_batch(images, validate=False, any_kind=True)
@@ -99,16 +99,17 @@ def move_masks(
     """Moves masks as their images were moved: each pixel takes the label nearest to its position.
 
     Args:
-      masks: [N, H, W] or [N, H, W, K] of any dtype: classes, instances, depths.
+      masks: [N, H, W] or [N, H, W, K] of numbers or bool: classes, instances, depths.
       coordinates: [N, H, W, 2], or the pair of it and bool [N, H, W], from `coordinates`.
-      fill: the label of pixels whose position is outside of the image.
+      fill: the label of pixels whose position is outside of the image, a value that the masks' dtype holds.
       reflected: True with the pair, or its bool [N, H, W]: mirror images take `fill`, too. None keeps them as they are seen.
 
     Returns:
       The moved masks, same shape and dtype (32 bits for NumPy's 64, as in JAX).
 
     Raises:
-      ValueError: shapes that do not go together.
+      ValueError: shapes that do not go together, or a fill or a label that the masks' dtype does not hold.
+      TypeError: masks or coordinates of other things than numbers.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
@@ -118,28 +119,33 @@ def move_masks(
             "expected the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True), found positions alone"
         )
     left_out = reflected if not isinstance(reflected, bool) else mirrored if reflected else None
-    wide = isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size
-    if wide and (largest := int(np.abs(masks).max())) >= 2**31:
-        raise ValueError(f"expected labels of at most 31 bits, found {largest}")
+    masks = _array(masks, "masks", "biufc")
+    if isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size:
+        least, most = int(masks.min()), int(masks.max())
+        if least <= -(2**31) or most >= 2**31:
+            raise ValueError(f"expected labels of at most 31 bits, found {most if most >= 2**31 else least}")
     masks, where, fill, left_out = dispatch.held((masks, where, fill, left_out))
     masks, (height, width) = jnp.asarray(masks), where.shape[1:3]
-    if masks.shape[:3] != where.shape[:3]:
+    if masks.shape[:3] != where.shape[:3] or masks.ndim > 4:
         raise ValueError(f"expected masks of shape {tuple(where.shape[:3])} or with one axis more, found {masks.shape}")
     _check_reflected(left_out, where)
-    nearest = jnp.floor(jnp.asarray(where) + 0.5).astype(jnp.int32)
+    fill = _checked_fill(fill, masks)
+    nearest = jnp.floor(jnp.asarray(where) + 0.5)
     row, column = nearest[..., 0], nearest[..., 1]
-    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)  # of a NaN False
+    row, column = (jnp.where(inside, place, 0).astype(jnp.int32) for place in (row, column))
     inside = inside if left_out is None else inside & ~jnp.asarray(left_out)
     number = jnp.arange(masks.shape[0])[:, None, None]
-    found = masks[number, jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
     inside = inside.reshape(*inside.shape, *[1] * (masks.ndim - 3))
-    return jnp.where(inside, found, jnp.asarray(fill, masks.dtype))
+    return jnp.where(inside, masks[number, row, column], jnp.asarray(fill, masks.dtype))
 
 
 def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | None]:
     """Parts the pair of `coordinates(..., reflected=True)`; positions alone have None beside them."""
     where, reflected = coordinates if isinstance(coordinates, tuple) else (coordinates, None)
-    _check_coordinates(where)
+    where = _array(where, "coordinates", "iuf")
+    if len(where.shape) != 4 or where.shape[3] != 2:
+        raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(where.shape)}")
     _check_reflected(reflected, where)
     return where, reflected
 
@@ -174,16 +180,60 @@ def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
         )
 
 
-def _check_coordinates(coordinates: Array) -> None:
-    if len(coordinates.shape) != 4 or coordinates.shape[3] != 2:
-        raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(coordinates.shape)}")
+def _array(values: Any, what: str, kinds: str) -> Any:
+    """Makes an array of numbers of `kinds` (NumPy's letters); TypeError for others, ValueError for masked ones."""
+    checks.refuse_torch(values)
+    if not hasattr(values, "dtype"):
+        try:
+            values = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            raise ValueError(f"expected {what} as an array, found lists of different lengths") from None
+    values = dispatch.unmasked(values)
+    known = values.dtype.kind in kinds or jnp.issubdtype(values.dtype, jnp.floating)
+    if not known or (values.dtype.kind in "fc" and values.dtype.itemsize > (16 if values.dtype.kind == "c" else 8)):
+        raise TypeError(f"expected {what} of numbers, found dtype {values.dtype}; {what}.astype(numpy.float32)")
+    return values
 
 
-def _check_reflected(reflected: Array | None, coordinates: Array) -> None:
-    if reflected is not None and (reflected.shape != coordinates.shape[:3] or reflected.dtype != bool):
+def _checked_fill(fill: Any, masks: jax.Array) -> Any:
+    """Requires a value that masks of this dtype hold: a fill of .5 or 300 would become another label."""
+    dtype, whole = masks.dtype, jnp.issubdtype(masks.dtype, jnp.integer)
+    if dispatch.is_traced(fill):
+        if jnp.issubdtype(fill.dtype, jnp.inexact) and (whole or dtype.kind == "b"):
+            raise ValueError(
+                f"expected fill of {dtype} as the masks, found dtype {fill.dtype}; fill.astype(masks.dtype)"
+            )
+        return fill
+    low, high = (0, 1) if dtype.kind == "b" else (float(end) for end in _ends(dtype))
+    value = np.asarray(None if isinstance(fill, list | tuple) else fill)
+    known = value.dtype.kind in ("biufc" if dtype.kind == "c" else "biuf") or jnp.issubdtype(value.dtype, jnp.floating)
+    if known and dtype.kind != "c":
+        wide = value.astype(np.float64)
+        inside = (wide >= low) & (wide <= high)
+        known = bool(
+            (inside & (wide == np.floor(wide)) if whole or dtype.kind == "b" else inside | ~np.isfinite(wide)).all()
+        )
+    if not known:
+        kind = "True or False" if dtype.kind == "b" else f"a {'whole ' * whole}number from {low:.9g} to {high:.9g}"
+        hint = "" if dtype == jnp.float32 else "; move_masks(masks.astype(numpy.float32), ...) takes other numbers"
+        raise ValueError(f"expected fill: {kind} for masks of {dtype}, found {' '.join(repr(fill).split())}{hint}")
+    if value.ndim and value.shape not in ((1,), masks.shape[3:]):
+        raise ValueError(f"expected one fill, or one for each of the last axis {masks.shape[3:]}, found {value.shape}")
+    return value
+
+
+def _ends(dtype: Any) -> tuple[Any, Any]:
+    bounds = jnp.iinfo(dtype) if jnp.issubdtype(dtype, jnp.integer) else jnp.finfo(dtype)
+    return bounds.min, bounds.max
+
+
+def _check_reflected(reflected: Any, coordinates: Array) -> None:
+    if reflected is None:
+        return
+    shape, dtype = np.shape(reflected), getattr(reflected, "dtype", type(reflected).__name__)
+    if dtype != np.dtype(bool) or shape != tuple(coordinates.shape[:3]):
         raise ValueError(
-            f"expected reflected: bool of shape {tuple(coordinates.shape[:3])}, found {reflected.dtype} of shape "
-            f"{tuple(reflected.shape)}"
+            f"expected reflected: bool of shape {tuple(coordinates.shape[:3])}, found {dtype} of shape {shape}"
         )
 
 
@@ -205,10 +255,11 @@ def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected
 
     Raises:
       ValueError: shapes that do not go together, or a left edge beyond the right one, a top beyond the bottom.
+      TypeError: boxes or coordinates of other things than real numbers.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    boxes, where, reflected = _with_pair("move_boxes", boxes, coordinates, reflected)
+    boxes, where, reflected = _with_pair("move_boxes", _array(boxes, "boxes", "iuf"), coordinates, reflected)
     boxes = jnp.asarray(boxes, jnp.float32)
     if len(boxes.shape) != 3 or boxes.shape[::2] != (where.shape[0], 4):
         raise ValueError(f"expected boxes of shape ({where.shape[0]}, number, 4), found {tuple(boxes.shape)}")
@@ -254,10 +305,11 @@ def move_points(points: Array, coordinates: Array | tuple[Array, Array], reflect
 
     Raises:
       ValueError: shapes that do not go together.
+      TypeError: points or coordinates of other things than real numbers.
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    points, where, reflected = _with_pair("move_points", points, coordinates, reflected)
+    points, where, reflected = _with_pair("move_points", _array(points, "points", "iuf"), coordinates, reflected)
     points = jnp.asarray(points, jnp.float32)
     if len(points.shape) != 3 or points.shape[::2] != (where.shape[0], 2):
         raise ValueError(f"expected points of shape ({where.shape[0]}, number, 2), found {tuple(points.shape)}")

@@ -63,7 +63,7 @@ class Levels:
         unmasked(severity)
         kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
         if kind not in "iuf":
-            raise ValueError(f"expected a severity level 1..{self.count} or None, found {severity!r}")
+            raise ValueError(f"expected a severity level 1..{self.count} or None, found {_shown(severity)}")
         if is_traced(severity):
             if kind == "f" and not interpolate:
                 raise ValueError(
@@ -73,10 +73,10 @@ class Levels:
             return jnp.asarray(severity, jnp.float32)
         values = np.asarray(severity)
         if not np.all((values >= 1) & (values <= self.count)):
-            raise ValueError(f"expected a severity level 1..{self.count}, found {severity}")
+            raise ValueError(f"expected a severity level 1..{self.count}, found {_shown(severity)}")
         if not interpolate and not np.all(values == np.round(values)):
             raise ValueError(
-                f"expected a whole severity level 1..{self.count}, found {severity}; pass interpolate=True to "
+                f"expected a whole severity level 1..{self.count}, found {_shown(severity)}; pass interpolate=True to "
                 "interpolate the parameters between two levels (our extension, not part of the benchmark)"
             )
         return values.astype(np.float32)
@@ -100,13 +100,18 @@ class Fraction:
         del options
         unmasked(severity)
         if _dtype(severity).kind not in "iuf":
-            raise ValueError(f"expected a severity fraction in [0, 1] or None, found {severity!r}")
+            raise ValueError(f"expected a severity fraction in [0, 1] or None, found {_shown(severity)}")
         if is_traced(severity):
             return jnp.asarray(severity, jnp.float32)
         values = np.asarray(severity)
         if not np.all((values >= 0) & (values <= 1)):
-            raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {severity}")
+            raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {_shown(severity)}")
         return values.astype(np.float32)
+
+
+def _shown(severity: Any) -> str:
+    """Shows a severity in one line; NumPy breaks those of many images."""
+    return repr(severity) if isinstance(severity, str) else " ".join(str(severity).split())
 
 
 def _dtype(severity: Any) -> np.dtype:

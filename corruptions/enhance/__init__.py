@@ -121,6 +121,7 @@ def enhance(images: jax.Array | np.ndarray, name: str, *, validate: bool = True)
     if _settings(name)[0] not in _OF_PIXELS:
         raise ValueError(f"expected an enhancement of images, {', '.join(_OF_PIXELS)}, found {name!r}: see averaged")
     forks.refuse_forked()
+    images = dispatch.unmasked(images)
     checks.image_batch(images, validate)
     return dispatch.dispatched(lambda _, part: _enhance(part, name), name, None, images)
 

@@ -217,8 +217,14 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
 
     Raises:
       FileNotFoundError: no such package or folder, or no image file in it.
+      TypeError: no path.
       ValueError: the package holds other photographs.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"expected the path of a folder of photographs, or 'original', found {type(path).__name__}; save arrays as "
+            "images: PIL.Image.fromarray(image).save(path)"
+        )
     if path != ORIGINAL:
         photographs = Photographs(path)
         return _USED.setdefault(photographs.digest, photographs).digest

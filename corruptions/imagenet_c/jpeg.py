@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from corruptions.core import checks
+from corruptions.core import checks, dispatch
 from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape, program
 from corruptions.imagenet_c.tables import lookup, padding, register
 from corruptions.primitives import color, jpeg
@@ -59,6 +59,7 @@ def store(image: Array) -> jax.Array:
     Raises:
       ValueError, TypeError: an image of another shape or dtype.
     """
+    image = dispatch.unmasked(image)
     checks.one_image(image)
     return _store(image)
 

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from corruptions.core.dispatch import unmasked
 from corruptions.core.errors import MissingAssets
 from corruptions.reading import pictures
 from corruptions.reading.folders import SUFFIXES, image_paths
@@ -102,6 +103,7 @@ def find(digest: str | None) -> Bank:
 
 
 def _from_array(images: Any, side: int, limit: int) -> Bank:
+    images = unmasked(images)
     shape, dtype = tuple(getattr(images, "shape", ())), getattr(images, "dtype", None)
     if len(shape) != 4 or shape[-1] != 3 or 0 in shape or dtype != np.uint8:
         found = f"{dtype} {tuple(shape)}" if shape else type(images).__name__

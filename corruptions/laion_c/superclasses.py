@@ -9,6 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from corruptions.core.checks import FLOATS
+from corruptions.core.dispatch import unmasked
+
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Reads `8 10-12`: 8, 10, 11, 12."""
@@ -55,11 +58,18 @@ def superclass_scores(
       float32 [N, 16], in [0, 1].
 
     Raises:
+      TypeError: logits of other things than real numbers.
       ValueError: another word than `mean` or `sum`, a class without members, or a number that is not below K.
     """
     if reduce not in ("mean", "sum"):
         raise ValueError(f"expected reduce='mean' or 'sum', found {reduce!r}")
-    number = jnp.shape(logits)[-1]
+    logits = unmasked(logits if isinstance(logits, jax.Array | np.ndarray) else np.asarray(logits))
+    if not (np.dtype(logits.dtype).kind in "iu" or logits.dtype in FLOATS) or not logits.ndim:
+        raise TypeError(
+            f"expected logits of real numbers [number, classes], found {logits.dtype}{list(logits.shape)}; "
+            "logits.astype(numpy.float32)"
+        )
+    number = logits.shape[-1]
     if empty := [name for name, members in classes.items() if not len(members)]:
         raise ValueError(f"expected members of every class, found none of {', '.join(empty)}")
     if outside := sorted({k for members in classes.values() for k in members if not 0 <= k < number}):
@@ -75,5 +85,8 @@ def superclass_scores(
 
 def superclass_labels(labels: ArrayLike, classes: Mapping[str, Sequence[int]] = SUPERCLASSES) -> np.ndarray:
     """Numbers the superclass of each label: int32 [N], -1 where it has none. Such images are to be left out."""
+    labels = unmasked(labels if isinstance(labels, jax.Array | np.ndarray) else np.asarray(labels))
+    if np.dtype(labels.dtype).kind not in "iu" and labels.size:
+        raise TypeError(f"expected labels of integers, found dtype {labels.dtype}; labels.astype(int) of whole numbers")
     numbers = {k: place for place, members in enumerate(classes.values()) for k in members}
     return np.array([numbers.get(int(label), -1) for label in np.ravel(labels)], np.int32)

@@ -15,7 +15,7 @@ from corruptions import files
 from corruptions.assets import with_files
 from corruptions.core import registry
 from corruptions.core.batch import corrupt, to_float
-from corruptions.core.checks import image_shape
+from corruptions.core.checks import FLOATS, image_shape
 from corruptions.core.corruption import Corruption
 from corruptions.core.dispatch import unmasked
 from corruptions.core.keys import image_index, integers, named_key, seed_key
@@ -153,9 +153,10 @@ def _scores(answer: Any, number: int, largest: int, outputs: str) -> np.ndarray:
     """Converts the answer of `predict` to a NumPy array [number, classes]; refuses anything else."""
     foreign = hasattr(answer, "__dlpack__") and not isinstance(answer, np.ndarray | jax.Array)
     scores = np.asarray(jax.dlpack.from_dlpack(answer) if foreign else unmasked(answer))
-    if scores.ndim != 2 or scores.shape[0] != number or scores.dtype.kind not in "fV":
+    if scores.ndim != 2 or scores.shape[0] != number or scores.dtype not in FLOATS:
+        hint = "" if scores.dtype in FLOATS else "; predict(images).astype(numpy.float32)"
         raise ValueError(
-            f"expected real {outputs} [{number}, classes] from predict, found {scores.dtype}{list(scores.shape)}"
+            f"expected real {outputs} [{number}, classes] from predict, found {scores.dtype}{list(scores.shape)}{hint}"
         )
     if scores.shape[1] <= max(largest, 1):
         raise ValueError(
