@@ -87,8 +87,8 @@ def logits_of(
     for images, labels in shown:
         if of_pixels:
             images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
-        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
-        targets = place_batches(labels, shown.batch_size, -1, shown.mesh)
+        batches = place_batches(images, shown.at_once, 0, shown.mesh)
+        targets = place_batches(labels, shown.at_once, -1, shown.mesh)
         known: dict[int, jax.Array] = {}
         for key, model in models.items():
             networks = model.members if isinstance(model, Ensemble) else (model,)
@@ -113,6 +113,7 @@ def of_model(
     """
     chex.assert_equal_shape_prefix([images, labels], 1)
     graphdef, state = model
+    batch_size = min(batch_size, max(1, len(images)))
     batches, targets = place_batches(images, batch_size, 0, mesh), place_batches(labels, batch_size, -1, mesh)
     logits = network_logits(graphdef, state.params, state.statistics, batches)
     return _flat(_encoded(logits, targets, np.ones(1, np.float32))[0])[: len(images)]
@@ -243,8 +244,8 @@ def of_exits(model: Model, shown: Shown) -> ExitAnswers:
     """
     (graphdef, state), parts = model, []
     for images, labels in shown:
-        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
-        targets = place_batches(labels, shown.batch_size, -1, shown.mesh)
+        batches = place_batches(images, shown.at_once, 0, shown.mesh)
+        targets = place_batches(labels, shown.at_once, -1, shown.mesh)
         found = map(distributed.fetch, _exit_answers(graphdef, state.params, state.statistics, batches, targets))
         correct, confidence = (array.reshape(-1, array.shape[-1])[: len(labels)] for array in found)
         refuse_not_finite(confidence, shown.condition.corruption)  # NaN is above any threshold

@@ -60,6 +60,11 @@ class _Images:
     def __len__(self) -> int:
         return len(self.split)
 
+    @property
+    def at_once(self) -> int:
+        """Counts the images that a network classifies at once: `batch_size`, but no more than there are."""
+        return min(self.batch_size, len(self))
+
     def _record(self, shown: Mapping[str, Any], about: Mapping[str, Any]) -> Record:
         name, label, levels = self.condition.corruption, self.condition.label, self.condition.levels
         return Record(name, label, levels, len(self), dict(shown), dict(about))

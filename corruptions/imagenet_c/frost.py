@@ -4,6 +4,7 @@ The option `photographs` is "original", for the photographs that packages such a
 photographs that `use_photographs` read. Records hold the digest: results stay bound to the pictures, wherever they lie.
 """
 
+import collections
 import functools
 import hashlib
 import importlib.util
@@ -22,7 +23,7 @@ from corruptions.core.errors import MissingAssets
 from corruptions.imagenet_c.tables import lookup, padding, register, table_for
 from corruptions.primitives import color, frost_texture, padded
 from corruptions.reading import pictures
-from corruptions.reading.folders import SUFFIXES
+from corruptions.reading.folders import SPECIAL, SUFFIXES, is_special, warn_of_left_out
 
 _LOG = logging.getLogger(__name__)
 
@@ -161,7 +162,9 @@ class Photographs:
         if not self.folder.is_dir():
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
         visible = (file for file in self.folder.iterdir() if not file.name.startswith("."))
-        files = sorted(file for file in visible if file.suffix.lower() in SUFFIXES and not file.is_dir())
+        named = sorted(file for file in visible if file.suffix.lower() in SUFFIXES and not file.is_dir())
+        files = [file for file in named if not is_special(file)]
+        warn_of_left_out(self.folder, collections.Counter([SPECIAL] * (len(named) - len(files))))
         if not files:
             raise FileNotFoundError(f"expected image files ({', '.join(SUFFIXES)}) in {str(self.folder)!r}, found none")
         digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}

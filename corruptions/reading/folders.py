@@ -2,7 +2,8 @@
 
 Every reader of this project goes by these rules. Names that begin with a dot are hidden, and so are the folders that archives
 from a Mac and disk stations add. Links to folders are followed, each folder once. Classes are numbered in the sorted order of
-their names, as in torchvision; frames follow the numbers in their names.
+their names, as in torchvision; frames follow the numbers in their names. Pipes, sockets and devices are no images, whatever
+their names: opening a pipe waits for another program.
 """
 
 import collections
@@ -22,14 +23,16 @@ SUFFIXES = (
 )
 _HIDDEN = ("__MACOSX", "@eaDir", "#recycle", "$RECYCLE.BIN", "System Volume Information", "lost+found")
 _MOST = 5  # names in a message
+SPECIAL = "no regular files (pipes, sockets, devices)"
+"""How the files that no reader opens are called in the line that counts what is left out."""
 
 
 def image_paths(folder: str | os.PathLike, left_out: collections.Counter[str] | None = None) -> list[Path]:
     """Lists the image files below a folder, sorted; `left_out` counts the suffixes of the other visible files.
 
-    A link to a folder above is not followed.
+    A link to a folder above is not followed. Without `left_out` one warning counts pipes, sockets and devices.
     """
-    found: list[Path] = []
+    found, special = list[Path](), collections.Counter[str]()
     folders, links, seen = [Path(folder)], list[Path](), set()
     while folders or links:
         current = folders.pop() if folders else links.pop(0)
@@ -43,11 +46,32 @@ def image_paths(folder: str | os.PathLike, left_out: collections.Counter[str] | 
                     folders.append(Path(entry.path))
                 elif not _leads_up(entry.path, folder):
                     links.append(Path(entry.path))
+            elif is_special(entry):
+                special[SPECIAL] += 1
             elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
                 found.append(Path(entry.path))
             elif left_out is not None:
                 left_out[_suffix(entry.name)] += 1
+    if left_out is not None:
+        left_out.update(special)
+    else:
+        warn_of_left_out(folder, special)
     return sorted(found)
+
+
+def is_special(path: os.DirEntry | Path) -> bool:
+    """Tells whether a path is a pipe, a socket or a device, or a link to one: to read it may wait for ever."""
+    try:
+        return not path.is_file() and not path.is_dir() and os.path.exists(path)
+    except OSError:  # a circle of links
+        return False
+
+
+def warn_of_left_out(folder: object, left_out: collections.Counter[str]) -> None:
+    """Warns, in one line, of files that no reader takes; `left_out` counts them by suffix."""
+    if left_out:
+        kinds = ", ".join(f"{number} {suffix}" for suffix, number in left_out.most_common(_MOST))
+        LOG.warning("%s: left out %d files: %s", folder, left_out.total(), kinds)
 
 
 def class_folders(folder: str | os.PathLike) -> list[str]:
@@ -69,10 +93,9 @@ def labelled_images(folder: str | os.PathLike, classes: Sequence[str], warn: boo
     if not items:
         raise FileNotFoundError(f"{folder}: expected class folders with images ({' '.join(SUFFIXES)}), found none")
     if warn:
-        left_out.update(_suffix(entry.name) for entry in _visible(folder) if os.path.isfile(entry.path))
-        if left_out:
-            kinds = ", ".join(f"{number} {suffix}" for suffix, number in left_out.most_common(_MOST))
-            LOG.warning("%s: left out %d files: %s", folder, left_out.total(), kinds)
+        beside = [entry for entry in _visible(folder) if not os.path.isdir(entry.path) and os.path.exists(entry.path)]
+        left_out.update(SPECIAL if is_special(entry) else _suffix(entry.name) for entry in beside)
+        warn_of_left_out(folder, left_out)
         used = {label for _, label in items}
         if empty := [name for label, name in enumerate(classes) if label not in used]:
             number = f"{len(empty)} of {len(classes)}"

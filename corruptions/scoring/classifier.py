@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ OUTPUTS = ("logits", "probabilities")
 Predict = Callable[[jax.Array], Any]
 """From images [batch_size, H, W, 3] to logits, or probabilities, [batch_size, classes]."""
 _to_float = jax.jit(to_float)
+_FILLED = 2**30  # bytes of a batch that is mostly filling: a mistake, not a network that takes batches of one size
 _LARGEST_LABEL = 2**31 - 1  # beyond it a label would count as another one, in 32 bits
 
 
@@ -61,6 +63,12 @@ def checked(
         raise ValueError(f"expected outputs among {', '.join(OUTPUTS)}, found {outputs!r}")
     if batch_size < 1:
         raise ValueError(f"expected batch_size of at least 1, found {batch_size}")
+    filled = batch_size * math.prod(images.shape[1:]) * (4 if dtype == "float32" else 1)
+    if batch_size > number and filled > _FILLED:
+        raise ValueError(
+            f"expected batch_size up to {number}, the number of images, found {batch_size}, a batch that copies of the last "
+            f"image fill up to {filled / 2**30:.3g} GiB; batch_size={number}"
+        )
     image_index(index, number)  # refuses a wrong index
     seed_key(seed)  # refuses a wrong seed
     return labels, index
@@ -215,7 +223,7 @@ def evaluate(
         `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5"; of a benchmark
         that selects levels its severities, 1 the mildest that it selects.
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling
-        not counted. Batches that are given have the size of the first.
+        not counted; more than there are images only below 1 GiB. Batches that are given have the size of the first.
       dtype: dtype of the images for `predict`: `float32`, in [0, 1], or `uint8`.
       outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1.
         The confidence of the answers follows from it.

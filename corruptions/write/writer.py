@@ -212,8 +212,8 @@ def _write(layout, images, names, batch_size, progress, verify):
 def _corrupted(images, name, entry, severity, seed, size):
     """Yields (start, count, corrupted batch on a device); the last batch is padded to the common shape."""
     key = named_key(seed, name)
-    devices = jax.local_devices()
-    options = entry["options"]
+    devices, options = jax.local_devices(), entry["options"]
+    size = min(size, len(images))
     for turn, start in enumerate(range(0, len(images), size)):
         positions = np.minimum(np.arange(start, start + size), len(images) - 1)
         count = min(size, len(images) - start)

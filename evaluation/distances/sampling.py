@@ -45,7 +45,7 @@ def mean_feature(model: Model, shown: Shown) -> np.ndarray:
     """Averages the features of the images shown, each once: float64 [D]; ValueError: features that are not finite."""
     (graphdef, state), total = model, 0.0
     for images, _ in shown:
-        batches = place_batches(images, shown.batch_size, 0, shown.mesh)
+        batches = place_batches(images, shown.at_once, 0, shown.mesh)
         rows = distributed.fetch(_features(graphdef, state.params, state.statistics, batches))
         rows = rows.reshape(-1, rows.shape[-1])[: len(images)]
         refuse_not_finite(rows, shown.condition.corruption)

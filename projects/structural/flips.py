@@ -224,6 +224,7 @@ def best_classes(
     with fewer than 5. Raises ValueError where a frame cannot be read, or a network's logits are not finite.
     """
     number, length = sequences.shape[:2]
+    batch_size = min(batch_size, number * length)
     step, parts = max(1, batch_size // length), {key: [] for key in models}
     for start in bar("batch", range(0, number, step)):
         pixels = sequences.read(start, min(start + step, number))

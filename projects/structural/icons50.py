@@ -22,6 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from corruptions.reading.folders import is_special
 from data import decode, tree
 from data.dataset import Dataset, taken
 from projects.structural import unpickling
@@ -141,7 +142,12 @@ def read_tree(root: Path) -> Icons:
     classes = [name for name in tree.class_folders(root) if any((root / name).glob("*.png"))]
     if not classes:
         raise FileNotFoundError(f"expected folders of classes with PNG files in {root}, found none")
-    paths = [(label, path) for label, name in enumerate(classes) for path in sorted((root / name).glob("*.png"))]
+    paths = [
+        (label, path)
+        for label, name in enumerate(classes)
+        for path in sorted((root / name).glob("*.png"))
+        if not is_special(path)
+    ]
     parts = [tuple(path.stem.split("_", 2)) for _, path in paths]
     wrong = [str(path) for (_, path), found in zip(paths, parts) if len(found) < 3 or not found[1].isdigit()]
     if wrong:

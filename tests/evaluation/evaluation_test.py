@@ -148,7 +148,7 @@ def test_bad_severities_are_named(names, severities, message):
 
 def test_no_image_is_lost_whatever_the_batch_size(mesh, model, test_split):
     labels = jnp.asarray(test_split.labels)
-    answers = [correctness.of_model(model, test_split.images, labels, size, mesh) for size in (70, 32, 7, 100)]
+    answers = [correctness.of_model(model, test_split.images, labels, size, mesh) for size in (70, 32, 7, 100, 2**20)]
     assert all(found.shape == (70,) for found in answers)
     for found in answers[1:]:
         np.testing.assert_array_equal(found, answers[0])

@@ -1,10 +1,16 @@
 """Folders as people have them: of a Mac, with links, with other files, with numbers in their names."""
 
+import contextlib
+import os
+import signal
+import socket
+
 import numpy as np
 import pytest
 from PIL import Image
 
 import data
+from corruptions import imagenet_c, laion_c
 from corruptions.reading import folders
 from corruptions.write import from_folder
 from data import tree
@@ -58,6 +64,51 @@ def test_what_is_left_out_is_counted(tmp_path, caplog):
     save(tmp_path / "other/cat/0.png")
     both_readers(tmp_path / "other")
     assert not caplog.records
+
+
+@pytest.fixture
+def alarm():
+    """Ends a test that waits for a pipe's other end."""
+
+    def ring(number, frame):
+        raise TimeoutError("a reader opened a pipe")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def special_files(folder):
+    """Puts files in a folder that are no images whatever their names: a pipe, a socket, links to a pipe and a device."""
+    os.mkfifo(folder / "f.png")
+    (folder / "link.png").symlink_to("f.png")
+    (folder / "zero.png").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as end, contextlib.chdir(folder):
+        end.bind("s.png")
+
+
+def test_pipes_sockets_and_devices_are_left_out_and_counted(tmp_path, caplog, alarm):
+    save(tmp_path / "root/cat/0.png")
+    save(tmp_path / "elsewhere/1.png", 1)
+    (tmp_path / "root/cat/1.png").symlink_to(tmp_path / "elsewhere/1.png")  # to a regular file: an image
+    special_files(tmp_path / "root/cat")
+    os.mkfifo(tmp_path / "root/f.png")
+    _, items = both_readers(tmp_path / "root")
+    assert [name for name, _ in items] == ["cat/0.png", "cat/1.png"]
+    lines = [record.getMessage() for record in caplog.records if "left out 5 files" in record.getMessage()]
+    assert len(lines) == 2 and all("5 no regular files" in line for line in lines)
+    assert len(data.load("image_folder", data_dir=tmp_path / "root", image_size=32, test_fraction=1.0).test) == 2
+
+
+def test_pipes_sockets_and_devices_are_no_photographs_of_frost_and_no_tile_images(tmp_path, caplog, alarm):
+    save(tmp_path / "cat/0.png")
+    frost, bank = imagenet_c.use_photographs(tmp_path / "cat"), laion_c.use_bank(tmp_path / "cat")
+    assert not caplog.records
+    special_files(tmp_path / "cat")
+    assert imagenet_c.use_photographs(tmp_path / "cat") == frost and laion_c.use_bank(tmp_path / "cat") == bank
+    assert sum("left out 4 files: 4 no regular files" in record.getMessage() for record in caplog.records) == 2
 
 
 def test_a_folder_that_may_not_be_read_is_named(tmp_path, monkeypatch):
