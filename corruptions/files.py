@@ -8,6 +8,7 @@ import logging
 import os
 import pathlib
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, BinaryIO
 
@@ -68,6 +69,15 @@ def contained(base: str | os.PathLike, relative: str) -> pathlib.Path:
     if not (found := pathlib.Path(os.path.realpath(path))).is_relative_to(os.path.realpath(base)):
         raise ValueError(f"expected {relative} within {base}, found a link to {found}")
     return path
+
+
+def keeps_apart(folder: pathlib.Path, first: str, second: str) -> bool:
+    """Tells whether the file system of a folder has two files of names that differ in capitals or in composed letters."""
+    pairs = zip(first.split("/"), second.split("/"))
+    one, other = next(pair for pair in pairs if pair[0] != pair[1])
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".names-") as probe:
+        pathlib.Path(probe, one).touch()
+        return not pathlib.Path(probe, other).exists()
 
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:

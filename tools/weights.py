@@ -22,6 +22,7 @@ from absl import flags
 from ml_collections import ConfigDict
 
 from analysis.errors import joint
+from corruptions.core import checks
 from evaluation import commands, trained_models
 from runtime import buckets
 from training import cli
@@ -32,13 +33,18 @@ def named(given: Iterable[str]) -> dict[str, str]:
     files = {}
     for text in given:
         name, _, file = text.partition("=")
-        if not file or not re.fullmatch(r"[\w.+-]+", name) or name.strip(".") == "" or name == "table":
+        if not file or not re.fullmatch(r"[\w.+-]+", name) or name.strip(".") == "" or name.casefold() == "table":
             raise ValueError(
                 f"expected --weights=NAME=FILE with a NAME of letters, digits and _.+- (not `table`), found {text!r}"
             )
         if name in files:
             raise ValueError(f"expected every NAME of --weights once, found {name} twice")
         files[name] = file
+    if twins := checks.merged(files):
+        raise ValueError(
+            f"expected NAMEs of --weights that differ by more than capitals, as folders must on some disks, found "
+            f"{' and '.join(twins[0])}"
+        )
     if not files:
         raise ValueError("expected --weights=NAME=FILE for each file, found none")
     return files

@@ -1,6 +1,7 @@
 """Checks of arguments: each error names what was expected and what was found."""
 
 import difflib
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -139,6 +140,18 @@ def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
         if name not in known:
             listed = ", ".join(known) or "none"
             raise ValueError(f"{owner} has no option {name!r}{suggest(name, known)}; options: {listed}")
+
+
+def folded(name: str) -> str:
+    """Spells a name as a file system does that ignores capitals and how letters are composed, as those of macOS and Windows."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def merged(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Lists the pairs of different names that such a file system takes for one."""
+    first: dict[str, str] = {}
+    pairs = ((first.setdefault(folded(name), name), name) for name in names)
+    return [(one, other) for one, other in pairs if one != other]
 
 
 def suggest(name: object, known: Collection[str]) -> str:

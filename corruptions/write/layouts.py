@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from corruptions import files
+from corruptions.core import checks
 from corruptions.write import manifests, verifying
 from corruptions.write.manifests import Entry, Manifest, Severity
 from corruptions.write.sources import Source, require
@@ -252,6 +253,7 @@ class Folders(Layout):
         self.pool = ThreadPoolExecutor(os.cpu_count())
         self.digests: dict[str, str] = {}  # path in the block -> sha256
         names = self.source.class_names
+        self._refuse_merged()
         if empty := len(names) - len(np.unique(self.source.labels)):
             LOG.warning("%s: %d of %d classes have no image; their folders stay empty", self.folder, empty, len(names))
         if list(names) != sorted(names):
@@ -262,6 +264,22 @@ class Folders(Layout):
             )
             manifests.save(self.folder, self.manifest)  # without it the file would be foreign to the next run
             files.replace(self.folder / CLASSES, "".join(f"{name}\n" for name in names).encode())
+
+    def _refuse_merged(self) -> None:
+        """Refuses names that this file system takes for one; warns of those that others do."""
+        pairs = checks.merged(self.source.class_names) or checks.merged(map(self.name, range(len(self.source))))
+        if not pairs:
+            return
+        if not files.keeps_apart(self.folder, *pairs[0]):
+            raise files.WriteError(
+                f"expected names that the file system of {self.folder} keeps apart, found {pairs[0][0]!r} and {pairs[0][1]!r}; "
+                "rename one, or write with --layout=parquet"
+            )
+        LOG.warning(
+            "%s: %d names differ from others only in capitals or in composed letters (the first: %r from %r). A copy to a disk of "
+            "macOS or Windows makes one of both; --layout=parquet keeps them apart",
+            *(self.folder, len(pairs), *reversed(pairs[0])),
+        )
 
     def begin(self, entry: Entry, severity: Severity) -> None:
         part = self._fresh(entry, severity)

@@ -22,6 +22,7 @@ import jax
 from corruptions import cbar, files
 from corruptions.assets import FROM_FILES, with_files
 from corruptions.core import registry
+from corruptions.core.checks import folded
 from corruptions.core.code import code_digest
 from corruptions.core.corruption import Corruption
 from corruptions.core.origin import recorded
@@ -125,8 +126,9 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
 
 
 def _twins(planned):
-    counts = collections.Counter(entry["path"] for entry in planned.values())
-    return [path for path, count in counts.items() if count > 1]
+    """Lists the paths that two corruptions share, also where a file system ignores capitals."""
+    counts = collections.Counter(folded(entry["path"]) for entry in planned.values())
+    return [entry["path"] for entry in planned.values() if counts[folded(entry["path"])] > 1]
 
 
 def _differences(before, now, prefix=""):

@@ -38,6 +38,9 @@ class Shards(Folders):
     counted = "shards"
     file_suffix: str
 
+    def _refuse_merged(self) -> None:
+        """Does nothing: names are in the shards."""
+
     def open_shard(self, path: pathlib.Path) -> Any:
         """Begins a file."""
         raise NotImplementedError

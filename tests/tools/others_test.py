@@ -26,6 +26,8 @@ def test_files_are_named_once():
         (["..=c.pth"], "found '..=c.pth'"),
         (["table=c.pth"], "not `table`"),
         (["a=b.pth", "a=c.pth"], "found a twice"),
+        (["Net=b.pth", "net=c.pth"], "differ by more than capitals, .* found Net and net"),
+        (["Table=c.pth"], "not `table`"),
     ):
         with pytest.raises(ValueError, match=said):
             weights.named(given)
