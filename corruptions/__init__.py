@@ -6,7 +6,7 @@ corrupted = corruptions.imagenet_c.fog(jax.random.key(0), image, severity=3)  # 
 counts = corruptions.evaluate(predict, images, labels)  # any classifier, from images to logits
 """
 
-from corruptions import interrupts  # isort: skip
+from corruptions.core import interrupts  # isort: skip
 
 interrupts.of_command()
 

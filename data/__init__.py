@@ -23,6 +23,7 @@ running.watch_command(__name__)
 
 # ruff: noqa: E402 - Ctrl-C is watched before the first import
 import importlib
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +121,8 @@ def load(
       train_limit: largest number of training images, a class-balanced prefix that is the same every time. `index`
         keeps the place of each in the whole split.
       test_limit: the same for test images.
-      **kwargs: arguments of one loader, such as `test_fraction` or `turn` of `image_folder`, `train_images` of `shapes`.
+      **kwargs: arguments of one loader, such as `test_fraction` of `image_folder`, `turn` of folders and ImageNet, `train_images` of
+        `shapes`.
 
     Raises:
       ValueError: there is no such dataset, or an argument is out of range.
@@ -155,6 +157,14 @@ def load(
     if isinstance(loader, str):  # imported on demand: `shapes` must not wait for the readers of CIFAR-10
         module, _, function = loader.partition(":")
         loader = getattr(importlib.import_module(module), function)
+    known = inspect.signature(loader).parameters
+    if others := [
+        key for key in kwargs if key not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values())
+    ]:
+        raise ValueError(
+            f"{name}: expected arguments among {', '.join(known)}, found {', '.join(others)}{suggest(others[0], known)}; "
+            f"data.load({name!r}) goes without"
+        )
     size = source.image_size if image_size is None else image_size
     limits = {"train_limit": train_limit, "test_limit": test_limit}
     return loader(name, data_dir=data_dir, seed=seed, image_size=size, **limits, **kwargs)

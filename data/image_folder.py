@@ -21,6 +21,7 @@ from data import cache, decode, tree
 from data.dataset import Dataset, Split, describe, make_split
 from runtime.log import bar
 
+TURN = "--config.dataset.turn=True of commands, or turn=True of data.load,"
 _CHUNK = 256
 
 
@@ -110,7 +111,7 @@ def decoded(
         logging.warning("%s: skipped %d damaged images: %s", what, len(damaged), "; ".join(damaged[:10]))
     orientations = pictures.Orientations(turn)
     orientations.found.update(entry.notes.get("orientations", ()))
-    orientations.warn(what, "turn=True of data.load")
+    orientations.warn(what, TURN)
     split = make_split(entry.images, entry.labels, entry.index, num_classes, what)
     return split, {**describe(split, entry.sha256), "damaged": damaged}
 

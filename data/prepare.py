@@ -28,7 +28,7 @@ from runtime.log import open_closed_streams
 
 _OF_IMAGENET = (  # flags
     *("source", "image_size", "train_size", "resize", "workers"),
-    *("shard_images", "max_damaged", "test_fraction", "verify"),
+    *("shard_images", "max_damaged", "test_fraction", "turn", "verify"),
 )
 
 
@@ -101,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--max_damaged", type=float, default=0.01, help="fraction of unreadable images that is accepted")
     group.add_argument(
         "--test_fraction", type=float, default=0.1, help="fraction of test images, for a tree without train/ and val/"
+    )
+    group.add_argument(
+        "--turn", action="store_true", help="turn images by the orientation in their EXIF data; default: as stored"
     )
     group.add_argument(
         "--verify", action="store_true", help="compare every file with its sha256; with --source also mend damaged ones"

@@ -35,7 +35,7 @@ def open_evaluations(
 
     Args:
       open_one: `Evaluation` of the models.
-      config: `eval.natural`, `eval.natural_dir`, and `dataset.resize` of the models.
+      config: `eval.natural`, `eval.natural_dir`, and `dataset.resize` and `dataset.turn` of the models.
       dataset, shown: the models' dataset, whose class names tell which logits count, and its test images.
       workdir, ask: see `Evaluation`.
 
@@ -45,7 +45,8 @@ def open_evaluations(
     """
     size, resize = dataset.image_shape[0], config.dataset.get("resize", "crop")
     folder = files.local(config.eval.natural_dir) or None
-    opened = [open_natural(name, folder, size, resize=resize) for name in listed(config.eval.natural)]
+    given = {"resize": resize, "turn": config.dataset.get("turn", False)}
+    opened = [open_natural(name, folder, size, **given) for name in listed(config.eval.natural)]
     for images in opened:
         hosts.check(images.name, {"test": images.provenance["sha256"]}, [images.provenance["source"]])
     evaluations = []

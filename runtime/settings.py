@@ -281,6 +281,20 @@ def markdown(known: Mapping[str, Setting]) -> str:
 # Settings that must equal those stored with earlier results.
 
 
+_LATER = {"dataset.turn": False}
+"""Settings that earlier versions lack, and the value that means what those did: a workdir records no such value."""
+
+
+def recorded(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a nested dict of settings without those of `_LATER`: a workdir of an earlier version has equal ones."""
+    return {
+        key: {name: inner for name, inner in value.items() if _LATER.get(f"{key}.{name}", ...) != inner}
+        if isinstance(value, Mapping)
+        else value
+        for key, value in config.items()
+    }
+
+
 def check_equal(stored: Mapping[str, Any], asked: Mapping[str, Any], refusal: str, *, free: Iterable[str] = ()) -> None:
     """Checks that the settings `asked` of a command equal those read from JSON, except dotted keys in or below `free`.
 

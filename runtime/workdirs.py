@@ -272,7 +272,7 @@ def open_workdir(path: str | os.PathLike, config: Mapping[str, Any], free: Itera
         another config (the differing keys are named), with a config.json that was edited, or a training that began
         with another random generator.
     """
-    workdir = Workdir(path)
+    workdir, config = Workdir(path), settings.recorded(config)
     if (distributed := _distributed()) is not None:  # it holds digests of files, such as the weights of a start
         distributed.check_same(settings.flatten(config))
     workdir.on_main(_make, workdir.path)

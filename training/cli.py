@@ -320,8 +320,8 @@ def _conflicts(config: ConfigDict) -> Iterator[str]:
 
     # Only images of files are resized.
     if dataset.name not in data.of_files():
-        for key, plain in (("train_size", 0), ("resize", "crop")):
-            if dataset[key] != plain:
+        for key, plain in (("train_size", 0), ("resize", "crop"), ("turn", False)):
+            if dataset.get(key, plain) != plain:
                 yield (
                     f"expected config.dataset.{key} {plain!r} with {dataset.name}, whose images have one size (others are "
                     f"for {', '.join(data.of_files())}), found {dataset[key]!r}"

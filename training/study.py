@@ -62,7 +62,7 @@ def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
 
     Raises ProcessError where processes of one run have other data.
     """
-    optional = ("data_dir", "train_size", "train_limit", "test_limit")  # "" and 0 mean the default
+    optional = ("data_dir", "train_size", "train_limit", "test_limit", "turn")  # "", 0 and False mean the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
     dataset = sampled(data.load(**given))
     if mixed and config.train.mix_in.name:
@@ -121,7 +121,7 @@ def model_config(config: ConfigDict, corruption: str, seed: int, devices: int = 
     if config.train.reading == "code" and not config.model.get("checkpoint"):
         network = states.RELEASED | network  # settings of the config win
     parts = {"dataset": config.dataset.to_dict(), "model": network, "train": config.train.to_dict(), "seed": seed}
-    model = ConfigDict(parts)
+    model = ConfigDict(settings.recorded(parts))
     if config.get("imports"):
         model.imports = config.imports  # so that loading the model can resolve its corruption
     model.train.corruption = augmentation.canonical(corruption)

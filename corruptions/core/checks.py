@@ -154,6 +154,16 @@ def merged(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(one, other) for one, other in pairs if one != other]
 
 
+def refuse_merged(name: str, others: Iterable[str]) -> None:
+    """Refuses the name of a corruption whose files a file system without capitals takes for those of another."""
+    file = folded(name.replace("/", "."))
+    if twin := next((one for one in others if one != name and folded(one.replace("/", ".")) == file), None):
+        raise ValueError(
+            f"expected a name that every file system tells from {twin!r}, found {name!r}; give it other letters, not only other "
+            "capitals or dots"
+        )
+
+
 def suggest(name: object, known: Collection[str]) -> str:
     """Returns '; did you mean ...?' for a misspelt name, or nothing."""
     every = list(dict.fromkeys(known))

@@ -68,11 +68,7 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
         before = NAMED.get(own)
         if own in NAMED and not replace:
             raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
-        if twin := next(filter(functools.partial(_one_on_disk, own), NAMED), None):
-            raise ValueError(
-                f"expected a name that every file system tells from {twin!r}, found {own!r}; give it other letters, not only "
-                "other capitals or dots"
-            )
+        checks.refuse_merged(own, {known.qualified_name for known in NAMED.values() if known is not None})
         named = {name: known for name, known in NAMED.items() if known is None or known is not before}
         named[own] = corruption
         for spelling in () if own in _COPIES else _spellings(corruption):
@@ -82,14 +78,6 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
             named[spelling] = first or (None if shared else corruption)
         NAMED = named
     return corruption
-
-
-def _one_on_disk(name: str, other: str) -> bool:
-    """Tells whether files of two corruptions have one name, where capitals do not count."""
-    known = NAMED[other]
-    if known is None or other != known.qualified_name or other == name:
-        return False
-    return checks.folded(name.replace("/", ".")) == checks.folded(other.replace("/", "."))
 
 
 def _check_part(part: str, owner: str) -> None:

@@ -154,10 +154,10 @@ class Photographs:
     an image file.
 
     `folder` is the place where they were read, `digest` the sha256 of the sha256 of each file, in that order; names
-    do not count. Of a folder with ImageNet-C's five, only these are taken.
+    do not count; turned ones have another. Of a folder with ImageNet-C's five, only these are taken.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | os.PathLike[str], turn: bool = False):
         self.folder = pathlib.Path(path)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
@@ -174,12 +174,13 @@ class Photographs:
             self._files = files
         elif unused := [file.name for file in files if file not in self._files]:
             _LOG.warning("%s holds ImageNet-C's five photographs; not drawn: %s", self.folder, ", ".join(unused))
-        self.digest = hashlib.sha256("\n".join(digests[file] for file in self._files).encode()).hexdigest()
+        listed = [*(digests[file] for file in self._files), *(["turned"] if turn else [])]
+        self.digest = hashlib.sha256("\n".join(listed).encode()).hexdigest()
         if self.digest == _OTHERS_DIGEST:
             _LOG.warning("%s holds %s", self.folder, _OTHERS_ARE)
-        orientations = pictures.Orientations()
+        orientations = pictures.Orientations(turn)
         textures = [pictures.decode(file, file, lambda image: image, orientations) for file in self._files]
-        orientations.warn(self.folder)
+        orientations.warn(self.folder, "use_photographs(folder, turn=True)")
         self._resized = functools.lru_cache(maxsize=8)(  # each size of image has textures of its own
             lambda scale, sides: [_enlarged(_resize(texture, scale), sides) for texture in textures]
         )
@@ -203,7 +204,7 @@ class Photographs:
         return {"texture": crop.astype(jnp.float32), "origin": jnp.stack([index, row, column]).astype(jnp.int32)}
 
 
-def use_photographs(path: str | os.PathLike[str]) -> str:
+def use_photographs(path: str | os.PathLike[str], *, turn: bool = False) -> str:
     """Reads the frost textures in a folder, for this process.
 
     `corruptions.corrupt(key, images, "imagenet_c/frost", 3, photographs=use_photographs(path))` then draws from them.
@@ -214,6 +215,7 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
         imagecorruptions or corrupt-tta (the code of the first and the last draws six); or a folder of images. Of a
         folder that holds these five, as the release does with a sixth, only they are drawn (frost1.png, frost2.png,
         frost3.png, frost4.jpg, frost5.jpg); of others every file, equally often.
+      turn: turn the files of a folder by the orientation in their EXIF data; by default pixels stay as stored, with a warning.
 
     Returns:
       Their digest, the value of the option `photographs`; `ORIGINAL_PHOTOGRAPHS` for those five.
@@ -229,7 +231,7 @@ def use_photographs(path: str | os.PathLike[str]) -> str:
             "images: PIL.Image.fromarray(image).save(path)"
         )
     if path != ORIGINAL:
-        photographs = Photographs(path)
+        photographs = Photographs(path, turn)
         return _USED.setdefault(photographs.digest, photographs).digest
     if ORIGINAL_PHOTOGRAPHS not in _USED:
         folders = [folder for name, below in _PACKAGES.items() if (folder := _installed(name, below)).is_dir()]

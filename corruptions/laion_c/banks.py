@@ -50,7 +50,9 @@ class Bank:
         return np.concatenate([resized(self.images[k : k + _CHUNK], side) for k in range(0, len(self.images), _CHUNK)])
 
 
-def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, limit: int = 50_000) -> str:
+def use_bank(
+    source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, limit: int = 50_000, turn: bool = False
+) -> str:
     """Reads a bank of images, which `laion_c/mosaic` and `laion_c/stickers` of this process use from then on.
 
     `use_bank(dataset.train.images)` takes the training images of a dataset. Their option `bank`, a digest, picks another bank
@@ -61,6 +63,7 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
         of folders of them, each resized to a short side of 256 and cropped to 224, as in the release. Needs Pillow.
       side: squares larger than this are reduced to it, which bounds the memory; 224 keeps those of a folder as they are.
       limit: largest number of images, evenly spaced in the order of the array or of the files' names.
+      turn: turn the files of a folder by the orientation in their EXIF data; by default pixels stay as stored, with a warning.
 
     Returns:
       Their digest, the value of the option `bank`.
@@ -72,7 +75,7 @@ def use_bank(source: str | os.PathLike[str] | np.ndarray, *, side: int = 64, lim
     if side < 1 or limit < 1:
         raise ValueError(f"expected a side and a limit of at least 1, found side={side} and limit={limit}")
     folder = isinstance(source, str | os.PathLike)
-    bank = (_from_folder if folder else _from_array)(source, side, limit)  # type: ignore[arg-type]
+    bank = _from_folder(source, side, limit, turn) if folder else _from_array(source, side, limit)
     if default() not in (None, bank.digest):
         jax.clear_caches()  # compiled programs contain the bank before
     _USED.pop(bank.digest, None)
@@ -117,7 +120,7 @@ def _from_array(images: Any, side: int, limit: int) -> Bank:
     return Bank(np.concatenate(squares), short > side)
 
 
-def _from_folder(path: str | os.PathLike[str], side: int, limit: int) -> Bank:
+def _from_folder(path: str | os.PathLike[str], side: int, limit: int, turn: bool) -> Bank:
     folder = pathlib.Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of images for the bank, found no folder at {str(folder)!r}")
@@ -126,9 +129,9 @@ def _from_folder(path: str | os.PathLike[str], side: int, limit: int) -> Bank:
         raise FileNotFoundError(
             f"expected image files ({', '.join(SUFFIXES)}) for the bank in {str(folder)!r}, found none"
         )
-    orientations = pictures.Orientations()
+    orientations = pictures.Orientations(turn)
     squares = [_square(files[k], min(side, 224), orientations) for k in _spaced(len(files), limit)]
-    orientations.warn(folder)
+    orientations.warn(folder, "use_bank(folder, turn=True)")
     return Bank(np.stack(squares), side < 224)
 
 

@@ -19,8 +19,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from corruptions import files, interrupts
+from corruptions import files
 from corruptions.assets import FROM_FILES
+from corruptions.core import interrupts
 from corruptions.files import WriteError
 from corruptions.objects import BucketError, copied
 from corruptions.reading import pictures

@@ -43,12 +43,15 @@ class PrepareError(RuntimeError):
 
 
 class Job(NamedTuple):
-    """One shard to make: its file, a function that yields its images, their side and shorter side (`decode.sides`)."""
+    """One shard to make: its file, a function that yields its images, their side and shorter side (`decode.sides`), and whether
+    the orientation in EXIF data turns them.
+    """
 
     path: Path
     piece: Callable[[], Iterator[store.Encoded]]
     image_size: int
     short: int
+    turn: bool
 
 
 def prepare(
@@ -64,6 +67,7 @@ def prepare(
     max_damaged: float = 0.01,
     test_fraction: float = 0.1,
     again: Iterable[str] = (),
+    turn: bool = False,
 ) -> Path:
     """Makes, or continues, the store of `name` below `data_dir` and returns its folder.
 
@@ -79,6 +83,7 @@ def prepare(
         listed in damaged.txt.
       test_fraction: for a flat tree, see `data.image_folder`.
       again: names of shards that are made again; nothing is removed from a store of other settings.
+      turn: turn images by the orientation in their EXIF data; by default pixels stay as stored.
 
     Raises:
       PrepareError: no space, or a folder that cannot be written or is in use.
@@ -99,7 +104,9 @@ def prepare(
         "pillow": importlib.metadata.version("pillow"),
         "shard_images": shard_images,
     }
-    path = store.folder(data_dir, name, image_size, train_size, resize)
+    if turn:
+        made_from |= {"turn": True, "preprocess": f"{made_from['preprocess']}, turned by EXIF data"}
+    path = store.folder(data_dir, name, image_size, train_size, resize, turn)
     try:
         (path / "shards").mkdir(parents=True, exist_ok=True)
         with files.locked(path):
@@ -108,11 +115,11 @@ def prepare(
             workdirs.claim(path / _PLAN, made_from, refusal)
             for file in again:
                 store.discard_shard(contained(path / "shards", file))
-            jobs = _jobs(opened, path / "shards", sides, shard_images)
+            jobs = _jobs(opened, path / "shards", sides, shard_images, turn)
             records = _make(jobs, opened, path, workers, max_damaged)
-            orientations = pictures.Orientations()
+            orientations = pictures.Orientations(turn)
             orientations.found.update(*(shard.get("orientations", ()) for part in records.values() for shard in part))
-            orientations.warn(source)
+            orientations.warn(source, "--turn")
             store.finish(path, name, opened.class_names, made_from, records)
     except OSError as error:
         message = str(error) if isinstance(error, BlockingIOError) else f"cannot make the store {path}: {error}"
@@ -132,7 +139,8 @@ def prepare_and_verify(name: str, source: str | None, data_dir: str, *, verify: 
     """
     if source is None and not verify:
         raise ValueError(f"preparing {name} needs --source, the root of the ImageNet tree or a tfds folder; found none")
-    path = store.folder(data_dir, name, options["image_size"], options["train_size"], options.get("resize", "crop"))
+    sizes = options["image_size"], options["train_size"]
+    path = store.folder(data_dir, name, *sizes, options.get("resize", "crop"), options.get("turn", False))
     mend = source is not None and (path / store.META).exists()
     if source is not None and not (verify and mend):
         prepare(name, source, data_dir, **options)
@@ -213,12 +221,15 @@ def _read_records(folder, split, start, stop, stride):
 _records = functools.lru_cache(maxsize=2)(tfds_source.records)
 
 
-def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int) -> dict[str, list[Job]]:
+def _jobs(source, folder: Path, sides: dict[str, tuple[int, int]], shard_images: int, turn: bool):
+    """Lists the shards of each split, {split: [Job]}."""
     step, jobs = shard_images * source.stride, {}
     for split in store.SPLITS:
         size = source.sizes[split]
         pieces = [source.piece(split, start, min(start + step, size)) for start in range(0, size, step)]
-        jobs[split] = [Job(folder / f"{split}-{i:05d}.npy", piece, *sides[split]) for i, piece in enumerate(pieces)]
+        jobs[split] = [
+            Job(folder / f"{split}-{i:05d}.npy", piece, *sides[split], turn) for i, piece in enumerate(pieces)
+        ]
     return jobs
 
 
@@ -287,7 +298,7 @@ def _bounded(pool, jobs: Iterable[Job], ahead: int) -> Iterator[tuple[Job, dict[
 
 
 def _make_shard(job: Job) -> dict[str, Any]:
-    return store.write_shard(job.path, job.piece(), job.image_size, job.short)
+    return store.write_shard(job.path, job.piece(), job.image_size, job.short, job.turn)
 
 
 def _end_with_parent() -> None:

@@ -1,6 +1,6 @@
 """The prepared form of a large dataset: shards of decoded images on disk, read as memory maps.
 
-A store is a folder `<data_dir>/<name>/<image size>[-train<size>][-squash]` with
+A store is a folder `<data_dir>/<name>/<image size>[-train<size>][-squash][-turned]` with
 
 - `store.json`: classes, sizes, origin, and bytes and sha256 of every file; written last
 - `train-labels.npy`, `train-index.npy`, and the same for test
@@ -43,34 +43,48 @@ Encoded = tuple[str, int, str | BinaryIO]
 
 
 def folder(
-    data_dir: str | os.PathLike, name: str, image_size: int, train_size: int | None = None, resize: str = "crop"
+    data_dir: str | os.PathLike,
+    name: str,
+    image_size: int,
+    train_size: int | None = None,
+    resize: str = "crop",
+    turn: bool = False,
 ) -> Path:
-    """Returns the folder of a store, one for each pair of sizes and way to resize."""
+    """Returns the folder of a store, one for each pair of sizes, way to resize, and whether images are turned."""
     sizes = str(image_size) if train_size in (None, image_size) else f"{image_size}-train{train_size}"
-    return Path(data_dir).expanduser() / name / (sizes if resize == "crop" else f"{sizes}-{resize}")
+    sizes += "" if resize == "crop" else f"-{resize}"
+    return Path(data_dir).expanduser() / name / (f"{sizes}-turned" if turn else sizes)
 
 
 def command(
-    name: str, data_dir: str | os.PathLike, image_size: int, train_size: int | None = None, resize: str = "crop"
+    name: str,
+    data_dir: str | os.PathLike,
+    image_size: int,
+    train_size: int | None = None,
+    resize: str = "crop",
+    turn: bool = False,
 ) -> str:
     """Returns the command that makes a store, or continues or mends it."""
     sizes = f"--image_size={image_size}" + ("" if train_size in (None, image_size) else f" --train_size={train_size}")
     sizes += "" if resize == "crop" else f" --resize={resize}"
+    sizes += " --turn" if turn else ""
     return f"python -m data.prepare --dataset={name} --source=TREE --data_dir={data_dir} {sizes}"
 
 
-def write_shard(path: Path, items: Iterable[Encoded], image_size: int, short: int) -> dict[str, Any]:
+def write_shard(
+    path: Path, items: Iterable[Encoded], image_size: int, short: int, turn: bool = False
+) -> dict[str, Any]:
     """Decodes the items in order to `path`, shards/NAME.npy, and returns the record written beside it.
 
     The record is written after the images, both atomically: where there is a record, there are the images. `image_size` and
-    `short` as of `decode.square`.
+    `short` as of `decode.square`; `turn` turns images by the orientation in their EXIF data.
 
     Returns:
       {"file", "count", "bytes", "sha256" (of the pixels), "blocks" (their checksums, see `data.blocks`), "labels": [count],
       "positions": [count] (place among the items), "seen" (number of items), "damaged": ["name (reason)", ...],
-      "orientations": [names of files whose EXIF data hold one]}.
+      "orientations": [names of files whose EXIF data hold one; none with `turn`]}.
     """
-    labels, positions, damaged, orientations = [], [], [], pictures.Orientations()
+    labels, positions, damaged, orientations = [], [], [], pictures.Orientations(turn)
     seen = 0
     with files.writing(path) as file:
         images = blocks.Writer(file, (image_size, image_size, 3))
@@ -137,17 +151,29 @@ def finish(
     files.write_json(path / META, meta)
 
 
-def load(path: Path, train_limit: int | None = None, test_limit: int | None = None, resize: str = "crop") -> Dataset:
+def load(
+    path: Path,
+    train_limit: int | None = None,
+    test_limit: int | None = None,
+    resize: str = "crop",
+    turn: bool = False,
+) -> Dataset:
     """Opens the dataset in a finished store; images are memory maps.
 
-    Raises ValueError where its images became square in another way than `resize`, or a file is missing or damaged (named).
+    Raises ValueError where its images became square in another way than `resize`, or were turned unlike `turn`, or a file is missing or damaged (named).
     """
     meta = read_meta(path)
     if (made := _resize(meta)) != resize:
-        again = command(meta["name"], path.parents[1], *_sizes(meta), resize)
+        again = command(meta["name"], path.parents[1], *_sizes(meta), resize, turn)
         raise ValueError(
             f"{path}: expected images made with resize {resize!r}, found {made!r}. Move it away and prepare another "
             f"with:\n  {again}\nor read it with --config.dataset.resize={made}"
+        )
+    if _turned(meta) != turn:
+        again = command(meta["name"], path.parents[1], *_sizes(meta), resize, turn)
+        raise ValueError(
+            f"{path}: expected images made with turn={turn}, found turn={not turn}. Prepare others with:\n  {again}\nor read it "
+            f"with --config.dataset.turn={not turn}"
         )
     if wrong := {shard["file"]: line for shard in _shards(meta) if (line := _size_problem(path, shard))}:
         raise ValueError(complaint(path, wrong))
@@ -216,7 +242,7 @@ def complaint(path: Path, wrong: dict[str, str]) -> str:
 def _again(path: Path, meta: dict[str, Any]) -> str:
     shards = meta["made_from"].get("shard_images")
     options = f"--verify --shard_images={shards}" if shards else "--verify"
-    return f"{command(meta['name'], path.parents[1], *_sizes(meta), _resize(meta))} {options}"
+    return f"{command(meta['name'], path.parents[1], *_sizes(meta), _resize(meta), _turned(meta))} {options}"
 
 
 def _sizes(meta: dict[str, Any]) -> list[int]:
@@ -225,6 +251,10 @@ def _sizes(meta: dict[str, Any]) -> list[int]:
 
 def _resize(meta: dict[str, Any]) -> str:
     return "squash" if meta["made_from"]["sides"]["test"][-1] == decode.BOTH else "crop"
+
+
+def _turned(meta: dict[str, Any]) -> bool:
+    return bool(meta["made_from"].get("turn"))
 
 
 def _shards(meta: dict[str, Any]) -> list[dict[str, Any]]:
@@ -305,6 +335,7 @@ def load_imagenet(
     resize: str = "crop",
     train_limit: int | None = None,
     test_limit: int | None = None,
+    turn: bool = False,
     **kwargs: Any,
 ) -> Dataset:
     """Opens ImageNet-100 or ImageNet: the store that `python -m data.prepare` wrote below `data_dir`, else a tree.
@@ -319,21 +350,26 @@ def load_imagenet(
     """
     root = tree.find_root(data_dir)
     decode.sides(image_size, train_size, resize)  # refuses sizes before anything is searched
-    prepared = folder(root, name, image_size, train_size, resize)
+    prepared = folder(root, name, image_size, train_size, resize, turn)
     if (prepared / META).exists():
         if unused := sorted(kwargs.keys() - {"max_damaged", "cache_dir"}):  # these two change no pixel
             raise ValueError(
                 f"{prepared}: expected no {', '.join(unused)} with a prepared store, whose splits are fixed"
             )
-        return load(prepared, train_limit, test_limit, resize)
+        return load(prepared, train_limit, test_limit, resize, turn)
     if (root / name).is_dir():
         ready = sorted(path.parent.name for path in (root / name).glob(f"*/{META}"))
-        others = [way for way in decode.RESIZE if folder(root, name, image_size, train_size, way).name in ready]
-        other = f"\nor read the prepared one with --config.dataset.resize={others[0]}" if others else ""
+        ways = [(way, turned) for turned in (turn, not turn) for way in (resize, *decode.RESIZE)]
+        others = [way for way in ways if folder(root, name, image_size, train_size, *way).name in ready]
+        flags = [f"--config.dataset.resize={way}" * (way != resize) for way, _ in others]
+        flags = [
+            f"{flag} {f'--config.dataset.turn={turned}' * (turned != turn)}" for flag, (_, turned) in zip(flags, others)
+        ]
+        other = f"\nor read the prepared one with {flags[0].strip()}" if flags else ""
         raise FileNotFoundError(
             f"{root / name} holds no finished {name} of size {prepared.name}, found {', '.join(ready) or 'nothing'}. "
-            f"Prepare it, or continue, with:\n  {command(name, root, image_size, train_size, resize)}{other}"
+            f"Prepare it, or continue, with:\n  {command(name, root, image_size, train_size, resize, turn)}{other}"
         )
-    kwargs |= {"image_size": image_size, "train_size": train_size, "resize": resize}
+    kwargs |= {"image_size": image_size, "train_size": train_size, "resize": resize, "turn": turn}
     kwargs |= {"seed": seed, "train_limit": train_limit, "test_limit": test_limit}
     return load_image_folder(name, data_dir=root, class_stride=tree_stride(name, root), **kwargs)

@@ -23,6 +23,7 @@ from corruptions.core.checks import suggest
 from corruptions.reading import pictures
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
+from data.image_folder import TURN
 from runtime import files
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -178,11 +179,12 @@ def open_natural(
     image_size: int,
     *,
     resize: str = "crop",
+    turn: bool = False,
     cache_dir: str | os.PathLike | None = None,
 ) -> NaturalImages:
     """Reads a natural test set, one of `data.natural.NAMES`.
 
-    Images of ImageNet's sets are resized as its test images are (`image_size`, `resize` of `data.load`); ObjectNet's lose
+    Images of ImageNet's sets are resized as its test images are (`image_size`, `resize`, `turn` of `data.load`); ObjectNet's lose
     their border of 2 pixels first. Images of CIFAR's sets are 32x32 already. `cache_dir` as of `data.cache`.
 
     Args:
@@ -206,20 +208,31 @@ def open_natural(
         raise FileNotFoundError(
             f"expected {name} in {parent} as one of {places}, found none; --config.eval.natural_dir says where it lies"
         )
-    key = cache.fingerprint(name, source.identity, sides, natural.border)
-    entry = cache.cached(f"natural-{name}", key, lambda notes: source.pieces(*sides), cache_dir)
+    key = cache.fingerprint(name, source.identity, sides, natural.border, *(["turned"] if turn else []))
+    orientations = pictures.Orientations(turn)
+
+    def decoded(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
+        yield from source.pieces(*sides, orientations)
+        notes["orientations"] = sorted(orientations.found)
+
+    entry = cache.cached(f"natural-{name}", key, decoded, cache_dir)
+    orientations.found.update(entry.notes.get("orientations", ()))
+    orientations.warn(source.where, TURN)
     split = make_split(entry.images, entry.labels, entry.index, natural.classes().number, name)
     note = f"{decode.description({'train': sides, 'test': sides})}, border {natural.border}"
+    note += ", turned by EXIF data" if turn else ""
     origin = {"source": source.where, "preprocess": note, "size": len(split), "sha256": dict(entry.sha256)}
     return NaturalImages(name, natural.classes(), split, origin)
 
 
 class _Source(NamedTuple):
-    """The files of a set: their place, their identity, and a function (size, short) that decodes them in pieces."""
+    """The files of a set: their place, their identity, and a function (size, short, orientations) that decodes them in
+    pieces.
+    """
 
     where: str
     identity: Any
-    pieces: Callable[[int, int], Iterator[cache.Chunk]]
+    pieces: Callable[[int, int, pictures.Orientations], Iterator[cache.Chunk]]
 
 
 def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
@@ -230,8 +243,8 @@ def _arrays(natural: NaturalSet, parent: Path) -> _Source | None:
             continue
         images, labels = (files.read_array(path, "copy it again", mapped=True) for path in paths)
 
-        def pieces(size, short, where=where, images=images, labels=labels):
-            del short
+        def pieces(size, short, orientations, where=where, images=images, labels=labels):
+            del short, orientations
             if images.shape[1:] != (size, size, 3) or labels.shape != images.shape[:1]:
                 shapes = f"{list(images.shape)} and {list(labels.shape)}"
                 raise ValueError(f"{where}: expected images [N, {size}, {size}, 3] and labels [N], found {shapes}")
@@ -289,9 +302,7 @@ def _tree(natural: NaturalSet, parent: Path) -> _Source | None:
 def _decoder(where, count, fetch, border):
     """Makes `pieces` of files or records; `fetch` returns, for a range of positions, them and their groups."""
 
-    def pieces(size, short):
-        orientations = pictures.Orientations()
-
+    def pieces(size, short, orientations):
         def read(item, number):
             name = None if isinstance(item, Path) else f"record {number}"
             return decode.read(item, size, short, name, border=border, orientations=orientations)
@@ -307,7 +318,6 @@ def _decoder(where, count, fetch, border):
                     f"{where}: expected images, found damaged ones, copy them again: {'; '.join(damaged[:5])}"
                 )
             yield np.stack(images), np.array(groups, np.int32), np.array(positions, np.int32)
-        orientations.warn(where)
 
     return pieces
 

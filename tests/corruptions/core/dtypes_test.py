@@ -40,7 +40,7 @@ CALLS = {
     "where": (lambda x: rotated(images=x, where=MASKS > 99), IMAGES),
     "index": (lambda x: rotated(index=x), np.array([2**40, 3], np.uint64)),
     "severity": (lambda x: rotated(severity=x), np.array([0.25, 0.5], np.float32)),
-    "corrupt_image": (lambda x: corruptions.corrupt_image(x[0], "noc/rotation", 0.5), IMAGES),
+    "corrupt_image": (lambda x: corruptions.corrupt_image(x[0], "noc/rotation", 0.5, seed=0), IMAGES),
     "corrupt_each": (lambda x: np.stack(list(corruptions.corrupt_each(KEY, x, "noc/rotation", 0.5))), IMAGES),
     "one image": (lambda x: corruptions.noc.rotation(KEY, x[0], 0.5), IMAGES),
     "store": (lambda x: corruptions.imagenet_c.store(x[0]), IMAGES),
