@@ -23,7 +23,7 @@ from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.prepare import prepare_and_verify
 from data.imagenet.store import CLASSES
-from runtime import buckets, files
+from runtime import buckets, files, running
 from runtime.log import open_closed_streams
 
 _OF_IMAGENET = (  # flags
@@ -56,6 +56,7 @@ def prepare(dataset: str, data_dir: str) -> Path:
 
 def main(argv: list[str] | None = None) -> int:
     open_closed_streams()
+    running.leave()
     parser = _parser()
     flags = parser.parse_args(argv)
     if flags.dataset in tfds_source.CIFAR:

@@ -14,10 +14,8 @@ import io
 import os
 import pathlib
 import re
-import signal
 import stat
 import sys
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -292,23 +290,15 @@ def _missing(error):
 
 def _end_import(kind, error, traceback):
     """Ends a process in one line where `errors` does not reach, while modules are imported: Ctrl-C, a missing package."""
-    interrupted, package = running.came(kind), _missing(error)
+    interrupted, package = issubclass(kind, KeyboardInterrupt), _missing(error)
     if not (interrupted or package) or os.environ.get(TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return
-    print(stopped() if interrupted else f"{program()}: {MISSING.format(package)}", file=sys.stderr)
-    raise SystemExit(INTERRUPTED if interrupted else 1)
+    if interrupted:
+        running.end()
+    print(f"{program()}: {MISSING.format(package)}", file=sys.stderr)
+    raise SystemExit(1)
 
 
-def _raise_again(dropped):
-    """Repeats Ctrl-C that came in a callback, as of the garbage collector, where Python drops the exception."""
-    if dropped.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(dropped)
-        return
-    again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    again.daemon = True
-    again.start()
-
-
-sys.excepthook, sys.unraisablehook = _end_import, _raise_again
+sys.excepthook = _end_import
 open_closed_streams()

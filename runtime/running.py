@@ -11,20 +11,16 @@ import sys
 INTERRUPTED = 128 + signal.SIGINT
 TRACEBACK = "JAX_CORRUPTIONS_TRACEBACK"
 
-_came = False
-
 
 def watch() -> None:
-    """Ends this process in one line when Ctrl-C comes, until `leave` is called.
+    """Ends a script, or a module of `python -m`, in one line when Ctrl-C comes, until `leave` is called.
 
-    A process that ignores Ctrl-C, or has a handler of its own, keeps that.
+    At once, since an exception may crash a compiled module that is half imported, or become another one there. Notebooks
+    and tests, which import the modules of commands too, keep their own Ctrl-C, and so does a process that ignores it.
     """
-    sys.excepthook = _end
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        try:
-            signal.signal(signal.SIGINT, _note)
-        except ValueError:  # only the main thread may
-            return
+    sys.excepthook, sys.unraisablehook = _end_in_one_line, _raise_again
+    if (asked() or _imported_by_script()) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
 
 
 def watch_command(package: str) -> None:
@@ -35,8 +31,15 @@ def watch_command(package: str) -> None:
 
 def leave() -> None:
     """Leaves Ctrl-C to the command, which has imported its modules."""
-    if signal.getsignal(signal.SIGINT) is _note:
+    if signal.getsignal(signal.SIGINT) is _stop:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _imported_by_script():
+    frame = sys._getframe()
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in ("importlib", "runtime"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "__main__" and "__file__" in frame.f_globals
 
 
 def asked() -> str:
@@ -69,20 +72,36 @@ def stopped() -> str:
     return f"{program()}: stopped; the same command continues"
 
 
-def came(kind: type[BaseException]) -> bool:
-    """Tells whether an error, or an error that a module made of it, is Ctrl-C during the imports."""
-    return issubclass(kind, KeyboardInterrupt) or (_came and signal.getsignal(signal.SIGINT) is _note)
+def end() -> None:
+    """Ends this process in one line after Ctrl-C, without Python's own end, in which half imported modules may crash."""
+    for flush in (sys.stdout.flush, sys.stderr.flush, lambda: os.write(2, f"{stopped()}\n".encode())):
+        try:
+            flush()
+        except (OSError, ValueError, RuntimeError):  # closed, or Ctrl-C came while it was written to
+            continue
+    os._exit(INTERRUPTED)
 
 
-def _note(number, frame):
-    global _came
-    _came = True
-    signal.default_int_handler(number, frame)
+def _stop(number, frame):
+    if os.environ.get(TRACEBACK):
+        signal.default_int_handler(number, frame)
+    end()
 
 
-def _end(kind, error, traceback):
-    if not came(kind) or os.environ.get(TRACEBACK):
+def _end_in_one_line(kind, error, traceback):
+    if not issubclass(kind, KeyboardInterrupt) or os.environ.get(TRACEBACK):
         sys.__excepthook__(kind, error, traceback)
         return
-    print(stopped(), file=sys.stderr)
-    raise SystemExit(INTERRUPTED)
+    end()
+
+
+def _raise_again(dropped):
+    """Repeats Ctrl-C that came in a callback, as of the garbage collector, where Python drops the exception."""
+    if dropped.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(dropped)
+        return
+    import threading
+
+    again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()

@@ -200,6 +200,9 @@ def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
             raise ValueError(f"expected --speed up to the {number} test images of a walk, found {given.speed}")
         run.plan(1, np.zeros(0, int), batch, given.reset)  # refuses an unknown policy
         made = {kind: make(kind, labels, given) for kind in given.streams if kind != CCC}
+        longest = max((len(stream.image) for stream in made.values()), default=len(split))
+        if batch > longest and batch * side**2 * 12 > 2**30:  # bytes of a batch that is mostly filling
+            raise ValueError(f"expected --batch up to {longest}, the images of the longest stream, found {batch}")
         known = (batch, side, dataset.num_classes, given.window, trained.model.name in vit.FAMILY)
         ways = {name: methods.make(name, *known) for name in given.methods}
         for stream in made.values():

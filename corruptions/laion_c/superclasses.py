@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -63,13 +63,13 @@ def superclass_scores(
     """
     if reduce not in ("mean", "sum"):
         raise ValueError(f"expected reduce='mean' or 'sum', found {reduce!r}")
-    logits = unmasked(logits if isinstance(logits, jax.Array | np.ndarray) else np.asarray(logits))
-    if not (np.dtype(logits.dtype).kind in "iu" or logits.dtype in FLOATS) or not logits.ndim:
+    given = _array(logits)
+    if not (np.dtype(given.dtype).kind in "iu" or given.dtype in FLOATS) or not given.ndim:
         raise TypeError(
-            f"expected logits of real numbers [number, classes], found {logits.dtype}{list(logits.shape)}; "
+            f"expected logits of real numbers [number, classes], found {given.dtype}{list(given.shape)}; "
             "logits.astype(numpy.float32)"
         )
-    number = logits.shape[-1]
+    number = given.shape[-1]
     if empty := [name for name, members in classes.items() if not len(members)]:
         raise ValueError(f"expected members of every class, found none of {', '.join(empty)}")
     if outside := sorted({k for members in classes.values() for k in members if not 0 <= k < number}):
@@ -79,14 +79,18 @@ def superclass_scores(
     shares = np.zeros((number, len(classes)), np.float32)
     for column, members in enumerate(classes.values()):
         shares[list(members), column] = 1 / len(members) if reduce == "mean" else 1
-    probabilities = jax.nn.softmax(jnp.asarray(logits, jnp.float32), axis=-1)
+    probabilities = jax.nn.softmax(jnp.asarray(given, jnp.float32), axis=-1)
     return jnp.matmul(probabilities, shares, precision=jax.lax.Precision.HIGHEST)
 
 
 def superclass_labels(labels: ArrayLike, classes: Mapping[str, Sequence[int]] = SUPERCLASSES) -> np.ndarray:
     """Numbers the superclass of each label: int32 [N], -1 where it has none. Such images are to be left out."""
-    labels = unmasked(labels if isinstance(labels, jax.Array | np.ndarray) else np.asarray(labels))
-    if np.dtype(labels.dtype).kind not in "iu" and labels.size:
-        raise TypeError(f"expected labels of integers, found dtype {labels.dtype}; labels.astype(int) of whole numbers")
+    given = _array(labels)
+    if np.dtype(given.dtype).kind not in "iu" and given.size:
+        raise TypeError(f"expected labels of integers, found dtype {given.dtype}; labels.astype(int) of whole numbers")
     numbers = {k: place for place, members in enumerate(classes.values()) for k in members}
-    return np.array([numbers.get(int(label), -1) for label in np.ravel(labels)], np.int32)
+    return np.array([numbers.get(int(label), -1) for label in np.ravel(given)], np.int32)
+
+
+def _array(values: Any) -> Any:
+    return unmasked(values if isinstance(values, jax.Array | np.ndarray) else np.asarray(values))

@@ -126,6 +126,11 @@ def train(
     """
     if any(side % 8 for side in contents.shape[1:3]):
         raise ValueError(f"expected contents with sides that are multiples of 8, found {contents.shape[1:3]}")
+    most, image = max(len(contents), len(styles)), 12 * np.prod(contents.shape[1:3])
+    if asked.batch_size > most and asked.batch_size * image > 2**30:  # bytes of images that are mostly repeated
+        raise ValueError(
+            f"expected config.adain.batch_size up to {most}, the number of images, found {asked.batch_size}"
+        )
     optimizer = _optimizer(asked.learning_rate)
     graphdef, params, rest = nnx.split(network, lambda path, _: path[0] == "decoder", ...)
     state = states.initial_state(params, rest, optimizer)

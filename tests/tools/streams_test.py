@@ -175,3 +175,12 @@ def test_bad_input_is_named(changed, message):
     settings = given(**changed)
     with pytest.raises((ValueError, KeyError), match=message):
         streams.make(settings.streams[0], np.zeros(30, int), settings)
+
+
+def test_a_batch_that_is_mostly_filling_is_refused(tmp_path):
+    config = tiny.config()
+    workdir = tiny.untrained_workdir(tmp_path / "w", config)
+    with pytest.raises(
+        ValueError, match=r"expected --batch up to \d+, the images of the longest stream, found 1048576"
+    ):
+        streams.measure(config, workdir, given(batch=2**20))

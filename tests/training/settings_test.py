@@ -46,7 +46,7 @@ VALUES = (
     | _each("eval.temperature", _LIMIT)
     | _each("model.scale train.learning_rate adain.learning_rate study.finetune.learning_rate", _ABOVE)
     | _each("model.dropout train.label_smoothing train.momentum", _SHARE_BELOW_1)
-    | _each("model.memory_efficient train.flip train.flip_alternates train.mixup train.nesterov", _BOOL)
+    | _each("dataset.turn model.memory_efficient train.flip train.flip_alternates train.mixup train.nesterov", _BOOL)
     | _each("train.tensorboard eval.verify eval.ensemble", _BOOL)
     | _each("train.corrupted_fraction train.stability_noise study.threshold", _SHARE)
     | _each("train.scheme adapt.scheme msd.subsets.scheme msd.resampling.scheme", _SCHEME)
@@ -170,6 +170,7 @@ STABLE = {"train__stability_weight": 0.1, "train__stability_noise": 0.1}
         ({"train__random_crop": 24, "train__random_resized_crop": 24}, "expected config.train.random_crop 0 with"),
         ({"dataset__name": "imagenet100", "dataset__train_size": 31}, "train_size of at least image_size 32"),
         ({"dataset__resize": "squash"}, "expected config.dataset.resize 'crop' with shapes"),
+        ({"dataset__turn": True}, "expected config.dataset.turn False with shapes"),
         ({"dataset__name": "cifar10", "dataset__train_size": 64}, "expected config.dataset.train_size 0 with cifar10"),
         ({"train__schedule": "cosine", "train__warmup_epochs": 40}, "config.train.warmup_epochs below 40 epochs"),
         ({"train__warmup_epochs": 1}, "expected config.train.warmup_epochs 0 with schedule 'step'"),
