@@ -223,12 +223,16 @@ def use_photographs(path: str | os.PathLike[str], *, turn: bool = False) -> str:
     Raises:
       FileNotFoundError: no such package or folder, or no image file in it.
       TypeError: no path.
-      ValueError: the package holds other photographs.
+      ValueError: the package holds other photographs, or `turn` with "original".
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(
             f"expected the path of a folder of photographs, or 'original', found {type(path).__name__}; save arrays as "
             "images: PIL.Image.fromarray(image).save(path)"
+        )
+    if turn and path == ORIGINAL:
+        raise ValueError(
+            "expected turn=True with a folder, found 'original', which is as ImageNet-C has it; leave turn out"
         )
     if path != ORIGINAL:
         photographs = Photographs(path, turn)

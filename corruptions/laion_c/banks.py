@@ -70,12 +70,17 @@ def use_bank(
 
     Raises:
       FileNotFoundError: no such folder, or no image in it.
-      ValueError: an array of another shape or type, no images, a file that cannot be read, or a side or limit below one.
+      ValueError: an array of another shape or type, no images, a file that cannot be read, a side or limit below one, or an
+        array to be turned.
     """
     if side < 1 or limit < 1:
         raise ValueError(f"expected a side and a limit of at least 1, found side={side} and limit={limit}")
-    folder = isinstance(source, str | os.PathLike)
-    bank = _from_folder(source, side, limit, turn) if folder else _from_array(source, side, limit)
+    if isinstance(source, str | os.PathLike):
+        bank = _from_folder(source, side, limit, turn)
+    elif turn:
+        raise ValueError("expected turn=True with a folder, found an array, which has no EXIF data; use_bank(images)")
+    else:
+        bank = _from_array(source, side, limit)
     if default() not in (None, bank.digest):
         jax.clear_caches()  # compiled programs contain the bank before
     _USED.pop(bank.digest, None)

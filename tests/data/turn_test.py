@@ -99,6 +99,15 @@ def test_photographs_of_frost_and_tile_images_are_read_as_stored_or_turned(tmp_p
     assert stored != turned == use(tmp_path, turn=True) and not caplog.records
 
 
+@pytest.mark.parametrize(
+    ("use", "source"),
+    [(imagenet_c.use_photographs, "original"), (laion_c.use_bank, np.zeros((2, 16, 16, 3), np.uint8))],
+)
+def test_what_has_no_exif_data_is_not_turned(use, source):
+    with pytest.raises(ValueError, match=r"expected turn=True with a folder, found .*; "):
+        use(source, turn=True)
+
+
 def test_turned_photographs_of_frost_are_drawn_turned(tmp_path):
     save(tmp_path / "exif")
     (tmp_path / "turned").mkdir()
