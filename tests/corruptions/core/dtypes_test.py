@@ -54,6 +54,7 @@ CALLS = {
     "positions": (lambda x: corruptions.move_masks(MASKS, x), WHERE),
     "positions of boxes": (lambda x: corruptions.move_boxes(BOXES, x), WHERE),
     "boxes": (lambda x: corruptions.move_boxes(x, WHERE), BOXES),
+    "points": (lambda x: corruptions.move_points(x, WHERE), BOXES[..., :2]),
     "logits": (answers, LOGITS),
     "superclass_scores": (laion_c.superclass_scores, LOGITS),
     "superclass_labels": (laion_c.superclass_labels, LABELS),
