@@ -158,5 +158,5 @@ def _suffix(name):
 
 
 def _some(names: Iterable[str]) -> str:
-    names = [str(name).encode("utf-8", "backslashreplace").decode() for name in names]
+    names = ["".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name)) for name in names]
     return ", ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")

@@ -92,6 +92,8 @@ def write_dataset(
       ValueError, TypeError: an argument is not as described.
     """
     forks.refuse_forked()
+    if not os.fspath(out):
+        raise ValueError("expected the path of a folder to write, found an empty one; out='.' writes here")
     if layout not in LAYOUTS:
         raise ValueError(f"expected a layout among {', '.join(LAYOUTS)}, found {layout!r}")
     if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):

@@ -51,6 +51,13 @@ def test_classes_without_images_are_named(tmp_path, caplog):
     assert caplog.text.count("aardvark") == 2  # once for each reader
 
 
+def test_names_that_break_lines_are_shown_in_one(tmp_path, caplog):
+    save(tmp_path / "cat/0.png")
+    (tmp_path / "a\nb\x1b[31m").mkdir()
+    folders.labelled_images(tmp_path, folders.class_folders(tmp_path))
+    assert r"a\nb\x1b[31m" in caplog.text and caplog.records[0].getMessage().count("\n") == 0
+
+
 def test_what_is_left_out_is_counted(tmp_path, caplog):
     for name in ("cat/0.png", "cat/1.jfif", "cat/2.JPE", "cat/album.jpg/3.png"):
         save(tmp_path / name)

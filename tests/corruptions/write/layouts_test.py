@@ -277,6 +277,13 @@ def test_a_folder_below_a_file_is_refused(clean, tmp_path):
         write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border")
 
 
+def test_an_empty_path_is_no_folder(clean, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"expected the path of a folder to write, found an empty one; out='\.'"):
+        write_dataset("", clean, corruptions="noc/border")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
