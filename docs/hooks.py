@@ -134,7 +134,11 @@ def list_of_corruptions():
             lines += [f'<img src="{picture}" alt="{alt}" width="96" height="96" loading="lazy">', ""]
         lines += ["**sample**", "", inspect.getdoc(corruption.sampler), ""]
         lines += ["**apply**", "", inspect.getdoc(corruption.applier), ""]
-        lines += ["**parameters** " + "; ".join(f"`{p.name}`: {p.unit}" for p in corruption.parameters), ""]
+        for title, listed in (
+            ("severity parameters", corruption.severity_parameters),
+            ("random parameters", corruption.random_parameters),
+        ):
+            lines += [f"**{title}** " + "; ".join(f"`{p.name}`: {p.unit}" for p in listed), ""] if listed else []
         if corruption.fixed:
             lines += [f"Its benchmark fixes the options {', '.join(f'`{option}`' for option in corruption.fixed)}.", ""]
         if corruption.padding is None:

@@ -65,13 +65,15 @@ def _dimmed(image, params):
 
 
 _MIXES = "stretches by the least and the largest value of all channels"
-_UNITS = {"scale": "light at white", "photons": "photons at full range", "sigma": "intensity, range 0 to 1"}
+_SENSOR = {"photons": "photons at full range", "uniform": "1", "noise": "intensity, range 0 to 1"}
+_DARK_UNITS = {"scale": "light at white", "photons": "photons at full range", "sigma": "intensity, range 0 to 1"}
 
 
 @register(
     "lighting",
     _sample_dark,
-    _UNITS,
+    {"scale": "light at white", **_SENSOR},
+    severity=_DARK_UNITS,
     mixes=_MIXES,
     straight_through=lambda image, params: _smoothly_exposed(_dimmed(image, params), params),
 )
@@ -90,7 +92,7 @@ def _sample_iso(key: Key, shape: Shape, severity: Severity) -> Params:
 
 
 @register(
-    "noise", _sample_iso, {"photons": "photons at white", "sigma": "intensity"}, straight_through=_smoothly_exposed
+    "noise", _sample_iso, _SENSOR, severity={"sigma": "intensity, range 0 to 1"}, straight_through=_smoothly_exposed
 )
 def iso_noise(image: Image, params: Params) -> Image:
     """Adds the noise of a sensor at high gain: clip(min(K / 25, 1) + noise), K ~ Poisson(25 x).
@@ -105,7 +107,13 @@ def _sample_quant(key: Key, shape: Shape, severity: Severity) -> Params:
     return {"step": lookup(_STEPS, severity)}
 
 
-@register("digital", _sample_quant, {"step": "grey levels"}, straight_through=lambda image, params: image)
+@register(
+    "digital",
+    _sample_quant,
+    {"step": "grey levels"},
+    severity={"step": "grey levels"},
+    straight_through=lambda image, params: image,
+)
 def color_quant(image: Image, params: Params) -> Image:
     """Sets the lowest bits of each level to 0: step floor(v / step) / 255, v = 255 x rounded to a whole level.
 
@@ -151,6 +159,7 @@ def _displaced(image, params):
     "geometry",
     _sample_elastic,
     {"dx": "pixels to the right", "dy": "pixels down"},
+    severity={"alpha": "pixels"},
     padding=dataclasses.replace(padding, tables=_elastic_sides, axes=0),
     moves="moves pixels by a random field",
     mapper=_elastic_map,

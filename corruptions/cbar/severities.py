@@ -112,6 +112,7 @@ register = registry.registrar(
     "truncate",
     "Mintun, Kirillov & Xie (2021), released code",
     by_size=lambda name, shape, options: {"table": table_for(shape, options.get("table"))},
+    severity_of=lambda name: {"s": "the strength s of its formula, `RANGES`"},
 )
 
 

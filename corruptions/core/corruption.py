@@ -59,7 +59,7 @@ class Corruption:
       applier: `(image, params) -> image`, deterministic.
       scale: the meaning of a severity, `Levels` or `Fraction`.
       rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or `nearest`.
-      parameters: the parameters with units and sources.
+      parameters: its random parameters, all that `sample` returns, with units and sources; `random_parameters` too.
       aliases: other spellings under which the registry finds it.
       mixes: how it mixes the channels of an image, in words that follow "which"; empty where each channel of the result
         depends only on that channel (see `per_channel`).
@@ -78,6 +78,7 @@ class Corruption:
         table; for `describe`.
       members: the corruptions that it is made of (`random_choice`, `compose`).
       remade: makes it of other members, in their order.
+      severity_parameters: what a severity stands for, the columns of its table or its range; empty where not listed.
       version: a number that is raised when its pixels change, from 1 on; manifests hold it.
       value_range: (low, high) of the float images that it takes, where that is not [0, 1] (`get(name, value_range=...)`).
       of_unit: the same corruption of images in [0, 1], where `value_range` is given.
@@ -102,6 +103,7 @@ class Corruption:
     by_size: Callable[[Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None
     members: tuple["Corruption", ...] = ()
     remade: Callable[[tuple["Corruption", ...]], "Corruption"] | None = None
+    severity_parameters: tuple[Parameter, ...] = ()
     version: int = 1
     value_range: tuple[float, float] | None = None
     of_unit: "Corruption | None" = None
@@ -119,6 +121,11 @@ class Corruption:
     def qualified_name(self) -> str:
         """The corruption's name in the registry, `benchmark/name`."""
         return f"{self.benchmark}/{self.name}"
+
+    @property
+    def random_parameters(self) -> tuple[Parameter, ...]:
+        """What `sample` returns, with units and sources."""
+        return self.parameters
 
     @property
     def per_channel(self) -> bool:

@@ -110,11 +110,12 @@ def registrar(
     source: str,
     padding: Padding | None = None,
     by_size: Callable[[str, Sequence[int], Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    severity_of: Callable[[str], Mapping[str, str]] | None = None,
     replace: bool = False,
 ) -> Callable[..., _Decorator]:
     """Makes the decorator by which the modules of a benchmark register their corruptions.
 
-    `@member("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the registered
+    `@register("weather", _sample, {"strength": "unit"})` above `def fog(image, params)` makes `fog` the registered
     corruption: the function is its applier and gives it its name.
 
     Args:
@@ -124,6 +125,7 @@ def registrar(
       padding: padding of the corruptions that name no other, see `Corruption`.
       by_size: `(name, shape, options) -> {option: value}`: the options that the image size decides, for
         `Corruption.describe`.
+      severity_of: `name -> {severity parameter: unit}`, for corruptions that do not list them.
       replace: see `register`.
 
     Raises:
@@ -131,8 +133,9 @@ def registrar(
         the sampler does not return.
 
     Returns:
-      `(family, sampler, units, *, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
-      mapper=None, reflects=None)`, see `Corruption`. `units` maps each parameter to its unit, or to a `Parameter` with another source.
+      `(family, sampler, units, *, severity=None, name="", aliases=(), mixes="", padding=..., straight_through=None, moves="",
+      mapper=None, reflects=None)`, see `Corruption`. `units` maps each parameter that the sampler returns to its unit, or to a `Parameter` with another source; `severity` maps each
+      column of the severity table to its unit.
       `name` replaces the function's. `straight_through` is the applier without its roundings, where these take its
       gradient.
     """
@@ -140,16 +143,19 @@ def registrar(
     check_kind(scale, rounding)
     _check_part(benchmark, "registrar")
 
-    def member(
+    def listed(units: Mapping[str, str | Parameter]) -> tuple[Parameter, ...]:
+        return tuple(u if isinstance(u, Parameter) else Parameter(p, u, source) for p, u in units.items())
+
+    def decorator(
         family: str,
         sampler: Sampler,
         units: Mapping[str, str | Parameter],
         *,
+        severity: Mapping[str, str | Parameter] | None = None,
         name: str = "",
         straight_through: Applier | None = None,
         **known: Any,
     ) -> _Decorator:
-        parameters = tuple(u if isinstance(u, Parameter) else Parameter(p, u, source) for p, u in units.items())
         fields = {"padding": padding, **known}
 
         def registered(applier: Applier) -> Corruption:
@@ -158,14 +164,16 @@ def registrar(
                 fields["straight_through"] = straight_through_estimator(applier, straight_through)
             if by_size is not None and "by_size" not in known:
                 fields["by_size"] = functools.partial(by_size, own_name)
-            made = Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, parameters, **fields)
+            if severity is not None or severity_of is not None:
+                fields["severity_parameters"] = listed(severity or (severity_of(own_name) if severity_of else {}))
+            made = Corruption(own_name, benchmark, family, sampler, applier, scale, rounding, listed(units), **fields)
             if not sampler.__module__.startswith("corruptions."):
                 _check_parameters(made)
             return register(made, replace=replace)
 
         return registered
 
-    return member
+    return decorator
 
 
 def register_benchmark(

@@ -80,7 +80,8 @@ def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | 
 @register(
     "blur",
     _sample_defocus,
-    {"radius": "pixels", "alias": "pixels"},
+    {"kernel": "weights by pixel"},
+    severity={"radius": "pixels", "alias": "pixels"},
     padding=padding(reach=_REACH, tables=_kernels_of_one_reach, axes=0),
 )
 def defocus_blur(image: Image, params: Params) -> Image:
@@ -99,7 +100,9 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"sigma": sigma, "weights": filters.gaussian_weights(sigma, reach)}
 
 
-@register("blur", _sample_gaussian, {"sigma": "pixels"}, padding=padding("edge"))
+@register(
+    "blur", _sample_gaussian, {"sigma": "pixels", "weights": "1"}, severity={"sigma": "pixels"}, padding=padding("edge")
+)
 def gaussian_blur(image: Image, params: Params) -> Image:
     """Filters with a Gaussian cut at 4 sigma, borders repeated: clip(G_sigma * x).
 
@@ -155,7 +158,8 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
 @register(
     "blur",
     _sample_zoom,
-    {"step": "zoom factor", "count": "layers"},
+    {"weights": "1", "rows": "pixels, by layer and row", "columns": "pixels, by layer and column"},
+    severity={"step": "zoom factor", "count": "layers"},
     padding=padding(tables=_zoom_tables, quick=False),
     moves="averages enlarged images",
 )

@@ -41,6 +41,7 @@ def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str
     "digital",
     _sample_brightness,
     {"added": "fraction of full range, added to the HSV value"},
+    severity={"added": "fraction of full range"},
     mixes="lightens the value of hue, saturation and value",
 )
 def brightness(image: Image, params: Params) -> Image:
@@ -60,7 +61,7 @@ def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"gain": lookup(_GAIN, shape, table, severity)}
 
 
-@register("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"})
+@register("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"}, severity={"gain": "1"})
 def contrast(image: Image, params: Params) -> Image:
     """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
 
@@ -81,6 +82,7 @@ def _sample_saturate(key: Key, shape: Shape, severity: Severity, *, table: str |
     "digital",
     _sample_saturate,
     {"factor": "on the HSV saturation", "added": "to the HSV saturation"},
+    severity={"factor": "1", "added": "1"},
     mixes="changes the saturation of hue, saturation and value",
 )
 def saturate(image: Image, params: Params) -> Image:

@@ -61,11 +61,12 @@ def _reflected(shape: Shape, params: Params) -> jax.Array:
     return warps.beyond(*places, shape) | (warps.mirrored(of_affine, *places, shape, "symmetric")[..., 0] > 0.5)
 
 
-_UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
+_LEVEL_UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
+_UNITS = {"points": "pixels, three of the affine map", "dx": "pixels to the right", "dy": "pixels down"}
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@register("digital", _sample, _UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
+@register("digital", _sample, _UNITS, severity=_LEVEL_UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 

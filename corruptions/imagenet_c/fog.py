@@ -40,7 +40,14 @@ _UNITS = {
 }
 
 
-@register("weather", _sample, _UNITS, mixes="scales by the largest value of all channels", padding=padding(quick=False))
+@register(
+    "weather",
+    _sample,
+    _UNITS,
+    severity={"strength": "full range", "decay": "1"},
+    mixes="scales by the largest value of all channels",
+    padding=padding(quick=False),
+)
 def fog(image: Image, params: Params) -> Image:
     """Lays a plasma fractal over the image: clip((x + s P) M / (M + s), 0, 1).
 

@@ -121,7 +121,15 @@ def _say_procedural():
     )
 
 
-@register("weather", _sample, _UNITS, mixes=_MIXES, padding=padding(tables=_lattices, axes=0), by_size=_described)
+@register(
+    "weather",
+    _sample,
+    _UNITS,
+    severity={"image_weight": "1", "frost_weight": "1"},
+    mixes=_MIXES,
+    padding=padding(tables=_lattices, axes=0),
+    by_size=_described,
+)
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.
 

@@ -33,7 +33,8 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     }
 
 
-_UNITS = {"sigma": "pixels", "reach": "pixels", "passes": "count"}
+_LEVEL_UNITS = {"sigma": "pixels", "reach": "pixels", "passes": "count"}
+_UNITS = {"shifts": "pixels, by pass, axis and pixel", "weights": "1", **_LEVEL_UNITS}
 _MOVES = "copies pixels from neighbours, between two blurs"
 
 
@@ -41,6 +42,7 @@ _MOVES = "copies pixels from neighbours, between two blurs"
     "blur",
     _sample,
     _UNITS,
+    severity=_LEVEL_UNITS,
     straight_through=lambda image, params: _scrambled(image, params, lambda levels: levels),
     moves=_MOVES,
     padding=padding("edge"),

@@ -31,6 +31,7 @@ def _smooth(image: Image, params: Params) -> Image:
     "digital",
     _sample,
     {"quality": "JPEG quality 1..100"},
+    severity={"quality": "JPEG quality 1..100"},
     mixes="stores red, green and blue as luma and chroma",
     padding=padding("edge"),
     straight_through=_smooth,

@@ -92,7 +92,8 @@ def _smooth(image: Image, params: Params) -> Image:
 @register(
     "blur",
     _sample,
-    {"radius": "pixels", "sigma": "pixels", "angle": "degrees"},
+    {"angle": "degrees", "weights": "1, by distance in pixels"},
+    severity={"radius": "pixels", "sigma": "pixels"},
     padding=padding("edge"),
     straight_through=_smooth,
     moves="smears the image to one side",

@@ -39,7 +39,9 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"noise": sigma * random.normal(key, shape)}
 
 
-@register("noise", _sample_gaussian, {"sigma": "intensity, range 0 to 1"})
+@register(
+    "noise", _sample_gaussian, {"noise": "intensity, range 0 to 1"}, severity={"sigma": "intensity, range 0 to 1"}
+)
 def gaussian_noise(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + noise). Source: ImageNet-C, gaussian_noise."""
     return color.clip(image + params["noise"])
@@ -51,7 +53,7 @@ def _sample_speckle(key: Key, shape: Shape, severity: Severity, *, table: str | 
     return {"noise": sigma * random.normal(key, shape)}
 
 
-@register("noise", _sample_speckle, {"sigma": "relative intensity"})
+@register("noise", _sample_speckle, {"noise": "relative intensity"}, severity={"sigma": "relative intensity"})
 def speckle_noise(image: Image, params: Params) -> Image:
     """Multiplies by the noise: clip(x + x noise). Source: ImageNet-C, speckle_noise."""
     return color.clip(image + image * params["noise"])
@@ -70,7 +72,13 @@ def _smooth_shot(image: Image, params: Params) -> Image:
     return color.clip(image + jax.lax.stop_gradient(noise))
 
 
-@register("noise", _sample_shot, {"photons": "photons at white"}, straight_through=_smooth_shot)
+@register(
+    "noise",
+    _sample_shot,
+    {"uniform": "1", "photons": "photons at white"},
+    severity={"photons": "photons at white"},
+    straight_through=_smooth_shot,
+)
 def shot_noise(image: Image, params: Params) -> Image:
     """Counts photons: clip(K / c) with K ~ Poisson(c x), computed as the quantile of `uniform`.
 
@@ -90,7 +98,7 @@ def _sample_impulse(key: Key, shape: Shape, severity: Severity, *, table: str | 
     return {"flip": random.bernoulli(flip_key, amount, shape), "salt": random.bernoulli(salt_key, 0.5, shape)}
 
 
-@register("noise", _sample_impulse, {"amount": "fraction of values"})
+@register("noise", _sample_impulse, {"flip": "bool", "salt": "bool"}, severity={"amount": "fraction of values"})
 def impulse_noise(image: Image, params: Params) -> Image:
     """Sets values where `flip` to 1 if `salt`, else to 0. Source: ImageNet-C, impulse_noise."""
     return jnp.where(params["flip"], params["salt"].astype(image.dtype), image)

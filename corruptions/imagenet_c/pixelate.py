@@ -67,10 +67,22 @@ def _smooth(image: Image, params: Params) -> Image:
     return _blocked(image, params, lambda sums, counts: sums / counts.astype(jnp.float32))
 
 
+_UNITS = {
+    f"{axis}_{name}": unit
+    for axis in ("row", "column")
+    for name, unit in (
+        ("starts", "first pixel of a block"),
+        ("stops", "pixel after a block"),
+        ("shown", "block, by pixel"),
+    )
+}
+
+
 @register(
     "digital",
     _sample,
-    {"scale": "small side / side"},
+    _UNITS,
+    severity={"scale": "small side / side"},
     padding=padding(tables=_tables, quick=False),
     straight_through=_smooth,
 )

@@ -88,6 +88,15 @@ def _zoom_taps(shape, table):
         "weights": "weights of the blur by distance along the streak in pixels",
         "mix": "share of the image that is not whitened",
     },
+    severity={
+        "mean": "full range",
+        "deviation": "full range",
+        "zoom": "1",
+        "threshold": "full range",
+        "radius": "pixels",
+        "sigma": "pixels",
+        "mix": "1",
+    },
     mixes="whitens by the luma of red, green and blue",
     padding=padding(tables=_zoom_taps),
 )

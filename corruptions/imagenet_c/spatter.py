@@ -68,6 +68,14 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
         "strength": "water: largest brightening (fraction); mud: blur in pixels",
         "mud": "1 for mud, 0 for water",
     },
+    severity={
+        "mean": "full range",
+        "deviation": "full range",
+        "blur": "pixels",
+        "threshold": "full range",
+        "strength": "full range, or pixels of mud",
+        "mud": "1 for mud, 0 for water",
+    },
     mixes="splashes water or mud of a colour",
     padding=None,
 )

@@ -47,7 +47,9 @@ _UNITS = {
 }
 
 
-@register("occlusion", _sample, _UNITS, mixes="paints shapes in red, green and blue")
+@register(
+    "occlusion", _sample, _UNITS, severity={"count": "shapes at 224"}, mixes="paints shapes in red, green and blue"
+)
 def geometric_shapes(image: Image, params: Params) -> Image:
     """Paints opaque shapes, later over earlier, cut off at the border.
 

@@ -81,7 +81,12 @@ _UNITS = {
 
 
 @register(
-    "digital", _sample, _UNITS, padding=common.padding(_released), moves="rolls bands of rows and shifts one channel"
+    "digital",
+    _sample,
+    _UNITS,
+    severity={"g": "half the bands"},
+    padding=common.padding(_released),
+    moves="rolls bands of rows and shifts one channel",
 )
 def glitched(image: Image, params: Params) -> Image:
     """Rolls bands of rows, each band over the ones before, shifts one channel, and blackens rows 0, 2, 4, ...

@@ -38,7 +38,7 @@ def _block(shape: Sequence[int], table: str | None = None) -> dict[str, np.ndarr
 _UNITS = {"amplitude": "levels, by row and column of squares", "block": "pixels"}
 
 
-@register("digital", _sample, _UNITS, padding=common.padding(_block))
+@register("digital", _sample, _UNITS, severity={"low": "levels", "high": "levels"}, padding=common.padding(_block))
 def luminance_checkerboard(image: Image, params: Params) -> Image:
     """Adds the amplitude a of its square to all channels where row plus column of the square is even, and subtracts it
     elsewhere: clip(x +- a / 255, 0, 1).

@@ -127,6 +127,7 @@ def _smooth(image: Image, params: Params) -> Image:
     "digital",
     _sample_mosaic,
     _MOSAIC_UNITS,
+    severity={"grid": "tiles to the shorter side"},
     mixes=_MIXES,
     straight_through=_smooth,
     fixed={"bank": banks.default},
@@ -210,7 +211,14 @@ _STICKER_UNITS = {
 }
 
 
-@register("occlusion", _sample_stickers, _STICKER_UNITS, mixes=_MIXES, fixed={"bank": banks.default})
+@register(
+    "occlusion",
+    _sample_stickers,
+    _STICKER_UNITS,
+    severity={"count": "stickers at 224"},
+    mixes=_MIXES,
+    fixed={"bank": banks.default},
+)
 def stickers(image: Image, params: Params) -> Image:
     """Lays square tiles of a bank on the image, later over earlier; the last row and column stay free.
 

@@ -69,6 +69,7 @@ _MIXES = "leans lines by the luma of red, green and blue"
     "digital",
     _sample,
     _UNITS,
+    severity={"lines": "lines at 224", "step": "rows between two points"},
     mixes=_MIXES,
     moves="leans lines to the left where the image is dark",
     padding=common.padding(_tables, axes=1),

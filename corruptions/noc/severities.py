@@ -228,6 +228,7 @@ register = registry.registrar(
     _SOURCE,
     padding(),
     by_size=lambda name, shape, options: {"range": resolve(name, shape, options.get("range"))},
+    severity_of=lambda name: {"value": _RANGES[name].unit},
 )
 
 

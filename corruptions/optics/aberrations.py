@@ -146,7 +146,8 @@ def _listed(waves: Mapping[int, Sequence[float]], pair: tuple[int, ...]) -> str:
 
 _OF_ANY_TABLE = padded.Padding(reach=_REACH)
 _APART = "filters red, green and blue with kernels of their own"
-_UNITS = {"waves": "wavelengths at the rim of the pupil", "q": "pixels"}
+_LEVEL_UNITS = {"waves": "wavelengths at the rim of the pupil"}
+_UNITS = {"kernel": "weights by pixel", "black": "whether the border is black"}
 register = registry.registrar(
     "optics",
     Levels(5),
@@ -198,8 +199,17 @@ def _register(name: str) -> tuple[Corruption, Corruption]:
         f"Coefficients in wavelengths at severities 1 to 5: {_listed(_RELEASED_WAVES, pair)}. q of red, green and blue: "
         f"{', '.join(f'{q:g}' for q in _RELEASED_Q)} pixels; kernels of 25x25."
     )
-    own = register("blur", sample, _UNITS, name=name, padding=padding(reach=_REACH, tables=of_one_reach, axes=0))(apply)
-    released = register_released("blur", sample_released, _UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE)
+    own = register(
+        "blur",
+        sample,
+        _UNITS,
+        severity=_LEVEL_UNITS,
+        name=name,
+        padding=padding(reach=_REACH, tables=of_one_reach, axes=0),
+    )(apply)
+    released = register_released(
+        "blur", sample_released, _UNITS, severity=_LEVEL_UNITS, name=name, mixes=_APART, padding=_OF_ANY_TABLE
+    )
     return own, released(apply_released)
 
 

@@ -175,11 +175,29 @@ def test_one_image_eager_and_jitted(name):
     assert_same(batch[0], corruption(jax.random.fold_in(KEY, 3), image, severity), bound=0.05 / 255)
 
 
+# Numbers a level of the released make_imagenet_c.py (`c`); zoom_blur has the end and step of a range, motion_blur's kernel two.
+COLUMNS = {
+    f"imagenet_c/{name}": number
+    for number, names in {
+        1: "gaussian_noise shot_noise impulse_noise speckle_noise gaussian_blur brightness contrast pixelate jpeg_compression",
+        2: "defocus_blur motion_blur zoom_blur frost fog saturate",
+        3: "glass_blur elastic_transform",
+        6: "spatter",
+        7: "snow",
+    }.items()
+    for name in names.split()
+}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_record(name):
     corruption = corruptions.get(name)
     assert corruption.qualified_name == name and corruption.family
     assert corruption.parameters and all(p.name and p.unit and p.source for p in corruption.parameters)
+    returned = corruption.sample(KEY, (48, 40, 3), 1 if isinstance(corruption.scale, corruptions.Levels) else 0.5)
+    assert {p.name for p in corruption.random_parameters} == set(returned)
+    listed = corruption.severity_parameters
+    assert len(listed) == COLUMNS.get(name, len(listed)) > 0 and all(p.name and p.unit and p.source for p in listed)
     assert corruption.__doc__
     assert corruption.moves or corruption.mapper is None
     record = corruption.describe((48, 40, 3))
