@@ -145,7 +145,7 @@ def _last(points, start, step, number, height):
 
     def paint(k, top):
         for below, (left, right) in enumerate((strokes[:2], strokes[2:])):
-            code = (2 * k + below).astype(jnp.int16)
+            code = jnp.asarray(2 * k + below, jnp.int16)
             passes = (left[:, k, None] <= x) & (x <= right[:, k, None])
             top = jnp.where(passes, code, top)
         return top

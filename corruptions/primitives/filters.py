@@ -34,7 +34,7 @@ def extended(image: jax.Array, reach: int, axes: Sequence[int], mode: str) -> ja
     def pad(image):
         return jnp.pad(image, [(reach * (i in axes),) * 2 for i in range(image.ndim)], mode=mode)
 
-    return staging.by_platform(image, cuda=look_up, default=pad)
+    return staging.by_platform(image, cpu=pad, tpu=pad, default=look_up)
 
 
 def gaussian_weights(sigma: jax.Array | float, max_radius: int, truncate: float = 4.0) -> jax.Array:

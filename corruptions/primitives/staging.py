@@ -30,8 +30,12 @@ def by_platform(*arrays: Any, default: Callable[..., Any], **forms: Callable[...
 
 
 def loop(number: int, body: Callable[..., Any], start: Any, unroll: int | bool = 1) -> Any:
-    """Computes `jax.lax.fori_loop(0, number, body, start)`, with rounds side by side; one by one in `portable`."""
-    return jax.lax.fori_loop(0, number, body, start, **({} if _portable.value else {"unroll": unroll}))
+    """Computes `jax.lax.fori_loop(0, number, body, start, unroll=unroll)`; in `portable` without a loop."""
+    if not _portable.value:
+        return jax.lax.fori_loop(0, number, body, start, unroll=unroll)
+    for k in range(number):
+        start = body(k, start)
+    return start
 
 
 def stage(x: jax.Array) -> jax.Array:
