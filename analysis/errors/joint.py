@@ -12,7 +12,7 @@ from analysis import answers, frames
 from analysis.errors import reference as named
 from analysis.errors.reference import LABEL, LISTED, NONE, ORIGINAL, REFUSE, Choice, Conditions, choose
 from analysis.errors.scores import OTHERS, UNDEFINED, ImageErrors
-from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, score
+from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, compare, score
 from analysis.frames import CLEAN, with_error
 from runtime.artifacts import read_record, short
 from runtime.files import write_atomically
@@ -154,14 +154,14 @@ def joint(
     columns = tuple(sorted(dict.fromkeys(column for _, column in cells), key=_order))
     # Equal digests mean that two workdirs showed the same images under a condition.
     shown = {workdir.name: {cell[2:]: digest for cell, digest in workdir.errors.shown.items()} for workdir in evaluated}
-    best, untested = _best(rows, columns, cells, shown)
+    best, untested, tests = _best(rows, columns, cells, shown)
     if alone and not benchmarks:
         notes.append(
             f"Without a column, because none of their benchmarks was evaluated completely: {', '.join(alone)}; a table by corruption "
             "(--by=corruption) has them."
         )
     notes += [UNDEFINED] if undefined else []
-    caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, rows))
+    caption = (*_caption(evaluated, cells, choices), *notes, *_tested(best, untested, tests, rows))
     return Joint(rows, columns, cells, best, caption)
 
 
@@ -199,18 +199,20 @@ def _order(column):
 
 
 def _best(rows, columns, cells, shown):
-    """({column: clearly best model}, columns that could not be tested)."""
-    best, untested = {}, []
+    """({column: clearly best model}, columns that could not be tested, the tests that were used)."""
+    best, untested, tests = {}, [], {}
     for column in columns:
         values_of = {model: cells[model, column].by_seed for model in rows if (model, column) in cells}
         if len(values_of) < 2:
             continue
-        values = [value for values in values_of.values() for value in values]
-        if not _same_images(values_of, shown) or any(value.images is None for value in values):
+        compared = compare(values_of) if _same_images(values_of, shown) else None
+        if compared is None:
             untested.append(column)
-        elif name := clearly_best(values_of):
+            continue
+        tests |= dict.fromkeys(difference.test for difference in compared.values())
+        if name := clearly_best(values_of, compared):
             best[column] = name
-    return best, untested
+    return best, untested, tuple(tests)
 
 
 def _same_images(models, shown):
@@ -247,12 +249,13 @@ def _caption(evaluated, cells, choices: Sequence[Choice]):
     yield "From " + "; ".join(f"{workdir.folder} ({workdir.source})" for workdir in evaluated) + "."
 
 
-def _tested(best, untested, rows):
+def _tested(best, untested, tests, rows):
     if len(rows) < 2:
         return
+    by = f" by {', or '.join(tests)}" if tests else ""
     yield (
         "Bold: smaller than each other model's, paired on the same test images, Holm-corrected over all pairs of a "
-        f"column, p < {LEVEL:g}{'' if best else '; in no column'}."
+        f"column, p < {LEVEL:g}{by}{'' if best else '; in no column'}."
     )
     if untested:
         listed = ", ".join(f"{benchmark} {measure}" for benchmark, _, measure in untested)

@@ -23,7 +23,8 @@ from analysis.frames import CLEAN, RANDOM, with_error
 
 GAP = "gap"
 LEVEL = 0.05  # level of the corrected p-values
-_EXACT, _NORMAL, _DRAWS = 16, 1000, 100_000  # of `sign_flips`
+_EXACT, _DRAWS = 16, 100_000  # of `sign_flips`
+BINOMIAL, ALL_SIGNS, DRAWN_SIGNS = "exact binomial test", "all signs of the differences", f"{_DRAWS:,} drawn signs"
 _ROUNDING = 1e-6  # share of a difference, or of the sum of all, that is rounding
 MEASURES = ("mean_error", "mCE", "relative_mCE")
 TITLES = {
@@ -173,6 +174,7 @@ class Difference(NamedTuple):
     value: float
     se: float
     p: float
+    test: str  # the test that gave p, in words
 
 
 def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None:
@@ -194,31 +196,40 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
         if len(values) > 1
     ]
     value, variance = float(difference.mean()), float(sum(part for part, _ in parts))
-    p = sign_flips(difference)
+    p, test = sign_flips(difference)
     if len(parts) > 1 and variance > 0:
         freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
         p = max(p, float(2 * stats.t.sf(abs(value) / math.sqrt(variance), freedom)))
-    return Difference(value, math.sqrt(variance), p)
+        test += " and Welch's t over seeds"
+    return Difference(value, math.sqrt(variance), p, test)
 
 
-def sign_flips(differences: np.ndarray) -> float:
-    """Tests that differences [N] are as often of one sign as of the other: the two-sided p-value of their sum.
+def sign_flips(differences: np.ndarray) -> tuple[float, str]:
+    """Tests that differences [N] are as often of one sign as of the other: (two-sided p-value of their sum, test used).
 
-    p is the share of the signs of the k differences that are not 0 whose sum is as far from 0: of all 2^k up to
-    k = 16, of 100,000 drawn ones up to 1,000, of the normal distribution above. R. A. Fisher, "The Design of Experiments"
-    (1935).
+    p is the share of the 2^k signs of the k differences that are not 0 whose sum is as far from 0. Where these have one
+    size, as those of single answers, it is that of the binomial distribution, exact for any k (`BINOMIAL`). Else it is
+    counted over `ALL_SIGNS` up to k = 16, and over `DRAWN_SIGNS` above. R. A. Fisher, "The Design of Experiments" (1935).
     """
     size = np.abs(differences)
     size = size[size > _ROUNDING * size.max(initial=0)]
-    least = abs(float(np.sum(differences))) - _ROUNDING * float(size.sum())
-    if len(size) > _NORMAL:
-        return float(2 * stats.norm.sf(max(least, 0.0) / math.sqrt(np.sum(size**2))))
-    if len(size) <= _EXACT:
-        signs = np.arange(1 << len(size))[:, None] >> np.arange(len(size)) & 1
-        return float(np.mean(np.abs((2 * signs - 1) @ size) >= least))
-    drawn = np.random.default_rng(0).bytes(_DRAWS * -(-len(size) // 8))
-    signs = np.unpackbits(np.frombuffer(drawn, np.uint8).reshape(_DRAWS, -1), axis=1, count=len(size))
-    return float((1 + np.sum(np.abs(2 * (signs @ size.astype(np.float32)) - size.sum()) >= least)) / (1 + _DRAWS))
+    total, number = abs(float(np.sum(differences))), len(size)
+    if not number or np.ptp(size) <= _ROUNDING * size.max():
+        fewer = (number - round(total / float(size.mean()))) // 2 if number else 0
+        return min(1.0, 2 * float(stats.binom.cdf(fewer, number, 0.5))), BINOMIAL
+    least = total - _ROUNDING * float(size.sum())
+    if number <= _EXACT:
+        return float(np.mean(np.abs(_sums(size, np.arange(1 << number))) >= least)), ALL_SIGNS
+    rng, sums = np.random.default_rng(0), np.zeros(_DRAWS)
+    for start in range(0, number, 8):
+        eight = size[start : start + 8]
+        sums += _sums(eight, np.arange(1 << len(eight)))[rng.integers(1 << len(eight), size=_DRAWS, dtype=np.uint8)]
+    return float((1 + np.sum(np.abs(sums) >= least)) / (1 + _DRAWS)), DRAWN_SIGNS
+
+
+def _sums(size, numbers):
+    """Sums of sizes [k] whose signs are the bits of numbers: 1 is plus, 0 minus."""
+    return (2 * (numbers[:, None] >> np.arange(len(size)) & 1) - 1) @ size
 
 
 def holm(values: Sequence[float]) -> list[float]:
@@ -234,16 +245,24 @@ def holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def clearly_best(models: Mapping[str, Sequence[Value]]) -> str | None:
+def compare(models: Mapping[str, Sequence[Value]]) -> dict[tuple[str, str], Difference] | None:
+    """Compares every two models, {name: a number for each seed}; None where answers are not stored."""
+    found = {(a, b): paired(models[a], models[b]) for a, b in itertools.combinations(models, 2)}
+    known = {pair: difference for pair, difference in found.items() if difference is not None}
+    return known if len(known) == len(found) else None
+
+
+def clearly_best(
+    models: Mapping[str, Sequence[Value]], compared: Mapping[tuple[str, str], Difference] | None = None
+) -> str | None:
     """Names the model whose mean is significantly smaller than every other mean, Holm-corrected over all pairs.
 
-    Models are {name: a number for each seed}, the smaller, the better. None where there is no such model, fewer than
-    two, or answers are not stored.
+    Models are {name: a number for each seed}, the smaller, the better; `compared` is of `compare`, which is called where it
+    is None. None where there is no such model, fewer than two, or answers are not stored.
     """
-    pairs = list(itertools.combinations(models, 2))
-    differences = [paired(models[a], models[b]) for a, b in pairs]
-    if not pairs or any(difference is None for difference in differences):
+    compared = compare(models) if compared is None else compared
+    if not compared:
         return None
-    adjusted = dict(zip(pairs, holm([difference.p for difference in differences]), strict=True))
+    adjusted = dict(zip(compared, holm([difference.p for difference in compared.values()]), strict=True))
     best = min(models, key=lambda name: float(np.mean([number.value for number in models[name]])))
     return best if all(p < LEVEL for pair, p in adjusted.items() if best in pair) else None

@@ -82,7 +82,8 @@ def test_the_best_is_bold_in_all_three_forms(tmp_path, capsys):
 
 def test_what_is_no_better_is_not_bold_and_what_cannot_be_paired_is_said(tmp_path, capsys):
     same = run(command.errors, [write(tmp_path / "a", 0.0), write(tmp_path / "b", 0.001)])
-    assert not same.best and "in no column" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert not same.best and "in no column" in text and "exact binomial test" in text
     found = run(command.errors, [tmp_path / "a", write(tmp_path / "c", 0.9, shown="others")])
     assert not found.best and "Not tested" in capsys.readouterr().out
 

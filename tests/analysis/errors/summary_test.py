@@ -218,8 +218,28 @@ def test_a_difference_of_single_seeds_is_tested_by_its_signs():
     assert found.p == pytest.approx(known.pvalue, rel=0.1) and found.value / found.se == pytest.approx(known.statistic)
     by_scipy = stats.permutation_test((first - second,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1)
     assert found.p == pytest.approx(by_scipy.pvalue, abs=0.004)
-    many = np.concatenate([np.ones(1100), -np.ones(1000)])
-    assert summary.sign_flips(many) == pytest.approx(stats.binomtest(1000, 2100).pvalue, rel=0.1)
+    assert found.test == summary.DRAWN_SIGNS
+
+
+@pytest.mark.parametrize("plus, minus", [(0, 0), (1, 0), (3, 9), (40, 17), (1100, 1000), (25_400, 24_600), (0, 50_000)])
+def test_signs_of_single_answers_are_tested_exactly_at_any_number(plus, minus):
+    differences = np.concatenate([np.full(plus, 100 / 1.7), np.full(minus, -100 / 1.7), np.zeros(30)])
+    p, test = summary.sign_flips(np.random.default_rng(0).permutation(differences))
+    exact = stats.binomtest(plus, plus + minus).pvalue if plus + minus else 1.0
+    assert test == summary.BINOMIAL and p == pytest.approx(exact, rel=1e-9)
+
+
+def test_signs_of_differences_of_many_sizes_are_drawn_at_any_number():
+    """In the middle the normal limit is near; in its tail, and with few large differences, only draws tell."""
+    rng = np.random.default_rng(0)
+    size = rng.uniform(0.5, 1, 30_000)
+    differences = size * np.where(rng.random(30_000) < 0.505, 1, -1)
+    p, test = summary.sign_flips(differences)
+    assert test == summary.DRAWN_SIGNS
+    assert p == pytest.approx(2 * stats.norm.sf(abs(differences.sum()) / np.sqrt((size**2).sum())), abs=0.006)
+    heavy = np.concatenate([[2000.0, 1900.0], -0.01 * rng.uniform(0.5, 1, 1500)])  # two images decide: p is 1/2
+    assert summary.sign_flips(heavy)[0] == pytest.approx(0.5, abs=0.006)
+    assert summary.sign_flips(np.abs(heavy[:16])) == (2 / 2**16, summary.ALL_SIGNS)
 
 
 @pytest.mark.parametrize(
