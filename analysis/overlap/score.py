@@ -31,7 +31,8 @@ _SIGMAS = 3
 _CHANCE_MARGIN = 0.05
 _CLEAN_DROP = 0.1
 _ROUNDING = 8 * np.finfo(float).eps
-"""Two values of R, ratios of counts of N images, that differ are at least 1 / N^2 apart: what is less is rounding."""
+"""Of accuracies alone: two values of R, ratios of counts of N images, that differ are at least 1 / N^2 apart."""
+_WHOLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,8 @@ def overlap_matrix(
 ) -> Overlap:
     """Computes the overlap score of every pair of corruptions, with standard errors.
 
-    Several seeds are averaged as accuracies, before any ratio is taken. Standard errors add two
+    Several seeds are averaged as accuracies, before any ratio is taken. Where the accuracies are right answers over `number`,
+    differences of ratios come from these counts in integers, so that equal ratios are equal. Standard errors add two
     variances: binomial noise over the test images (delta method, accuracies taken as independent, each with one image
     more that is right and one that is wrong, so that none is certain;
     not divided by the number of seeds, because all seeds see the same images) and, with several seeds, the jackknife
@@ -105,14 +107,14 @@ def overlap_matrix(
     near_chance = _near_chance(mean[0, 0], number, num_classes)
     few = [] if number is None else frames.intervals().too_few(number)
     notes = few + near_chance + _of_clean(mean[:, 0], names, number)
-    robustness, gain, transfer, unclipped = compute(mean)
-    n, seeds = len(names), len(full)
+    n, seeds, right = len(names), len(full), _right_answers(full, number)
+    robustness, gain, transfer, unclipped = compute(mean, None if right is None else right.sum(axis=0))
     gain_variance, variance = np.zeros(n), np.zeros((n, n))
     if number is not None:
         gain_variance = gain_variance + binomial_gain_variance(mean, number)
         variance = variance + binomial_overlap_variance(mean, robustness, gain, transfer, number)
     if seeds > 1:
-        _, gains, _, overlaps = compute(leave_one_out(full))
+        _, gains, _, overlaps = compute(leave_one_out(full), None if right is None else right.sum(axis=0) - right)
         gain_variance = gain_variance + jackknife_variance(gains)
         variance = variance + jackknife_variance(overlaps)
     if number is None and seeds == 1:
@@ -134,19 +136,18 @@ def overlap_matrix(
     return Overlap(names, *both, *of_models, flags, tuple(notes), number, seeds)
 
 
-def compute(full: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def compute(full: ArrayLike, right: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Computes (R, G, T, unclipped O) from accuracies [..., 1 + n, 1 + n], clean first; batches lead.
 
     Where G[j] <= 0, column j of T and row and column j of O are NaN: a division by a negative gain would flip signs. A
-    clean accuracy of 0 gives NaN, too.
+    clean accuracy of 0 gives NaN, too. `right` are the numbers of right answers behind the accuracies, integers of the same
+    shape: differences of ratios are then exact. Without them a difference within rounding is 0.
     """
     full = np.asarray(full, float)
     robustness = full[..., 1:] / above_zero(full[..., :1])
-    standard, trained = robustness[..., :1, :], robustness[..., 1:, :]
-    on_itself = np.diagonal(trained, axis1=-2, axis2=-1)
-    gain = _apart(on_itself, standard[..., 0, :])
-    divisor = np.where(gain > 0, gain, np.nan)[..., None, :]
-    transfer = _apart(trained, standard) / divisor
+    apart = _apart(robustness[..., 1:, :], robustness[..., :1, :]) if right is None else _exactly_apart(right)
+    gain = np.diagonal(apart, axis1=-2, axis2=-1)
+    transfer = apart / np.where(gain > 0, gain, np.nan)[..., None, :]
     return robustness, gain, transfer, (transfer + np.swapaxes(transfer, -1, -2)) / 2
 
 
@@ -154,6 +155,24 @@ def _apart(first, second):
     """First minus second, 0 where rounding alone parts them."""
     difference = first - second
     return np.where(np.abs(difference) <= _ROUNDING * np.abs(first), 0.0, difference)
+
+
+def _exactly_apart(right):
+    """R[i,j] - R[0,j], [..., n, n], from numbers of right answers: a / b - c / d = (a d - c b) / (b d)."""
+    clean, standard_clean = right[..., 1:, :1], right[..., :1, :1]
+    difference = (right[..., 1:, 1:] * standard_clean - right[..., :1, 1:] * clean).astype(float)
+    return difference / above_zero((clean * standard_clean).astype(float))
+
+
+def _right_answers(full, number):
+    """The numbers of right answers behind accuracies, integers, where all are whole; else None."""
+    if number is None:
+        return None
+    right = full * number
+    whole = np.rint(right)
+    if np.abs(right - whole).max() > _WHOLE:
+        return None
+    return whole.astype(np.int64 if len(full) * number < 1 << 31 else object)  # products fit
 
 
 def _check(accuracy, clean_accuracy, names, number):

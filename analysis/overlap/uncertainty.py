@@ -1,11 +1,15 @@
 """The standard errors of an overlap study, in overlap_long.csv, overlap.png and the report.
 
-All errors come from resamples of the accuracies. A resample weights the test images anew. All models answer the same
-images, and hard images are hard for all of them: so errors of differences between models are smaller than under
-independent answers. Beside the images each accuracy has half an image that is answered right and half a one that is
+All models answer the same images, and hard images are hard for all of them: so errors of differences between models are
+smaller than under independent answers. Errors of accuracies, of robustness and of gains come from the answers to each image
+(`image_errors`). Those of overlaps and their means, which divide by gains, come from resamples of the accuracies. A resample
+weights the test images anew. Beside the images each accuracy has half an image that is answered right and half a one that is
 answered wrong, so that no resample takes few images, or all of them right, for certain. With several seeds, or with one seed
 and `Repeats` of some models, a resample draws the noise of training, too (`training_noise`); else it cannot be known, and
 every table says "test images only". `benchmarks/results/intervals.md` has the share of true values that 1.96 errors hold.
+Overlaps of weak gains have wide errors, which hold up to 100 %: where a divisor may be 0, only intervals without end hold
+what they say (L. J. Gleser, J. T. Hwang, "The Nonexistence of 100(1 - a)% Confidence Sets of Finite Expected Diameter in
+Errors-in-Variables and Related Models", 1987), and a weak gain is flagged.
 """
 
 import dataclasses
@@ -16,12 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from analysis.overlap.score import compute
+from analysis.overlap.score import above_zero, compute
 from corruptions.scoring import intervals
 
 RESAMPLES = 1000
 _CENTRAL = (0.15866, 0.84134)  # one standard deviation from the middle of a normal distribution
-_OUTER = (0.025, 0.975)
 _INSIDE = (np.float32(1e-6), np.float32(1 - 1e-6))  # rounding may give 1
 _BLOCK = 1 << 22  # numbers at a time, so that their arrays stay small
 
@@ -75,25 +78,27 @@ def standard_errors(
 ) -> Errors:
     """Computes the standard errors of a study from correctness [S, 1 + n, 1 + n, N], see `resample_accuracies`.
 
-    With S = 1, the noise of training comes from `repeats`. Errors of accuracies are Wilson's without this noise
-    (`corruptions.scoring.intervals`); those of robustness are the larger distance to an end of the central 95 % of the
-    resamples, over 1.96; that of an overlap is the deviation over resamples; all others are half the width of the central
-    68 %. This is the standard deviation of normal resamples, and the few resamples in which a weak gain all but vanishes do
-    not change it.
+    With S = 1, the noise of training comes from `repeats`. Errors of accuracies, robustness and gains are those of test
+    images (`corruptions.scoring.intervals`, `image_errors`), to whose square the noise of training adds what it adds to the
+    square of half the width of the central 68 % of the resamples; that of an overlap is the deviation over resamples; those of
+    means are half that width. This is the standard deviation of normal resamples, and the few resamples in which a weak gain
+    all but vanishes do not change it.
     """
     drawn = resample_accuracies(bits, resamples, seed)
     if len(bits) > 1:
         repeats = Repeats(bits, tuple(range(bits.shape[1])))
+    own = 1 + np.arange(bits.shape[1] - 1)
+    pairs = [bits[:, models, conditions].mean(axis=0) for models in (0, own) for conditions in (0, own)]
+    clean = intervals.of_accuracy(bits[:, :, 0].mean(axis=(0, -1)), bits.shape[-1])
+    errors = clean, *image_errors(np.broadcast_to(pairs[0], pairs[1].shape), *pairs[1:])
     if repeats:
+        of_images = _widths(drawn)
         for model, noise in enumerate(np.swapaxes(training_noise(repeats, len(bits), resamples, seed), 0, 1)):
             odds = drawn[:, model] / (1 - drawn[:, model]) * np.exp(noise)
             drawn[:, model] = odds / (1 + odds)
+        added = (np.maximum(a**2 - b**2, 0) for a, b in zip(_widths(drawn), of_images, strict=True))
+        errors = tuple(np.sqrt(error**2 + more) for error, more in zip(errors, added, strict=True))
     held = held_noise(len(bits), len(repeats.rows) if repeats else 0)
-    mean, images = bits.mean(axis=(0, -1)), bits.shape[-1]
-    robustness, own = _robustness(mean[None])
-    clean = _half_width(drawn[:, :, 0]) if repeats else intervals.of_accuracy(mean[:, 0], images)
-    standard, trained = (_reach(*of) for of in zip(_robustness(drawn), (robustness[0], own[0]), strict=True))
-    gain = _half_width(np.subtract(*_robustness(drawn)[::-1]))
     overlap, means = [], []
     for outgoing, incoming in _transfers(drawn):
         both = (outgoing + incoming) / 2
@@ -105,7 +110,39 @@ def standard_errors(
         np.maximum(both, 0, out=both)
         means.append([_half_width(_mean(values)) for values in (both, outgoing, incoming)])
     means = np.concatenate(means, axis=1)
-    return Errors(clean, standard, trained, gain, np.concatenate(overlap), *means, samples=drawn, held=held)
+    return Errors(*errors, np.concatenate(overlap), *means, samples=drawn, held=held)
+
+
+def image_errors(
+    standard_clean: np.ndarray, standard: np.ndarray, clean: np.ndarray, trained: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Computes the errors over test images of R[0,j], of R[j,j] and of the gain G[j], each [...].
+
+    The arguments are right answers to the same images, or shares of several trainings, [..., N]: of the standard model to
+    clean images and under j, and of the model trained with j to the same. To first order the ratio R = a_c / a_0 of the mean
+    answers x_c and x_0 is the mean over images of r[i] = R + (x_c[i] - R x_0[i]) / a_0. So a gain is the mean of a
+    difference of two such numbers of an image, of at most 1 / sqrt(a_0 b_0) for right answers, a_0 and b_0 the clean
+    accuracies; its error is `corruptions.scoring.intervals.of_differences`. NaN where a clean accuracy is 0.
+    """
+    (first, base), (second, other) = _ratio(standard_clean, standard), _ratio(clean, trained)
+    with np.errstate(divide="ignore"):
+        of_standard, of_trained = (intervals.of_differences(of, 1 / at) for of, at in ((first, base), (second, other)))
+        change = np.mean(trained, -1) / other - np.mean(standard, -1) / base
+        gain = intervals.of_differences(second - first + change[..., None], 1 / np.sqrt(base * other))
+    return of_standard, of_trained, gain
+
+
+def _ratio(clean, corrupted):
+    """(what each image adds to the ratio of the means of answers [..., N] to first order, the mean of `clean`, NaN for 0)."""
+    base = above_zero(np.mean(clean, axis=-1))
+    ratio = np.mean(corrupted, axis=-1) / base
+    return (corrupted - ratio[..., None] * clean) / base[..., None], base
+
+
+def _widths(drawn):
+    """Half the widths of the central 68 % of resampled clean accuracies, both robustnesses, and gains: four arrays."""
+    standard, trained = _robustness(drawn)
+    return [_half_width(values) for values in (drawn[:, :, 0], standard, trained, trained - standard)]
 
 
 def training_noise(repeats: Repeats, averaged: int, resamples: int, seed: int = 0) -> np.ndarray:
@@ -203,12 +240,6 @@ def _half_width(samples):
     return (high - low) / 2
 
 
-def _reach(samples, value):
-    """The larger distance of a value to an end of the central 95 % over the first axis, over 1.96."""
-    low, high = _percentiles(samples, _OUTER)
-    return np.maximum(value - low, high - value) / intervals.Z
-
-
 def _deviation(samples):
     known = ~np.isnan(samples)
     number = np.maximum(known.sum(axis=0), 1)
@@ -251,7 +282,7 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
     rng = np.random.default_rng(seed)
     weights = rng.standard_exponential((resamples, number), np.float32)
     drawn = np.empty((models, resamples, conditions), np.float32)
-    quantiles = special.gammaincinv(0.5, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
+    quantiles = _gamma_quantiles()
     total = weights.sum(axis=1, dtype=np.float64).astype(np.float32)[:, None]
     few = max(1, _BLOCK // (conditions * max(number, resamples)))
     for start in range(0, models, few):
@@ -262,3 +293,9 @@ def resample_accuracies(bits: ArrayLike, resamples: int, seed: int = 0) -> np.nd
         prior, wrong = quantiles[rng.integers(0, 1 << 16, (2, *right.shape), np.uint16)]
         np.divide(right + prior, total + prior + wrong, out=drawn[at])
     return np.swapaxes(np.clip(drawn, *_INSIDE, out=drawn), 0, 1)
+
+
+@functools.cache
+def _gamma_quantiles():
+    """Quantiles of the gamma variable of shape 1/2."""
+    return special.gammaincinv(0.5, (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)

@@ -54,13 +54,12 @@ def test_scores_by_hand():
     assert list(found.columns) == [*Count._fields, *columns]
     clean, blur = found[columns].to_numpy()
 
-    def reach(accuracy):  # of 1.96 standard errors: to the further end of Wilson's interval, as SciPy computes it
-        low, high = scipy.stats.binomtest(round(1000 * accuracy), 1000).proportion_ci(method="wilson")
-        return max(accuracy - low, high - accuracy) / 1.959964
+    def error(accuracy):  # of 2.25 more images that are right, and as many that are wrong
+        return (scipy.stats.binom.var(1000, (1000 * accuracy + 2.25) / 1004.5)) ** 0.5 / 1000
 
-    np.testing.assert_allclose(clean, [0.9, reach(0.9), 0.1, reach(0.9), 1, 0], rtol=1e-6)
-    ratio_se = (reach(0.45) ** 2 + (0.5 * reach(0.9)) ** 2) ** 0.5 / 0.9
-    np.testing.assert_allclose(blur, [0.45, reach(0.45), 0.55, reach(0.45), 0.5, ratio_se], rtol=1e-6)
+    np.testing.assert_allclose(clean, [0.9, error(0.9), 0.1, error(0.9), 1, 0], rtol=1e-6)
+    ratio_se = (error(0.45) ** 2 + (0.5 * error(0.9)) ** 2) ** 0.5 / 0.9
+    np.testing.assert_allclose(blur, [0.45, error(0.45), 0.55, error(0.45), 0.5, ratio_se], rtol=1e-6)
     with pytest.raises(ValueError, match=r"clean row of model 'noc/blur', seed 1"):
         frames.scores(COUNTS)
 
@@ -127,7 +126,7 @@ def test_robustness_and_its_standard_error_match_simulation():
     ratios = frames.robustness(corrupted, clean)
     assert ratios.mean() == pytest.approx(0.5, abs=0.002)
     assert frames.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
-    assert frames.robustness_standard_error(0.0, 0.8, 500) == pytest.approx(1.96 / 500 / 0.8, rel=0.02)  # not 0
+    assert frames.robustness_standard_error(0.0, 0.8, 500) == pytest.approx(1.5 / 500 / 0.8, rel=0.02)  # not 0
     fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
     assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5, rel=0.08)  # and larger
     assert fewer > frames.robustness_standard_error(0.4, 0.8, 500)

@@ -78,14 +78,12 @@ def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatc
     changed = [(images != clean).any(-1) for images in (few, many)]
     assert changed[0].sum() < changed[1].sum()
     assert (changed[0] & ~changed[1]).sum() < 0.02 * changed[0].sum()
-    corrupted, clean = (_reach(accuracy, NUMBER) / 1.96 for accuracy in (0.375, 0.75))
+    corrupted, clean = (_error((accuracy * NUMBER + 2.25) / (NUMBER + 4.5)) for accuracy in (0.375, 0.75))
     assert robustness.error(0.5) == pytest.approx(np.hypot(corrupted, 0.5 * clean) / 0.75, rel=1e-4)
 
 
-def _reach(accuracy, number, z=1.96):
-    """The larger distance of an accuracy to an end of Wilson's interval, the roots of (a - p)^2 = z^2 p (1 - p) / N."""
-    ends = np.roots([1 + z**2 / number, -(2 * accuracy + z**2 / number), accuracy**2])
-    return np.abs(ends - accuracy).max()
+def _error(accuracy):
+    return np.sqrt(accuracy * (1 - accuracy) / NUMBER)
 
 
 def test_levels_between_two_published_ones(setting):

@@ -53,7 +53,7 @@ def test_errors_of_means_are_those_of_a_plain_loop(study):
         weights, more = rng.exponential(size=number), rng.gamma(0.5, size=(2, 4, 4))
         draws.append(by_hand((one[0] @ weights + more[0]) / (weights.sum() + more.sum(axis=0))))
     expected = np.std(draws, axis=0)
-    expected[-len(NAMES) - 1 :] = intervals.of_accuracy(one[0][:, 0].mean(axis=-1), number)
+    expected[-len(NAMES) - 1 :] = intervals.of_accuracy(one[0][:, 0].mean(axis=-1), number)  # of test images alone
     values = np.concatenate([getattr(found, name) for name in BY_HAND])
     # The clipped mean is no normal variable, so its half width and its deviation differ a little more.
     np.testing.assert_allclose(values[3:], expected[3:], rtol=0.12)

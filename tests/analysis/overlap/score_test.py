@@ -194,3 +194,32 @@ def test_equal_robustness_is_no_gain_whatever_its_last_bit():
         found = overlap_matrix(counts, names=("a", "b"), number=number)
         assert (found.gain == 0).all() and found.flags == ("invalid", "invalid") and np.isnan(found.unclipped).all()
     assert np.array_equal(score.compute([[0.9, 0.6], [0.9, 0.6 + 1e-6]])[1] > 0, [True])
+
+
+@pytest.mark.parametrize("number, seeds", [(7, 1), (1000, 1), (50_000, 3), (99_991, 5)])
+def test_of_counts_equal_ratios_are_none_and_unequal_ones_are_some_exactly(number, seeds):
+    """Random counts of right answers over a number and seeds, some of equal ratios: the sign of a gain is that of integers."""
+    rng, ties = np.random.default_rng(number), 0
+    for _ in range(300):
+        right = rng.integers(1, number + 1, (seeds, 3, 3))
+        if (tie := rng.integers(3)) < 2:  # the sums over seeds have one ratio: all but clean and own of model 1 + tie
+            right[:, 1 + tie] = right[:, 0][rng.permutation(seeds)]
+        total = right.sum(axis=0).tolist()
+        found = overlap_matrix(right / number, names=("a", "b"), number=number)
+        for j in (1, 2):
+            apart = total[j][j] * total[0][0] - total[0][j] * total[j][0]
+            ties += apart == 0
+            assert np.sign(found.gain[j - 1]) == np.sign(apart)
+            assert found.gain[j - 1] == pytest.approx(apart / (total[j][0] * total[0][0]), rel=1e-12)
+            assert (found.flags[j - 1] == "invalid") == (apart <= 0)
+    assert ties > 100
+
+
+def test_ratios_of_counts_that_differ_by_less_than_floats_tell_are_told_apart():
+    number = 10**8
+    counts = [[number, number - 1], [number - 1, number - 2]]  # a gain of -1e-16
+    for sign, right in ((-1, counts), (1, counts[::-1])):
+        gain = overlap_matrix(np.array(right) / number, names=("a",), number=number).gain
+        assert gain[0] == pytest.approx(sign * 1e-16, rel=1e-6)
+    with_rounded = overlap_matrix(np.round([[2 / 3, 1 / 3], [1 / 3, 1 / 6]], 4), names=("a",), number=12)
+    assert with_rounded.gain[0] == pytest.approx(0.1667 / 0.3333 - 0.3333 / 0.6667)  # no counts: as given
