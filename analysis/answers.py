@@ -164,10 +164,9 @@ def _key(path: str | os.PathLike, name: str) -> Key:
 class Answers:
     """The answers of models under conditions, of files {record: {(model, seed): bool [N]}} as pairs in any order.
 
-    A table calls severities `random` that are drawn from any set of a corruption's levels. If a model has answers for
-    several sets, those asked for last count, which have the highest serial number. Of files without one a selected set
-    counts before all levels, as the column of a benchmark needs it, and of several the first by its levels. The files lie
-    in `folder`, from where confidence is read when it is asked for.
+    Rows `random` may come from different sets of levels. The set with the highest serial number, which was asked for last,
+    wins. Of files without serial numbers a selected set wins over all levels, and of several selected sets the first by
+    its levels. Confidence is read from `folder` when it is asked for.
 
     Attributes:
       counts: correct answers of every cell: clean images first, then by corruption and severity, models in the order

@@ -75,8 +75,8 @@ def ask(
 def logits_of(
     models: Mapping[Hashable, Model | Ensemble], shown: Images, enhance: str = ""
 ) -> Iterator[tuple[Hashable, jax.Array, jax.Array, int]]:
-    """Yields the key of every model, its logits [M, B, C], the labels [M, B] and the number of images for each piece of
-    the images; M * B is at least this number, the rest is padding.
+    """Yields per chunk of images: (key of a model, logits [M, B, C], labels [M, B], number of images). M * B is at least this
+    number; entries past it are padding.
 
     The logits of an ensemble are the logarithms of its mean probabilities, and the logits of superclasses are the
     logarithms of their scores.

@@ -33,8 +33,7 @@ def corrupt(
     where: Array | None = None,
     **options: Any,
 ) -> jax.Array:
-    """Corrupts a batch of images on the device. Of a batch that is split over devices each corrupts its share, and the
-    result is split alike.
+    """Corrupts a batch of images on the device. A sharded batch keeps its sharding.
 
     Image i is corrupted with the key `fold_in(key, index[i])`: the result depends on the image's own index, never on
     batch size, order, number of devices or the surrounding program. Compilers round programs differently, within
@@ -43,8 +42,8 @@ def corrupt(
     that lies on the border between two levels and differs by one.
 
     Args:
-      key: a typed PRNG key (`jax.random.key(seed)`). Put on a device, it brings the batch there. Of a key of another
-        generator than threefry the first two words count, as a threefry key.
+      key: a typed PRNG key (`jax.random.key(seed)`). A key committed to a device decides where the batch runs.
+        Keys of other generators are reduced to their first two words, as a threefry key.
       images: [N, H, W, C], H and W at least 16; uint8, or float32, float16, bfloat16 or float64 in [0, 1], computed in
         float32. C is 3; or 1, grey, which gives the green channel of three equal ones; or 2 or 4, whose last channel is
         alpha and comes back unchanged; or more if the corruption treats each channel separately (`get(name).mixes` is

@@ -61,7 +61,7 @@ class Corruption:
       rounding: how a uint8 batch comes back: `truncate` (floor, as ImageNet-C and C-bar do) or `nearest`.
       parameters: its random parameters, all that `sample` returns, with units and sources; `random_parameters` too.
       aliases: other spellings under which the registry finds it.
-      mixes: how it mixes the channels of an image, in words that follow "which"; empty where each channel of the result
+      mixes: why channels are not independent, in words that follow "which"; empty where each channel of the result
         depends only on that channel (see `per_channel`).
       padding: how `corrupt_each` pads images for it; None if each size has its own program.
       straight_through: the same images, with the gradient of the formula without its roundings; None where it does not
