@@ -31,7 +31,8 @@ def files_of(folder: pathlib.Path) -> Iterator[tuple[Record, dict[Key, np.ndarra
         shown = {name: value for name in _OF_PIXELS if (value := getattr(origin, name)) != UNKNOWN}
         if condition.corruption != CLEAN and shape:
             options = origin.options if isinstance(origin.options, Mapping) else {}
-            about["described"] = of_corruption(condition.corruption, shape, options, condition.levels)
+            made = None if origin.version == UNKNOWN else origin.version
+            about["described"] = of_corruption(condition.corruption, shape, options, condition.levels, made)
         if not shape:
             raise ValueError(
                 f"expected images of one size with their size recorded in {folder}, found {condition} of several sizes, or of an "

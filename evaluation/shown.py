@@ -344,9 +344,7 @@ def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
     manifest = stored.provenance.get("manifest")
     entry = (manifest or {}).get("corruptions", {}).get(name, {})
     options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
-    words = named.of_corruption(name, stored.image_shape, options)
-    words.pop("version", None)  # that of the files counts
-    words |= {key: number for key, number in entry.items() if key == "version" and number and number > 1}
+    words = named.of_corruption(name, stored.image_shape, options, version=entry.get("version") or 1)
     return words | {"frost": ORIGINAL} if manifest is None and name == FROST else words
 
 

@@ -91,10 +91,12 @@ def of_corruption(
     shape: Sequence[int],
     options: Mapping[str, Any] | None = None,
     levels: Sequence[int] | None = None,
+    version: int | None = None,
 ) -> dict[str, Any]:
     """Describes the effect of a corruption on images of a shape, for JSON.
 
-    Takes its static options, and the levels that random severities are drawn from where a benchmark selects some.
+    Takes its static options, the levels that random severities are drawn from where a benchmark selects some, and the
+    version of stored pixels; None is the present one.
     Returns the `table` of its severities, the `range` in use, `levels` drawn from, the source of `frost`, the other
     `options` (`Corruption.describe`) for images of a shape (H, W, 3), each where it has one, and the `version` of its
     pixels above 1; nothing for a name of no corruption.
@@ -113,8 +115,8 @@ def of_corruption(
         described["frost"] = frost_source(used.pop("photographs", None))
     if used:
         described["options"] = used
-    if corruption.version > 1:
-        described["version"] = corruption.version
+    if (version := version or corruption.version) > 1:
+        described["version"] = version
     return described
 
 

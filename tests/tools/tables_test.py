@@ -3,7 +3,6 @@ what papers print; what is bold, what is refused, what the forms hold.
 """
 
 import csv
-import dataclasses
 import json
 import types
 
@@ -18,7 +17,6 @@ from analysis.errors import joint, reference
 from analysis.errors.printed import PRINTED
 from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.frames import Count
-from runtime import artifacts
 from runtime.settings import SettingsError
 from tests.analysis import made_up, published
 from tests.analysis.made_up import write_answers
@@ -127,32 +125,6 @@ def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
     assert "imagenet_c/fog" in set(table.corruption)
     of_one = run(command.errors, [folder], benchmarks=["imagenet_noc"])
     assert "Without a column" not in "".join(of_one.caption)
-
-
-def test_tables_say_which_pixels_are_of_a_later_version_and_keep_versions_apart(tmp_path, capsys):
-    known = conditions()
-    later = {name: {**of, "version": 2} if name == NOC[0] else of for name, of in known.corruptions.items()}
-    first, other = (
-        write(tmp_path / "a", 0),
-        write(tmp_path / "b", 0.1, held=dataclasses.replace(known, corruptions=later)),
-    )
-    for by in ("benchmark", "corruption"):
-        run(command.errors, [first], by=by, measures=["mean_error"])
-        assert "later version" not in capsys.readouterr().out
-        run(command.errors, [other], by=by, measures=["mean_error"])
-        assert f"of a later version: {NOC[0]} 2." in capsys.readouterr().out
-    with pytest.raises(ValueError, match=f"{NOC[0]}, version of its pixels: 1, here 2"):
-        run(command.errors, [first, other])
-
-
-def test_an_edited_record_of_an_evaluation_is_refused(tmp_path):
-    folder = write(tmp_path / "a", 0)
-    artifacts.write_record(folder / "evaluation.json", {"provenance": {"device": "a device"}})
-    run(command.errors, [folder])
-    path = folder / "evaluation.json"
-    path.write_text(path.read_text().replace("a device", "an H100"))
-    with pytest.raises(ValueError, match=r"evaluation\.json.*edited"):
-        run(command.errors, [folder])
 
 
 def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
