@@ -14,6 +14,7 @@
 - `schemes`: gains of training with each augmentation scheme
 - `calibration`: severity ranges that hit target robustness
 - `exits`: networks with several answers that stop at the first confident one
+- `cells`: the cells of a matrix in a figure
 - `figures`: overlap and transfer with the tree of clusters, bars, threshold sweep; PNG, PDF and SVG
 - `gallery`: a picture of a benchmark (the command `python -m analysis.gallery`), sample images of a study
 - `report/`: the HTML page of a study and its figures for print

@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 
+from analysis.cells import OVERLAP, TRANSFER, VALUES, Scale, draw_cells, hatch
 from analysis.frames import compact
 from runtime import files
 from runtime.files import write_atomically
@@ -55,8 +55,13 @@ def remove(folder: pathlib.Path, stems: Iterable[str], formats: Sequence[str] = 
 def save(figure: Figure, stem: str | pathlib.Path, formats: Sequence[str] = FORMATS, dpi: int = 200) -> list:
     """Writes `<stem>.<format>` for every format, atomically; returns the paths."""
     paths = [pathlib.Path(f"{stem}.{name}") for name in formats]
+    if figure.get_layout_engine():
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+    # Measured once: Matplotlib's "tight" draws the figure once more for each format.
+    box = figure.get_tightbbox().padded(matplotlib.rcParams["savefig.pad_inches"])
     for name, path in zip(formats, paths, strict=True):
-        write_atomically(path, _drawn(figure, name, dpi=dpi, bbox_inches="tight"))
+        write_atomically(path, _drawn(figure, name, dpi=dpi, bbox_inches=box))
     return paths
 
 
@@ -87,8 +92,8 @@ def _drawn(figure, name, **options):
     with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "overlap"}):  # text is text
         figure.savefig(buffer, format=name, metadata=_WITHOUT_DATES[name], **options)
     figure.set_layout_engine(
-        "none"
-    )  # the layout stays as it was first drawn; to compute it takes as long as to draw it
+        None
+    )  # the layout stays as it was first drawn; "none" would draw the figure twice each time
     return buffer.getvalue()
 
 
@@ -165,6 +170,7 @@ def bars(
         axes.set_xlabel(panel.label, fontsize=7)
         axes.tick_params(axis="x", labelsize=6.5)
         axes.tick_params(axis="y", length=0)
+        _without_labels(axes.yaxis)
         axes.spines[["top", "right", "left"]].set_visible(False)
     set_titles(drawn[0], title, provenance, notes)
     return figure, order
@@ -212,7 +218,7 @@ def threshold_sweep(
 def set_titles(axes, title: str, provenance: str = "", notes: Sequence[str] = ()) -> None:
     """Writes a title above the axes and, small below it, notes and where the numbers come from."""
     small = [*notes, provenance] if provenance else list(notes)
-    axes.set_title(title, fontsize=9, loc="left", pad=6 + 9 * len(small))
+    axes.set_title(title, fontsize=9, loc="left", pad=6 + 9 * len(small), y=1)  # else each drawing measures all labels
     for k, line in enumerate(reversed(small)):
         place = {"xytext": (0, 4 + 9 * k), "xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate(line, (0, 1), fontsize=6, color="#555555", **place)
@@ -222,22 +228,9 @@ MARKS = {"": "", "weak": " *", "invalid": " !"}
 """Flag of a corruption -> mark behind its name."""
 UNCERTAIN = 0.25
 """Cells with a larger standard error are hatched."""
-VALUES, ERRORS = 30, 16
-"""Most corruptions for which cells show values, and their errors."""
+ERRORS = 16
+"""Most corruptions for which cells show standard errors."""
 _LEGEND = {"weak": "* weak gain: unreliable", "invalid": "! no gain: undefined"}
-
-
-class Scale(NamedTuple):
-    """A Matplotlib colormap, the values at its ends, and the name of the values."""
-
-    colours: str
-    low: float
-    high: float
-    label: str
-
-
-OVERLAP = Scale("Blues", 0, 1, "overlap")
-TRANSFER = Scale("RdBu", -1, 1, "transfer")
 
 
 def weak_pairs(flags: Sequence[str], directed: bool = False) -> np.ndarray:
@@ -317,8 +310,8 @@ def heatmap(
     axes = figure.add_subplot()
     image = draw_cells(axes, values, scale, linewidth=0.5)
     off = ~np.eye(n, dtype=bool)
-    _hatch(axes, np.isnan(values) & ~weak & off, facecolor="white", edgecolor=GREY, hatch="////")
-    _hatch(axes, unsure & ~np.isnan(values) & off, facecolor="none", edgecolor=(1, 1, 1, 0.45), hatch="//////")
+    hatch(axes, np.isnan(values) & ~weak & off, facecolor="white", edgecolor=GREY, hatch="////")
+    hatch(axes, unsure & ~np.isnan(values) & off, facecolor="none", edgecolor=(1, 1, 1, 0.45), hatch="//////")
     if n <= VALUES:
         _print_values(axes, values, errors, weak, image)
     labels = [names[k] + MARKS[flags[k]] for k in order]
@@ -327,6 +320,8 @@ def heatmap(
     if directed:
         axes.set_ylabel("trained with", fontsize=8)
         axes.set_xlabel("tested on", fontsize=8)
+    else:
+        _without_labels(axes.xaxis, axes.yaxis)
     notes = [*notes, *(text for flag, text in _LEGEND.items() if flag in flags)]
     notes += [f"hatched colour: standard error above {UNCERTAIN}"] if (unsure & ~np.isnan(values) & off).any() else []
     set_titles(axes, title, provenance, notes)
@@ -338,22 +333,10 @@ def heatmap(
     return figure
 
 
-def draw_cells(axes: Axes, matrix: np.ndarray, scale: Scale, linewidth: float) -> QuadMesh:
-    """Draws the cells of a matrix [n, n], row 0 on top; the diagonal and undefined cells are grey."""
-    n = len(matrix)
-    cells = np.ma.masked_invalid(matrix)
-    cells[np.eye(n, dtype=bool)] = np.ma.masked
-    axes.set_facecolor("#dddddd")
-    axes.tick_params(length=0)
-    axes.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
-    colours = {"cmap": scale.colours, "vmin": scale.low, "vmax": scale.high}
-    return axes.pcolormesh(cells, **colours, edgecolors="white", linewidth=linewidth)
-
-
-def _hatch(axes, where, **style):
-    """Draws lines over cells, so that a dark colour does not pass for a finding."""
-    for i, j in np.argwhere(where):
-        axes.add_patch(matplotlib.patches.Rectangle((j, i), 1, 1, linewidth=0, **style))
+def _without_labels(*axis):
+    """Places labels that do not exist: else each drawing measures every tick to place them."""
+    for of in axis:
+        of.set_label_coords(0, 0)
 
 
 def _print_values(axes, matrix, se, weak, image):

@@ -69,6 +69,20 @@ def colour_classes(adjacent: Sequence[int], candidates: int) -> list[int]:
     return classes
 
 
+def colour_lists(adjacent: Sequence[int], candidates: int) -> list[list[int]]:
+    """Lists the vertices of each of the `colour_classes`, lowest first."""
+    classes = []
+    while candidates:
+        free, colour = candidates, []
+        while free:
+            low = free & -free
+            colour.append(v := low.bit_length() - 1)
+            candidates ^= low
+            free &= ~(adjacent[v] | low)
+        classes.append(colour)
+    return classes
+
+
 def largest_cliques(graph: np.ndarray, limit: int, work: Work) -> Largest:
     """Lists at most `limit` cliques of the largest size, at least 1, of a graph bool [n, n]."""
     order = _order(graph)
@@ -165,17 +179,18 @@ def cheapest_clique(
             return
         if not work.take():
             return
-        classes = colour_classes(adjacent, candidates)
-        if len(classes) < need:
+        lists = colour_lists(adjacent, candidates)
+        if len(lists) < need:
             return
-        classes.sort(key=int.bit_count)
-        lists = [list(bits(c)) for c in classes]
+        lists.sort(key=len)
         order = [v for group in lists for v in group]
         least, reach = _bounds(costs, linked, lists, order, need)
         total = tuple(s + b for s, b in zip(spent, least.tolist(), strict=True))
-        # The second tuple: the vertices before which no completion comes.
-        earliest = tuple(sorted([*bits(clique), *sorted(min(group) for group in lists)[:need]]))
-        if (*total, earliest) >= best:
+        if total > best[:-1]:
+            return
+        # The vertices before which no completion comes.
+        earliest = sorted([*bits(clique), *sorted(group[0] for group in lists)[:need]])
+        if (*total, tuple(earliest)) >= best:
             return
         # A clique misses at most len(lists) - need classes, so it meets the smallest few:
         branching = sum(len(group) for group in lists[: len(lists) - need + 1])

@@ -202,3 +202,35 @@ def test_a_crash_keeps_the_old_picture(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space"):
         figures.save(figures.bars("ab", [Panel("mCE", [1, 2])])[0], tmp_path / "f", formats=("png",))
     assert (tmp_path / "f.png").read_bytes() == b"old"
+
+
+def test_large_matrices_have_one_path_for_each_colour_and_every_cell_in_its_place(tmp_path):
+    number = 40
+    values = np.random.default_rng(0).uniform(size=(number, number))
+    values[3] = values[:, 3] = np.nan
+    figure = figures.heatmap(values, [f"c{k}" for k in range(number)], se=np.full((number, number), 0.5))
+    axes = figure.axes[0]
+    drawn = axes.collections[0]
+    assert len(drawn.get_paths()) <= 256
+    off = ~np.eye(number, dtype=bool) & ~np.isnan(values)
+    wanted = drawn.cmap(drawn.norm(values))
+    colours = np.full((number, number, 4), np.nan)
+    for path, value in zip(drawn.get_paths(), drawn.get_array(), strict=True):
+        for square in path.vertices.reshape(-1, 5, 2):
+            column, row = square.min(0).astype(int)
+            colours[row, column] = drawn.cmap(drawn.norm(value))
+    np.testing.assert_array_equal(~np.isnan(colours[..., 0]), off)
+    np.testing.assert_allclose(colours[off], wanted[off])
+    hatched = [patch for patch in axes.patches if patch.get_hatch()]
+    assert len(hatched) == 2  # what is undefined, what is hardly known
+    assert [len(patch.get_path().vertices) // 5 for patch in hatched] == [2 * (number - 1), off.sum()]
+    assert len(figures.svg(figure)) < 600_000
+
+
+def test_files_of_a_figure_draw_it_once_each(tmp_path):
+    drawn, figure = [], figures.heatmap(FIGURE3, IMAGENET_C)
+    figures.svg(figure)
+    draw = figure.axes[0].draw
+    figure.axes[0].draw = lambda renderer: (drawn.append(renderer), draw(renderer))
+    figures.save(figure, tmp_path / "overlap")
+    assert len(drawn) == 2
