@@ -310,3 +310,20 @@ def test_what_a_mac_leaves_beside_results_is_left_out(stub, tmp_path):
         path.with_name(f"._{path.name}").write_bytes(b"\0\5\x16\7")
     assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF) == found
     assert len(read_wrong(tmp_path)) == len(found)
+
+
+def test_bytes_written_grow_with_the_result_alone(tmp_path, monkeypatch):
+    """A file for each condition, written once: a hundred conditions wrote the first one a hundred times."""
+    written, replace = [], files.replace
+
+    def counted(path, content, *args, **kwargs):
+        written.append(len(content))
+        return replace(path, content, *args, **kwargs)
+
+    monkeypatch.setattr(files, "replace", counted)
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), dtype=np.uint8)
+    severities = tuple(np.linspace(0, 1, 100).round(4).tolist())
+    predict = lambda x: np.stack([np.zeros(len(x)), np.ones(len(x))], -1)  # noqa: E731
+    corruptions.evaluate(predict, images, [0, 1], corruptions="noc/brightness", severity=severities, path=tmp_path)
+    there = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert len(written) > 100 and sum(written) <= 2 * there
