@@ -31,6 +31,7 @@ def is_corruption(condition: str) -> bool:
 
 STANDARD = "standard"
 RANDOM = "random"
+_MISSING = ("nan", "none", "null", "na", "n/a", "<na>", "-nan", "#n/a")
 _NAME = re.compile(r"[^\s,\"'#]+")
 
 
@@ -62,6 +63,15 @@ class Count(NamedTuple):
     def error(self) -> float:
         """Part of the images that were classified wrongly, in [0, 1]."""
         return 1 - self.correct / self.total
+
+
+def check_model_name(name: str) -> None:
+    """Checks a name that a user gives a model; ValueError for one that files, spreadsheets or pandas would not give back."""
+    check_count(Count(name, 0, CLEAN, 0, 0, 1))
+    if not name.isprintable() or name[0] in "=+-@" or name.lower() in _MISSING:
+        raise ValueError(
+            f"expected a model name of printable characters, that no table takes for a formula or a missing value, found {name!r}"
+        )
 
 
 def check_count(count: Count) -> Count:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis import frames
+from analysis import answers, frames
 from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
 from corruptions.core.registry import qualified_options
-from corruptions.scoring import classifier
+from corruptions.scoring import classifier, reuse
 from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split, hosts
 from data.corrupted import open_corrupted
@@ -26,6 +26,8 @@ from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidenc
 from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
 from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
 from runtime import meshes, workdirs
+from runtime.artifacts import digest
+from runtime.settings import WorkdirError
 from runtime.workdirs import Workdir
 from training import study
 
@@ -100,6 +102,7 @@ def evaluate(
     reference: str | os.PathLike = "",
     reference_mismatch: str = "refuse",
     name: str = "standard",
+    network: str | None = None,
     workdir: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> list[frames.Count]:
@@ -120,7 +123,10 @@ def evaluate(
       reference: model whose errors CE and mCE divide by: `alexnet`, a file, an evaluated workdir, or "" for AlexNet
         where its errors hold.
       reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
-      name: name of the classifier in the tables. Answers under this name in the workdir are not evaluated again.
+      name: name of the classifier in the tables. Answers under this name in the workdir are not evaluated again; `predict`
+        is asked about 32 images of them, and another classifier is refused.
+      network: what identifies the classifier, such as a digest of its weights, in place of asking it: for one that draws at
+        random or adapts to its batches. Answers of another one under `name` are evaluated again.
       workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv,
         errors.csv and errors_summary.csv; None writes nothing.
       progress: show a progress bar on a terminal, and print the errors.
@@ -131,10 +137,11 @@ def evaluate(
     Raises:
       ValueError, TypeError: an argument, or the answer of `predict`, is not as described.
       runtime.settings.SettingsError: a named reference holds for other conditions.
-      runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images.
+      runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images, or those of another classifier
+        under this name.
     """
     labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size, outputs)
-    frames.check_count((name, 0, frames.CLEAN, 0, 0, 1))  # a name that tables can hold
+    frames.check_model_name(name)
     asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
     own = qualified_options(options or {})
     conditions = list_conditions(asked, severity, own)
@@ -154,12 +161,35 @@ def evaluate(
         return {key: _answered(model, under, dtype, outputs) for key, model in models.items()}
 
     with workdirs.open_workdir(workdir, {"shown": hashes}) as results:
-        evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests={})
+        known = {} if network is None else {(name, 0): digest(network)}
+        evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests=known)
+        again = functools.partial(_answered, predict, dtype=dtype, outputs=outputs)
+        _refuse_another(results, shown, conditions, name, again, known)
         basis = Basis.of(conditions_of(shown, conditions, results), str(reference), reference_mismatch)
         counts = count_answers(evaluation.run(progress))
         settings = {"corruptions": asked, "severity": severity, "seed": seed}
         write_tables(results, settings, f"{len(shown)} images", basis, first=conditions, printed=progress)
     return counts
+
+
+def _refuse_another(results, shown, conditions, name, answered, known):
+    """Asks a classifier again about some images whose answers a workdir holds; WorkdirError where it is another one."""
+    for under in map(shown.under, conditions):
+        record = under.record
+        path = results / answers.FOLDER / f"{record.stem}.npz"
+        by_model, before = answers.read_answered(path) if path.exists() else ({}, record)
+        if (name, 0) in by_model and not (known and before.models.get((name, 0))):
+            rows = np.unique(np.linspace(0, len(shown) - 1, reuse.ASKED).astype(int))
+            of_rows = Split(shown.split.images[rows], shown.split.labels[rows], shown.split.index[rows])
+            stored, again = by_model[name, 0], answered(under.showing(of_rows))
+            confidence = stored.confidence[PLAIN][rows] if PLAIN in stored.confidence else None
+            found = reuse.differing(stored.correct[rows], confidence, again.correct, again.confidence[PLAIN])
+            if wrong := reuse.in_words(found):
+                raise WorkdirError(
+                    f"{path} holds answers of another classifier under the name {name!r}: {wrong}; give the one that was "
+                    "evaluated, another name, or, where predict draws or adapts, network='WHAT IDENTIFIES IT'"
+                )
+            return
 
 
 def _answered(predict, shown, dtype, outputs):
@@ -169,5 +199,5 @@ def _answered(predict, shown, dtype, outputs):
     def show(rows):
         return shown.showing(Split(split.images[rows], split.labels[rows], split.index[rows])).images()
 
-    correct, confidence = classifier.answer(predict, show, split.labels, shown.batch_size, dtype, outputs)
+    correct, confidence, _ = classifier.answer(predict, show, split.labels, shown.batch_size, dtype, outputs)
     return Answered(correct, {PLAIN: confidence})

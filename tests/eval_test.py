@@ -114,8 +114,8 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
         return brightness(images)
 
     found = run(counting)
-    assert len(calls) == 6  # clean was kept
-    assert read_counts(tmp_path / "w" / "counts.csv") == found == run(lambda images: pytest.fail("again"))
+    assert len(calls) == 7  # one about the clean images, which were kept
+    assert read_counts(tmp_path / "w" / "counts.csv") == found == run(counting) and len(calls) == 8
     assert {"scores.csv", "errors.csv", "provenance.json", "evaluation.json"} <= {
         p.name for p in (tmp_path / "w").iterdir()
     }
@@ -123,6 +123,13 @@ def test_a_stopped_evaluation_resumes_and_leaves_tables(split, tmp_path):
     assert {row.model for row in read_counts(tmp_path / "w" / "counts.csv")} == {"mine", "other"}
     with pytest.raises(WorkdirError, match=r"shown\.images"):
         evaluate(brightness, 255 - split.images, split.labels, corruptions=(), workdir=tmp_path / "w")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "=1+1", "@SUM(A1)", "+1", "-2", "nan", "None", "a\u202eb", "a b", ""])
+def test_a_name_that_files_or_tables_would_not_give_back_is_refused(split, tmp_path, name):
+    with pytest.raises(ValueError, match="model name"):
+        evaluate(brightness, split.images, split.labels, corruptions=(), name=name, workdir=tmp_path / "w")
+    assert not (tmp_path / "w").exists()
 
 
 @pytest.mark.needs("torch")

@@ -51,8 +51,12 @@ def bind(workdir: pathlib.Path, train: TrainSettings, shape: Sequence[int], begi
         return
     remedy = f"remove {workdir} to train it again"
     stored = artifacts.read_record(path, f"restore it, or {remedy}", shape={"corruptions": {str: dict}})["corruptions"]
-    before = {name: Origin.from_json(stored[name]) for name in names if name in stored}
-    for name, old in before.items():
+    if sorted(stored) != sorted(names):
+        known, wanted = (", ".join(sorted(listed)) or "none" for listed in (stored, names))
+        raise WorkdirError(
+            f"{workdir} was trained with other corruptions: stored {known}, requested {wanted}; {remedy}"
+        )
+    for name, old in ((name, Origin.from_json(stored[name])) for name in names):
         if lines := origin.differences(old, now[name], probes[name], remedy):
             raise WorkdirError(f"{workdir} was trained with other pixels: {lines[0]}")
 

@@ -191,14 +191,26 @@ def _answered_otherwise(condition, result, seen, ask):
     """Says how many answers differ from the stored ones, "" where none does."""
     differ = []
     for part, places in seen.at(_asked(seen.number)):
-        correct, confidence, _ = ask(condition, part)
-        before = result.correct[places]
-        differ.append(before != correct)
-        if result.confidence is not None:
-            old, new = decode(result.confidence[places], before), decode(confidence, correct)
-            close = np.isclose(old.top, new.top, rtol=0, atol=_CLOSE, equal_nan=True)
-            differ[-1] |= (old.predicted != new.predicted) | ~close
-    found = np.concatenate(differ)
+        stored = None if result.confidence is None else result.confidence[places]
+        differ.append(differing(result.correct[places], stored, *ask(condition, part)[:2]))
+    return in_words(np.concatenate(differ))
+
+
+def differing(correct: np.ndarray, confidence: np.ndarray | None, *again: np.ndarray) -> np.ndarray:
+    """Finds the images, bool [n], to which one classifier would not answer so differently on another machine.
+
+    The stored answers are `correct` and `confidence.STORED`, None where there is none; `again` are the same of now.
+    """
+    found: np.ndarray = correct != again[0]
+    if confidence is not None:
+        old, new = decode(confidence, correct), decode(again[1], again[0])
+        close = np.isclose(old.top, new.top, rtol=0, atol=_CLOSE, equal_nan=True)
+        found = found | (old.predicted != new.predicted) | ~close
+    return found
+
+
+def in_words(found: np.ndarray) -> str:
+    """Says how many images `differing` found, "" where none."""
     if not found.any():
         return ""
     return f"{found.sum()} of {found.size} images have another class, or a confidence more than {_CLOSE} off"

@@ -35,7 +35,45 @@ def measure(workdir, corruptions=("noc/border", "noc/hue"), **changed):
 
 
 def nobody(images):
-    raise AssertionError("evaluated again")
+    """Answers clean images, about which a classifier is asked again, and no others."""
+    clean = {image.tobytes() for image in IMAGES}
+    assert all(np.asarray(image).tobytes() in clean for image in images), "evaluated again"
+    return brightness(np.asarray(images) / 255)
+
+
+def another(images):
+    return brightness(np.asarray(images) / 255)[:, ::-1]
+
+
+def unsure(images):
+    return brightness(np.asarray(images) / 255) * 3
+
+
+@pytest.mark.parametrize("predict", [another, unsure])
+def test_another_classifier_under_the_same_name_is_refused(folder, measured, predict):
+    before = {path: path.read_bytes() for path in folder.rglob("*.npz")}
+    for asked in ((), ("noc/border", "noc/hue"), ("noc/border", "noc/hue", "noc/contrast")):
+        with pytest.raises(WorkdirError, match=r"another classifier under the name 'standard'"):
+            measure(folder, asked, predict=predict)
+    assert {path: path.read_bytes() for path in folder.rglob("*.npz")} == before
+    assert {row.model for row in measure(folder, predict=predict, name="other")} == {"other"}
+    (folder / "answers" / "clean-0.npz").unlink()
+    with pytest.raises(WorkdirError, match=r"noc\.border.* another classifier"):
+        measure(folder, predict=predict)
+
+
+def test_what_identifies_a_classifier_replaces_asking(tmp_path):
+    rng, calls = np.random.default_rng(0), []
+
+    def drawn(images):
+        calls.append(1)
+        return rng.normal(size=(len(images), 5))
+
+    found, number = measure(tmp_path, predict=drawn, network="a"), len(calls)
+    assert measure(tmp_path, predict=drawn, network="a") == found and len(calls) == number
+    assert measure(tmp_path, predict=drawn, network="b") != found
+    with pytest.raises(WorkdirError, match="network="):
+        measure(tmp_path, predict=drawn)
 
 
 @pytest.fixture(scope="module")

@@ -66,3 +66,14 @@ def test_a_raised_version_of_a_corruption_is_refused(own_registry, tmp_path):
     register_mine(10, version=2)
     with pytest.raises(WorkdirError, match="version: stored 1, requested 2"):
         train.train_and_evaluate(MINE, tmp_path / "work")
+
+
+def test_the_record_of_another_model_and_a_grown_benchmark_are_refused(own_registry, tmp_path):
+    register_mine(10)
+    mixture = tiny.config(epochs=1, corruption="mixture=mine")
+    train.train_and_evaluate(mixture, tmp_path / "work")
+    register_mine(10, name="brighter")
+    with pytest.raises(
+        WorkdirError, match="other corruptions: stored mine/darker, requested mine/brighter, mine/darker"
+    ):
+        train.train_and_evaluate(mixture, tmp_path / "work")

@@ -42,7 +42,7 @@ def comparable(files, manifest=False):
     return found | ({"manifest": fields} if manifest else {})
 
 
-def register_mine(by, unused=0, **known):
+def register_mine(by, unused=0, name="darker", **known):
     """Registers a corruption that takes `by` levels away from each value; `unused` changes its code alone."""
 
     def sample(key, shape, severity):
@@ -51,6 +51,7 @@ def register_mine(by, unused=0, **known):
     def darker(image, params):
         return image - params["by"]
 
+    known["name"] = name
     registrar("mine", Levels(3), "nearest", "a test", replace=True)("color", sample, {"by": "unit"}, **known)(darker)
 
 
