@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import corruptions
 import train
 from runtime import workdirs
 from runtime.settings import WorkdirError
@@ -70,9 +71,11 @@ def test_a_raised_version_of_a_corruption_is_refused(own_registry, tmp_path):
 
 def test_the_record_of_another_model_and_a_grown_benchmark_are_refused(own_registry, tmp_path):
     register_mine(10)
+    corruptions.register_benchmark("mine", ["mine/darker"])
     mixture = tiny.config(epochs=1, corruption="mixture=mine")
     train.train_and_evaluate(mixture, tmp_path / "work")
     register_mine(10, name="brighter")
+    corruptions.register_benchmark("mine", ["mine/darker", "mine/brighter"], replace=True)
     with pytest.raises(
         WorkdirError, match="other corruptions: stored mine/darker, requested mine/brighter, mine/darker"
     ):
