@@ -77,7 +77,8 @@ lowest newest: $(VENV)/.dev
 	$(call record,$(CORE))
 
 # The tests marked `needs`, fast and slow, compiled as users' programs are: the default environment skips them. Here PyTorch, TensorFlow,
-# Keras, datasets, a browser and more are installed, and what ALSO names: `ALSO='git+https://...'`, for what GitHub alone has.
+# Keras, datasets, a browser and more are installed, and what ALSO names: `ALSO=libtpu` for those that compile for a TPU, 20 minutes
+# more, `ALSO='git+https://...'` for what GitHub alone has.
 # By pip: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu takes PyTorch without CUDA.
 all-extras: export JAX_DISABLE_MOST_OPTIMIZATIONS = 0
 all-extras: $(VENV)/.dev

@@ -85,6 +85,15 @@ def test_a_hugging_face_dataset(dataset):
 
 
 @pytest.mark.needs("datasets")
+def test_a_worker_of_a_hugging_face_dataset_is_refused_and_does_not_hang():
+    recipe = example_of("docs/howto/corrupt.md", "Corrupt a Hugging Face dataset")
+    rows = [{"image": PIL.Image.fromarray(image), "label": int(label)} for image, label in zip(IMAGES, LABELS)]
+    found = {"dataset": of_huggingface(rows), "PIL": PIL, "jax": jax, "corruptions": corruptions}
+    with pytest.raises(RuntimeError, match="forked"):
+        exec(recipe.replace("batched=True", "batched=True, num_proc=1"), found)
+
+
+@pytest.mark.needs("datasets")
 def test_a_hugging_face_dataset_is_mapped_again_exactly_for_another_version(tmp_path, monkeypatch):
     """`datasets` reuses a result by a fingerprint of the function and its arguments."""
     import datasets
