@@ -85,7 +85,7 @@ all-extras: $(VENV)/.dev
 	.ci/browser
 	$(PYTHON) -m venv --clear build/$@
 	build/$@/bin/python -m pip install -q --no-compile -e '.[all-extras]' $(ALSO)
-	$(call record,-m needs $$(grep -rl 'mark\.needs(' tests --include='*_test.py' | sort))
+	$(call record,-m needs $$(grep -rl 'mark\.needs' tests --include='*_test.py' | sort))
 
 $(VENV)/.study: pyproject.toml
 	$(call install,study)
