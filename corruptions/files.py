@@ -4,12 +4,13 @@ import contextlib
 import errno
 import functools
 import hashlib
+import json
 import logging
 import os
 import pathlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -80,11 +81,45 @@ def keeps_apart(folder: pathlib.Path, first: str, second: str) -> bool:
         return not pathlib.Path(probe, other).exists()
 
 
+class Digest:
+    """The sha256 of what is added, one after the other: text in UTF-8, bytes, and the bytes of arrays in C order."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._total = hashlib.sha256()
+        self.add(*parts)
+
+    def add(self, *parts: Any) -> None:
+        for part in parts:
+            if isinstance(part, str):
+                part = part.encode()
+            elif not isinstance(part, bytes):
+                part = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+            self._total.update(part)
+
+    def add_named(self, name: str, array: np.ndarray) -> None:
+        """Adds name, type, shape (of a number, (1,)) and bytes of an array."""
+        self.add(f"{name} {array.dtype} {np.atleast_1d(array).shape}", array)
+
+    def __str__(self) -> str:
+        """Returns the digits, hexadecimal."""
+        return self._total.hexdigest()
+
+
+def digest_of(*parts: Any) -> str:
+    """Returns the sha256, hexadecimal, of text, bytes and arrays, one after the other (`Digest`)."""
+    return str(Digest(*parts))
+
+
+def digest_of_json(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """Returns the sha256 of a JSON-ready value, keys sorted; `default` makes other values JSON-ready."""
+    return digest_of(json.dumps(value, sort_keys=True, default=default))
+
+
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:
     """Returns {"bytes", "sha256"} of a file."""
     with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": file.tell(), "sha256": digest}
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": found}
 
 
 def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
@@ -99,7 +134,7 @@ def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
             sizes.append(os.stat(path).st_size)
         except OSError:
             sizes.append(0)
-    ends, digest = np.cumsum([0, *sizes]), hashlib.sha256()
+    ends, content = np.cumsum([0, *sizes]), Digest()
     if ends[-1] <= _WHOLE:
         pieces = ((path, 0, size) for path, size in zip(paths, sizes) if size)
     else:
@@ -109,8 +144,8 @@ def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
     for path, start, size in pieces:
         with open(path, "rb") as file:
             file.seek(start)
-            digest.update(file.read(size))
-    return digest.hexdigest()
+            content.add(file.read(size))
+    return str(content)
 
 
 def replace(path: pathlib.Path, content: bytes) -> None:

@@ -6,7 +6,6 @@ alone takes five times, SHA-256 ten times as long. It finds zeroed, changed, shi
 on purpose are found by the sha256 of the file, which `verify` of cache and store compare.
 """
 
-import hashlib
 import math
 import os
 import zlib
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from corruptions.files import Digest
 from runtime.files import DamagedFileError
 
 _BYTES = 2**19  # largest block, unless one image is larger
@@ -116,7 +116,7 @@ class Writer:
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...] | None = None):
         """Takes a binary file, which stays open, and the shape (H, W, 3) of images; None takes the first piece's."""
-        self._file, self._shape, self._digest = file, shape, hashlib.sha256()
+        self._file, self._shape, self._digest = file, shape, Digest()
         self._header = None if shape is None else self._write_header()
 
     def append(self, piece: np.ndarray) -> None:
@@ -130,7 +130,7 @@ class Writer:
             self._header = self._write_header()
         data = np.ascontiguousarray(piece).data
         self._file.write(data)
-        self._digest.update(data)
+        self._digest.add(data)
         self.count += len(piece)
 
     def finish(self) -> None:
@@ -145,7 +145,7 @@ class Writer:
     @property
     def sha256(self) -> str:
         """The sha256 of the bytes of all pieces, without the header, hexadecimal."""
-        return self._digest.hexdigest()
+        return str(self._digest)
 
     def _write_header(self) -> int:
         descr = np.lib.format.dtype_to_descr(np.dtype(np.uint8))

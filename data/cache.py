@@ -11,8 +11,6 @@ The root is the argument `cache_dir`, or `$JAXC_CACHE_DIR`, or `$XDG_CACHE_HOME/
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import logging
 import os
 import secrets
@@ -24,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from corruptions.files import digest_of, digest_of_json
 from data import blocks
-from data.dataset import sha256
 from runtime import artifacts, files
 from runtime.locks import take_lock
 
@@ -67,8 +65,7 @@ def root(cache_dir: str | os.PathLike | None = None) -> Path:
 
 def fingerprint(*parts: Any) -> str:
     """Returns 16 hexadecimal digits that change when any of the (JSON-able) parts does."""
-    text = json.dumps([_KEYS, *parts], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest_of_json([_KEYS, *parts], default=str)[:16]
 
 
 def cached(
@@ -163,9 +160,9 @@ def _problems(folder):
     except (OSError, ValueError) as error:
         return [str(error)]
     return [
-        f"{folder / name}.npy: expected sha256 {entry.sha256[name]}, found {digest}; {_AGAIN}"
+        f"{folder / name}.npy: expected sha256 {entry.sha256[name]}, found {found}; {_AGAIN}"
         for name in _ARRAYS
-        if (digest := sha256(getattr(entry, name))) != entry.sha256[name]
+        if (found := digest_of(getattr(entry, name))) != entry.sha256[name]
     ]
 
 
@@ -193,7 +190,7 @@ def _open(folder: Path) -> Entry:
             raise ValueError(f"{file}: expected {meta['bytes'][name]} bytes, found {size}; {_AGAIN}")
         arrays[name] = files.read_array(file, _AGAIN, mapped=name == "images")
     for name in ("labels", "index"):
-        if (found := sha256(arrays[name])) != meta["hashes"][name]:
+        if (found := digest_of(arrays[name])) != meta["hashes"][name]:
             raise ValueError(f"{folder / name}.npy: expected sha256 {meta['hashes'][name]}, found {found}; {_AGAIN}")
     if wrong := blocks.Blocks(folder / "images.npy", arrays["images"], meta["blocks"], _AGAIN).wrong():
         raise ValueError(wrong[0] + (f" ({len(wrong)} blocks in all)" if len(wrong) > 1 else ""))
@@ -216,7 +213,7 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
     for name, pieces in (("labels", labels), ("index", index)):
         array = np.concatenate(pieces).astype(np.int32)
         files.write_array(aside / f"{name}.npy", array)
-        hashes[name] = sha256(array)
+        hashes[name] = digest_of(array)
     sizes = {name: (aside / f"{name}.npy").stat().st_size for name in _ARRAYS}
     known = blocks.describe(files.read_array(aside / "images.npy", mapped=True))
     meta = {"format": _FORMAT, "bytes": sizes, "hashes": hashes, "blocks": known, "notes": notes}
@@ -242,7 +239,7 @@ def _in_memory(build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> Entry:
     notes: dict[str, Any] = {}
     columns = [np.concatenate(column) for column in zip(*build(notes), strict=True)]
     arrays = dict(zip(_ARRAYS, (columns[0], columns[1].astype(np.int32), columns[2].astype(np.int32)), strict=True))
-    hashes = {name: sha256(array) for name, array in arrays.items()}
+    hashes = {name: digest_of(array) for name, array in arrays.items()}
     return Entry(**arrays, sha256=hashes, notes=notes)
 
 

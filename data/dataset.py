@@ -7,7 +7,6 @@ corruption keyed by it does not change with the limit.
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core.origin import probed_places, same_probe, values_of
+from corruptions.files import digest_of
 from corruptions.reading.folders import balanced_prefix
 from data.blocks import Blocks
 from runtime.meshes import place_array
@@ -197,14 +197,9 @@ def taken(
     return split, describe(split)
 
 
-def sha256(array: np.ndarray) -> str:
-    """Returns the sha256 of the array's bytes in C order, hexadecimal."""
-    return hashlib.sha256(np.ascontiguousarray(array)).hexdigest()
-
-
 def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Makes the provenance of one split: size, image shape and sha256 of the arrays (from `known` if present)."""
-    digests = known or {name: sha256(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
+    digests = known or {name: digest_of(np.asarray(getattr(split, name))) for name in ("images", "labels", "index")}
     return {"size": len(split), "image_shape": list(split.images.shape[1:]), "sha256": dict(digests)}
 
 
@@ -237,7 +232,7 @@ def sampled(dataset: Dataset) -> Dataset:
         if "sha256" not in facts:
             rows = np.linspace(0, len(split) - 1, min(_SAMPLED, len(split))).astype(int)
             arrays = {"images": np.asarray(split.images[rows]), "labels": split.labels, "index": split.index}
-            digests = {key: sha256(np.asarray(array)) for key, array in arrays.items()}
+            digests = {key: digest_of(np.asarray(array)) for key, array in arrays.items()}
             provenance[name] = {**facts, "sample": {"number": len(split), **digests}}
     return dataclasses.replace(dataset, provenance=provenance)
 

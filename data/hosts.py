@@ -4,13 +4,12 @@ Arrays that are read whole have a sha256. Of other files names are compared, and
 processes choose alike. A single process compares nothing.
 """
 
-import hashlib
 import heapq
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from corruptions.files import content_sha256
+from corruptions.files import content_sha256, digest_of
 from data import decode
 from data.dataset import Dataset, same_images
 from runtime import distributed
@@ -52,7 +51,7 @@ def check_files(what: str, root: str | os.PathLike, paths: Iterable[str | os.Pat
         return
     by_name = {decode.printable(os.path.relpath(path, root)): Path(path) for path in paths}
     distributed.check_lines(f"files of {what}", sorted(by_name), _COPY)
-    sample = heapq.nsmallest(_SAMPLED, by_name, key=lambda name: hashlib.sha256(name.encode()).digest())
+    sample = heapq.nsmallest(_SAMPLED, by_name, key=digest_of)
     lines = [f"{n} ({by_name[n].stat().st_size} bytes, content {content_sha256([by_name[n]])[:12]})" for n in sample]
     distributed.check_lines(f"content of {what}", sorted(lines), _COPY)
 

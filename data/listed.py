@@ -11,7 +11,6 @@ ROOT holds val/WORDNET_ID/*.JPEG; the dataset may be this tree, or a store that 
 
 import argparse
 import dataclasses
-import hashlib
 import os
 import re
 import sys
@@ -20,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from corruptions.files import digest_of
 from data import tree
-from data.dataset import Dataset, Split, sha256
+from data.dataset import Dataset, Split
 from runtime import files
 
 
@@ -76,7 +76,7 @@ def choose(dataset: Dataset, path: str | os.PathLike) -> Dataset:
         raise ValueError(f"expected places of test images in {path}, found none")
     rows = np.array([of_place[place] for place in places])
     test = Split(*(np.asarray(part[rows]) for part in (dataset.test.images, dataset.test.labels, dataset.test.index)))
-    listed = {"number": len(places), "sha256": sha256(np.array(places, np.int32))}
+    listed = {"number": len(places), "sha256": digest_of(np.array(places, np.int32))}
     facts = dict(dataset.provenance.get("test", {}))
     facts |= {"size": len(places), "sha256": {**facts.get("sha256", {}), "listed": listed["sha256"]}}
     return dataclasses.replace(
@@ -111,7 +111,7 @@ def check(names: list[str], known: Known) -> None:
     numbers = [int(match[1]) for name in names if (match := _NUMBER.search(name))]
     if any(number >= 2**16 for number in numbers):
         raise ValueError(f"expected numbers of validation images below 65536, found {max(numbers)}")
-    found = Known(len(numbers), sum(numbers), hashlib.sha256(np.array(numbers, "<u2").tobytes()).hexdigest())
+    found = Known(len(numbers), sum(numbers), digest_of(np.array(numbers, "<u2")))
     if found != known:
         raise ValueError(
             f"expected {known.number} names with sum {known.sum} and sha256 {known.sha256[:12]}, found {found.number} with "

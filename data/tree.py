@@ -3,13 +3,12 @@
 Files are not opened. Classes are the folders' names in sorted order; `corruptions.reading.folders` has the rules.
 """
 
-import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from corruptions.files import content_sha256
+from corruptions.files import content_sha256, digest_of
 from corruptions.reading.folders import class_folders, labelled_images
 
 TEST_FOLDERS = ("val", "test", "validation")
@@ -83,7 +82,7 @@ def _split_flat(items: list[Item], root: Path, fraction: float, seed: int) -> di
             count = 0 if len(members) == 1 else min(max(count, 1), len(members) - 1)
         # Hashes, not positions: neither the order of the names nor their numbers leak into the split.
         names = {path: f"{seed}/{path.relative_to(root)}".encode("utf-8", "surrogateescape") for path, _, _ in members}
-        digest = {path: hashlib.sha256(name).digest() for path, name in names.items()}
-        test.update(sorted(digest, key=digest.__getitem__)[:count])
+        hashed = {path: digest_of(name) for path, name in names.items()}
+        test.update(sorted(hashed, key=hashed.__getitem__)[:count])
     splits = {"train": [i for i in items if i[0] not in test], "test": [i for i in items if i[0] in test]}
     return {name: [(path, label, i) for i, (path, label, _) in enumerate(part)] for name, part in splits.items()}

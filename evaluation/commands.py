@@ -16,11 +16,11 @@ from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
 from corruptions.core.registry import qualified_options
+from corruptions.files import digest_of
 from corruptions.scoring import classifier, reuse
 from corruptions.scoring.conditions import Severities, list_conditions
 from data import Split, hosts
 from data.corrupted import open_corrupted
-from data.dataset import sha256
 from evaluation import adaptation, natural, superclasses, temperature, trained_models
 from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidence, warn_of_tables
 from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
@@ -150,7 +150,7 @@ def evaluate(
     if workdir is None:
         found = {c: {(name, 0): _answered(predict, shown.under(c), dtype, outputs).correct} for c in conditions}
         return count_answers(found)
-    hashes = {what: sha256(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
+    hashes = {what: digest_of(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
     shape = images.shape[1:]
     published = (dataset, *shape[:2]) == (IMAGENET, 224, 224)
     words = PREPROCESSING if published else "none" if dataset else ""

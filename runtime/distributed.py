@@ -6,7 +6,6 @@ written by all (`training.checkpoints`). With a single process each function her
 """
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -24,6 +23,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from corruptions.files import digest_of_json
 from runtime.log import log
 
 HEARTBEAT_SECONDS = 30
@@ -199,7 +199,7 @@ def check_lines(what: str, lines: Sequence[str], remedy: str) -> None:
             f"expected the same {what} in all processes, found {here} in process 0 and {there} in process {process}; {remedy}"
         )
 
-    if differs := _compare([hashlib.sha256(json.dumps(block).encode()).hexdigest() for block in blocks], first_other):
+    if differs := _compare([digest_of_json(block) for block in blocks], first_other):
         process, place = differs
         _compare(blocks[place] if place < len(blocks) else [], refuse)
 

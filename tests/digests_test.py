@@ -10,12 +10,13 @@ import pytest
 
 from corruptions.augment.stored import Stored
 from corruptions.core.origin import Origin
+from corruptions.files import digest_of
 from corruptions.laion_c import use_bank
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import Folder
 from corruptions.write import from_arrays, from_folder, manifests
 from corruptions.write.sources import safe_name
-from data import blocks, cache, dataset, tree
+from data import blocks, cache, tree
 from data.imagenet.prepare import open_source
 from runtime import artifacts, files
 from training import checkpoints
@@ -112,17 +113,17 @@ CASES = [
         id="state_of_bfloat16",
     ),
     pytest.param(
-        lambda _: dataset.sha256(ARRAYS["b"]),
+        lambda _: digest_of(ARRAYS["b"]),
         "0c9d0bb54e4f5a0121543129f106617549c7ff2b34c6842c5a2e19186c5a7914",
         id="array",
     ),
     pytest.param(
-        lambda _: dataset.sha256(ARRAYS["none"]),
+        lambda _: digest_of(ARRAYS["none"]),
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         id="array_of_nothing",
     ),
     pytest.param(
-        lambda _: dataset.sha256(np.array([b"ab", b"c"])),
+        lambda _: digest_of(np.array([b"ab", b"c"])),
         "dc1114cd074914bd872cc1f9a23ec910ea2203bc79779ab2e17da25782a624fc",
         id="array_of_text",
     ),

@@ -1,7 +1,6 @@
 """Checkpoints of a training state. They are Orbax's, each with a digest; a damaged one gives way to the one before."""
 
 import contextlib
-import hashlib
 import importlib.util
 import logging
 import os
@@ -16,6 +15,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
+from corruptions.files import Digest
 from runtime import buckets, distributed, files, workdirs
 from runtime.locks import is_full
 from runtime.log import log
@@ -32,12 +32,10 @@ class CheckpointError(RuntimeError):
 
 def digest(state: Any) -> str:
     """Computes the sha256 of names, dtypes, shapes and bytes of every array of a pytree."""
-    total = hashlib.sha256()
+    total = Digest()
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        array = np.ascontiguousarray(distributed.fetch(leaf))
-        total.update(f"{jax.tree_util.keystr(path)} {array.dtype} {array.shape}".encode())
-        total.update(array.tobytes())
-    return total.hexdigest()
+        total.add_named(jax.tree_util.keystr(path), np.asarray(distributed.fetch(leaf)))
+    return str(total)
 
 
 _ANOTHER = "is of another network"

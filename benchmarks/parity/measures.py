@@ -1,7 +1,6 @@
 """The numbers of the report: differences of pixels, of distributions, of a classifier's error rates."""
 
 import functools
-import hashlib
 import json
 import pathlib
 import zlib
@@ -15,6 +14,7 @@ import corruptions
 from analysis import gallery
 from benchmarks import timing
 from corruptions.core.batch import from_float, to_float
+from corruptions.files import digest_of
 from evaluation import correctness, trained_models
 from runtime import files, meshes
 from runtime.log import bar
@@ -117,7 +117,7 @@ def peer_images(python, images, names, folder):
 
     Returns (version of the peer, {name: uint8 [5, N, H, W, 3]}); raises RuntimeError where the peer's process failed.
     """
-    folder = pathlib.Path(folder) / hashlib.sha256(images).hexdigest()[:12]
+    folder = pathlib.Path(folder) / digest_of(images)[:12]
     files.write_array(folder / "clean.npy", images)
     with timing.Peer(python, "images.py", str(folder / "clean.npy")) as peer:
         version = peer.hello["version"]

@@ -10,7 +10,6 @@ A file is an .npz archive with an array [K, ...] for each of the params and `abo
 The digest is over source, shape and params, not over label, origin or the bytes of the file.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -43,11 +42,10 @@ class Stored(NamedTuple):
     @property
     def digest(self) -> str:
         """sha256 of source, shape and params, hexadecimal."""
-        total = hashlib.sha256(f"{self.source} {tuple(self.shape)}".encode())
+        total = files.Digest(f"{self.source} {tuple(self.shape)}")
         for name, array in sorted(self.params.items()):
-            array = np.ascontiguousarray(array)
-            total.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-        return total.hexdigest()
+            total.add_named(name, np.asarray(array))
+        return str(total)
 
     @property
     def number(self) -> int:

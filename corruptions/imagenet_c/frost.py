@@ -6,7 +6,6 @@ photographs that `use_photographs` read. Records hold the digest: results stay b
 
 import collections
 import functools
-import hashlib
 import importlib.util
 import logging
 import math
@@ -18,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import files
 from corruptions.core.corruption import Image, Key, Parameter, Params, Severity, Shape
 from corruptions.core.errors import MissingAssets
 from corruptions.imagenet_c.tables import lookup, padding, register, table_for
@@ -171,19 +171,19 @@ class Photographs:
             raise FileNotFoundError(f"expected a folder of frost textures, found no folder at {str(self.folder)!r}")
         visible = (file for file in self.folder.iterdir() if not file.name.startswith("."))
         named = sorted(file for file in visible if file.suffix.lower() in SUFFIXES and not file.is_dir())
-        files = [file for file in named if not is_special(file)]
-        warn_of_left_out(self.folder, collections.Counter([SPECIAL] * (len(named) - len(files))))
-        if not files:
+        images = [file for file in named if not is_special(file)]
+        warn_of_left_out(self.folder, collections.Counter([SPECIAL] * (len(named) - len(images))))
+        if not images:
             raise FileNotFoundError(f"expected image files ({', '.join(SUFFIXES)}) in {str(self.folder)!r}, found none")
-        digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        digests = {file: files.describe_file(file)["sha256"] for file in images}
         by_digest = {digest: file for file, digest in digests.items()}
         self._files = [by_digest[digest] for digest in _ORIGINALS if digest in by_digest]
         if len(self._files) < len(_ORIGINALS):
-            self._files = files
-        elif unused := [file.name for file in files if file not in self._files]:
+            self._files = images
+        elif unused := [file.name for file in images if file not in self._files]:
             _LOG.warning("%s holds ImageNet-C's five photographs; not drawn: %s", self.folder, ", ".join(unused))
         listed = [*(digests[file] for file in self._files), *(["turned"] if turn else [])]
-        self.digest = hashlib.sha256("\n".join(listed).encode()).hexdigest()
+        self.digest = files.digest_of("\n".join(listed))
         if self.digest == _OTHERS_DIGEST:
             _LOG.warning("%s holds %s", self.folder, _OTHERS_ARE)
         orientations = pictures.Orientations(turn)

@@ -5,7 +5,6 @@ the bank, wherever it lies. `use_bank` reads a bank and remembers it in this pro
 """
 
 import functools
-import hashlib
 import os
 import pathlib
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from corruptions import files
 from corruptions.core.dispatch import unmasked
 from corruptions.core.errors import MissingAssets
 from corruptions.reading import pictures
@@ -34,7 +34,7 @@ class Bank:
 
     def __init__(self, images: np.ndarray, reduced: bool):
         self.images, self.reduced = images, reduced
-        self.digest = hashlib.sha256(str(images.shape).encode() + images.tobytes()).hexdigest()
+        self.digest = files.digest_of(str(images.shape), images)
         self.tiles = functools.lru_cache(maxsize=16)(self._tiles)
 
     def _tiles(self, side: int) -> np.ndarray:

@@ -8,7 +8,6 @@ errors.csv     a row for each corruption and benchmark: mean error and its stand
 """
 
 import dataclasses
-import hashlib
 import io
 import json
 import os
@@ -252,8 +251,8 @@ def _stem(condition: Condition) -> str:
 
 def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:
     """Computes the sha256 of settings and of names, types, shapes and bytes of arrays."""
-    content = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    content = files.Digest(json.dumps(settings, sort_keys=True))
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        content.update(json.dumps([name, array.dtype.str, array.shape]).encode() + array.tobytes())
-    return content.hexdigest()
+        array = np.atleast_1d(arrays[name])
+        content.add(json.dumps([name, array.dtype.str, array.shape]), array)
+    return str(content)

@@ -4,7 +4,6 @@ classifier is asked again about 32 images, and where code changed a probe of the
 
 import dataclasses
 import functools
-import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -101,7 +100,7 @@ class Seen(NamedTuple):
 
 def look(parts: Iterable[Part], folder: Folder) -> Seen:
     """Reads the test set once; takes the images that the stored results of the folder are compared by."""
-    hashes = {name: hashlib.sha256() for name in ("images", "labels", "index")}
+    hashes = {name: files.Digest() for name in ("images", "labels", "index")}
     probes = (result.origin.probe for result in folder.results.values())
     wanted = {int(place) for probe in probes if probe not in (UNKNOWN, None) for place in places_of(probe)}
     wanted.update(map(int, _asked(folder.number)))
@@ -110,12 +109,12 @@ def look(parts: Iterable[Part], folder: Folder) -> Seen:
     for part in parts:  # a test set without images is refused there
         arrays = part.images, part.labels.astype(np.int64), part.index.astype(np.uint64)
         for content, array in zip(hashes.values(), arrays, strict=True):
-            content.update(np.ascontiguousarray(array).data)
+            content.add(array)
         end = start + len(part.labels)
         # Copies: loaders reuse their memory.
         taken |= {place: part.rows(np.array([place - start])) for place in wanted if start <= place < end}
         start, shape = end, shape or part.images.shape[1:]
-    return Seen({name: content.hexdigest() for name, content in hashes.items()}, start, shape or (), taken)
+    return Seen({name: str(content) for name, content in hashes.items()}, start, shape or (), taken)
 
 
 def _asked(number):

@@ -9,7 +9,6 @@ A unit (`corruptions.write.verifying`) is written below `.part`, recorded in the
 and only then takes its name. So each visible file is complete, and a killed run loses at most one block.
 """
 
-import hashlib
 import io
 import logging
 import os
@@ -181,7 +180,7 @@ class Npy(Layout):
             return
         content = io.BytesIO()
         np.save(content, np.tile(self.source.labels, severities.pop()))
-        facts = {"bytes": content.tell(), "sha256": hashlib.sha256(content.getvalue()).hexdigest()}
+        facts = {"bytes": content.tell(), "sha256": files.digest_of(content.getvalue())}
         self.manifest["files"][LABELS] = facts
         manifests.save(self.folder, self.manifest)
         files.replace(path, content.getvalue())
@@ -332,7 +331,7 @@ class Folders(Layout):
         if "/" in self.source.names[position]:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        return name, hashlib.sha256(content).hexdigest()
+        return name, files.digest_of(content)
 
     def _describe(self, unit):
         lines = [f"{digest}  {unit.path}/{name}\n" for name, digest in sorted(self.digests.items())]

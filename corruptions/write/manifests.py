@@ -7,7 +7,6 @@ of the other fields, so that a changed manifest is refused.
 import collections
 import datetime
 import functools
-import hashlib
 import json
 import numbers
 import os
@@ -76,7 +75,7 @@ def save(folder: str | os.PathLike, manifest: Manifest) -> None:
 
 def _seal(manifest):
     fields = {name: value for name, value in manifest.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    return files.digest_of_json(fields)
 
 
 def _refuse_outside(folder, manifest):

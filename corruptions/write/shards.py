@@ -6,7 +6,6 @@
 A shard holds 10,000 images. The same images give the same files, whatever the batch size.
 """
 
-import hashlib
 import html
 import importlib
 import io
@@ -198,7 +197,7 @@ def card(manifest: Manifest, suffix: str) -> str:
 
 
 def _sealed(lines):
-    return lines + _SEAL.format(hashlib.sha256(lines.encode()).hexdigest())
+    return lines + _SEAL.format(files.digest_of(lines))
 
 
 def _configurations(entries: Mapping[str, Entry], suffix: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import hashlib
 import importlib
 import logging
 import os
@@ -161,8 +160,8 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
 
     description = {
         "kind": "arrays",
-        "images_sha256": hashlib.sha256(np.ascontiguousarray(images).data).hexdigest(),
-        "labels_sha256": hashlib.sha256(labels.astype(np.int32).data).hexdigest(),
+        "images_sha256": files.digest_of(images),
+        "labels_sha256": files.digest_of(labels.astype(np.int32)),
     }
     return Source(read, labels.astype(np.int32), _numbered(len(images)), tuple(map(str, class_names)), description)
 
@@ -204,16 +203,16 @@ def from_folder(
     items = [every[i] for i in np.sort(balanced_prefix([label for _, label in every], limit))]
     labels = [label for _, label in items]
     names = [path.relative_to(root / classes[label]).with_suffix("").as_posix() for path, label in items]
-    listing = hashlib.sha256()
+    listing = files.Digest()
     for path, _ in items:
         try:
             stat = path.stat()
-            listing.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+            listing.add(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n")
         except (OSError, UnicodeEncodeError) as error:
             printable = str(path).encode("utf-8", "backslashreplace").decode()
             reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
             raise ValueError(f"{printable} cannot be read as an image ({reason}); remove it or rename it") from error
-    description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": listing.hexdigest()}
+    description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": str(listing)}
     description["content_sha256"] = files.content_sha256([path for path, _ in items])
     return _encoded(
         lambda positions: [(items[i][0], items[i][0]) for i in positions],
@@ -263,10 +262,10 @@ def from_tfds(
     number = len(source) if limit is None else min(limit, len(source))
     if not {"image", "label"} <= set(builder.info.features):
         raise ValueError(f"{name}: expected features image and label, found {', '.join(builder.info.features)}")
-    labels, names, content = [], [], hashlib.sha256()
+    labels, names, content = [], [], files.Digest()
     for start in range(0, number, _BULK):
         for record in source.__getitems__(list(range(start, min(start + _BULK, number)))):
-            content.update(record["image"])
+            content.add(record["image"])
             labels.append(int(record["label"]))
             names.append(pathlib.PurePosixPath(record.get("file_name", b"").decode()).stem)
 
@@ -274,9 +273,9 @@ def from_tfds(
         records = source.__getitems__(list(positions))
         return [(record["image"], f"{name} {split}[{i}]") for i, record in zip(positions, records)]
 
-    content.update(np.array(labels).tobytes())
+    content.add(np.array(labels))
     description = {"kind": "tfds", "name": builder.info.full_name, "split": split, "records": len(source)}
-    description["content_sha256"] = content.hexdigest()
+    description["content_sha256"] = str(content)
     return _encoded(
         fetch,
         labels,
@@ -334,7 +333,7 @@ def safe_name(name: str) -> str:
     if safe[:1] in ("", "."):
         safe = "_" + safe[1:]
     if len(safe.encode()) > _LONGEST:
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        digest = files.digest_of(name.encode("utf-8", "surrogatepass"))[:16]
         safe = f"{safe.encode()[: _LONGEST - 17].decode(errors='ignore')}-{digest}"
     return safe
 

@@ -8,7 +8,6 @@ it tells.
 
 import errno
 import functools
-import hashlib
 import importlib.metadata
 import io
 import json
@@ -23,7 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corruptions.files import contained
+from corruptions.files import Digest, contained, digest_of_json
 from corruptions.reading import pictures
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
@@ -177,17 +176,17 @@ def open_source(name: str, source: str | os.PathLike, test_fraction: float = 0.1
 def _of_tree(name, root, test_fraction):
     tree.check_fraction(test_fraction)
     classes, splits = tree.scan(root, tree_stride(name, root), test_fraction, 0)
-    digest = hashlib.sha256()
+    listing = Digest()
     for split, items in splits.items():
         for path, label, _ in items:
             line = [split, path.relative_to(root).as_posix(), tree.size_and_time(path)[0], label]
-            digest.update(f"{json.dumps(line)}\n".encode())
+            listing.add(f"{json.dumps(line)}\n")
 
     def piece(split, start, stop):
         return functools.partial(iter, [(str(path), label, str(path)) for path, label, _ in splits[split][start:stop]])
 
     sizes = {split: len(items) for split, items in splits.items()}
-    return Source(tuple(classes), 1, sizes, {"kind": "tree", "listing_sha256": digest.hexdigest()}, piece)
+    return Source(tuple(classes), 1, sizes, {"kind": "tree", "listing_sha256": str(listing)}, piece)
 
 
 def _of_tfds(name, folder):
@@ -198,8 +197,7 @@ def _of_tfds(name, folder):
     stride = class_stride(name, len(names), folder)
     sizes = {split: len(_records(folder, theirs)) for split, theirs in _TFDS_SPLITS.items()}
     files = [(path.name, path.stat().st_size) for path in sorted(folder.glob("*.array_record*"))]
-    listing = hashlib.sha256(json.dumps(files).encode()).hexdigest()
-    identity = {"kind": "tfds", "version": folder.name, "listing_sha256": listing}
+    identity = {"kind": "tfds", "version": folder.name, "listing_sha256": digest_of_json(files)}
 
     def piece(split, start, stop):
         return functools.partial(_read_records, folder, _TFDS_SPLITS[split], start, stop, stride)

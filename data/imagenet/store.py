@@ -20,9 +20,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from corruptions.files import digest_of
 from corruptions.reading import pictures
 from data import blocks, decode, tree
-from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split, sha256
+from data.dataset import Dataset, ShardedImages, Split, describe, limited, make_split
 from data.image_folder import load_image_folder
 from runtime import files
 from runtime.log import bar
@@ -140,7 +141,7 @@ def finish(
         for column, parts in zip(_COLUMNS, (labels, index)):
             array = np.concatenate([*parts, []]).astype(np.int32)
             files.write_array(path / f"{split}-{column}.npy", array)
-            hashes[column] = sha256(array)
+            hashes[column] = digest_of(array)
         kept = [{key: shard[key] for key in _SHARD} for shard in shards]
         splits[split] = {"size": len(array), "sha256": hashes, "shards": kept}
         splits[split]["damaged"] = sum(len(shard["damaged"]) for shard in shards)
@@ -182,7 +183,7 @@ def load(
         whole, known = _split(path, meta, name, checked=True), meta["splits"][name]
         splits[name] = limited(whole, limit)
         # Pixels are hashed by shard: the sha256 of all these digests stands for the whole.
-        hashes = {"image_shards": sha256(np.array([s["sha256"] for s in known["shards"]], "S64")), **known["sha256"]}
+        hashes = {"image_shards": digest_of(np.array([s["sha256"] for s in known["shards"]], "S64")), **known["sha256"]}
         facts[name] = {**describe(splits[name], hashes if limit is None else None), "damaged": known["damaged"]}
     provenance = {"source": str(path), "format": "prepared store", "made_from": meta["made_from"], **facts}
     return Dataset(meta["name"], tuple(meta["class_names"]), splits["train"], splits["test"], provenance)
@@ -279,8 +280,8 @@ def _split(path: Path, meta: dict[str, Any], name: str, checked: bool = False) -
         if not file.is_file():
             raise ValueError(f"expected the file {file}, which is not there; {remedy}")
         columns[column] = files.read_array(file, remedy)
-        if (digest := sha256(columns[column])) != known["sha256"][column]:
-            raise ValueError(f"{file}: expected sha256 {known['sha256'][column]}, found {digest}; {remedy}")
+        if (found := digest_of(columns[column])) != known["sha256"][column]:
+            raise ValueError(f"{file}: expected sha256 {known['sha256'][column]}, found {found}; {remedy}")
     return make_split(images, columns["labels"], columns["index"], len(meta["class_names"]), f"{meta['name']} {name}")
 
 
@@ -295,7 +296,7 @@ def _hash_problem(path: Path, shard: dict[str, Any]) -> str | None:
         images = files.read_array(path / "shards" / shard["file"])
     except (OSError, ValueError) as error:  # a damaged header
         return f"cannot be read ({error})"
-    if (found := sha256(images)) != shard["sha256"]:
+    if (found := digest_of(images)) != shard["sha256"]:
         return f"expected sha256 {shard['sha256']}, found {found}"
     if shard["blocks"] != blocks.describe(images):
         return f"its checksums of blocks in {META} differ from its pixels"

@@ -25,8 +25,9 @@ from analysis.distances.msd_mmd import Stream
 from corruptions.core import origin
 from corruptions.core.keys import named_key
 from corruptions.core.registry import with_levels
+from corruptions.files import digest_of
 from corruptions.scoring.conditions import Condition
-from data.dataset import Dataset, Split, cut, sha256
+from data.dataset import Dataset, Split, cut
 from evaluation import bound, trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
@@ -94,7 +95,7 @@ class Measured:
         refusal = f"{folder} holds results of other settings; name another folder or use the same settings"
         given = {**determining, "options": options}
         workdirs.claim(folder / "settings.json", given, refusal)
-        images = sha256(np.asarray(extractor.images))
+        images = digest_of(np.asarray(extractor.images))
         made_from = {"model": digest(extractor.state), "images": images, "settings": artifacts.digest(given)}
         return cls(asked, extractor, split, folder, options, made_from, tuple(trained.get("imports", ())))
 
@@ -272,7 +273,7 @@ def _name(target):
 
 
 def _digest(centre):
-    return sha256(np.asarray(centre))
+    return digest_of(np.asarray(centre))
 
 
 def setting(asked: ConfigDict, names: Iterable[str]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Pictures to take styles from: image files of a folder, or procedural textures."""
 
 import functools
-import hashlib
 import os
 import pathlib
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core.keys import seed_key
+from corruptions.files import digest_of
 from corruptions.primitives.fourier import brown, phase_shape, spectral_field
 from corruptions.primitives.textures import plasma, voronoi_distance
 from corruptions.reading import pictures
@@ -32,8 +32,12 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
     """
     if not folder:
         drawn = np.asarray(_drawn(seed_key(seed), number, side))
-        digest = hashlib.sha256(np.ascontiguousarray(drawn).data).hexdigest()
-        return drawn, {"styles": "procedural textures", "seed": seed, "pictures": len(drawn), "sha256": digest}
+        return drawn, {
+            "styles": "procedural textures",
+            "seed": seed,
+            "pictures": len(drawn),
+            "sha256": digest_of(drawn),
+        }
     entry = _read(pathlib.Path(folder).expanduser(), side)
     return entry.images, {"styles": folder, "pictures": len(entry.images), "sha256": entry.sha256["images"]}
 

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 import data
+from corruptions.files import digest_of
 from corruptions.reading.folders import balanced_prefix
 from data import decode, tree
-from data.dataset import Dataset, Parts, ShardedImages, describe, make_split, sha256, taken
+from data.dataset import Dataset, Parts, ShardedImages, describe, make_split, taken
 from data.image_folder import decoded
 from runtime import files
 
@@ -200,6 +201,6 @@ def _joined(seen, unseen, facts, number, name, num_classes):
     labels = np.concatenate([seen.labels, unseen.labels])
     index = np.concatenate([seen.index, unseen.index + np.int32(number)])
     hashes = [facts[part]["sha256"]["images"] for part in ("seen", "unseen")]
-    known = {"image_shards": sha256(np.array(hashes, "S64")), "labels": sha256(labels), "index": sha256(index)}
+    known = {"image_shards": digest_of(np.array(hashes, "S64")), "labels": digest_of(labels), "index": digest_of(index)}
     made = make_split(images, labels, index, num_classes, f"{name} test")
     return made, {**describe(made, known), "parts": {part: facts[part] for part in ("seen", "unseen")}}

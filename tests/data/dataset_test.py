@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import data
+from corruptions.files import digest_of
 from data import dataset, listed
 from evaluation.shown import name_dataset
 
@@ -213,7 +214,7 @@ def test_images_remain_in_the_order_of_the_list(shapes, tmp_path):
     for part in ("images", "labels", "index"):
         np.testing.assert_array_equal(getattr(found.test, part), np.asarray(getattr(shapes.test, part))[rows])
     assert found.train is shapes.train
-    digest = dataset.sha256(shapes.test.index[rows])
+    digest = digest_of(shapes.test.index[rows])
     assert found.provenance["listed"] == {"number": 3, "sha256": digest}
     assert found.provenance["test"]["sha256"]["listed"] == digest
     assert name_dataset(found)["dataset"] == f"shapes, 3 images of list {digest[:12]}"
