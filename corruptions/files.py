@@ -148,6 +148,12 @@ def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
     return str(content)
 
 
+def move(path: str | os.PathLike, to: str | os.PathLike) -> None:
+    """Gives a file or folder another name of the same file system, in one rename; makes the folders above."""
+    os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
+    os.replace(path, to)
+
+
 def replace(path: pathlib.Path, content: bytes) -> None:
     """Writes bytes to a hidden file, forces them to disk and renames the file to `path`.
 
@@ -161,7 +167,7 @@ def replace(path: pathlib.Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        move(aside, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(aside)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.files import digest_of, digest_of_json
+from corruptions.files import digest_of, digest_of_json, move
 from data import blocks
 from runtime import artifacts, files
 from runtime.locks import take_lock
@@ -223,13 +223,13 @@ def _write(aside: Path, build: Callable[[dict[str, Any]], Iterable[Chunk]]) -> N
 def _publish(aside: Path, folder: Path) -> None:
     """Renames the finished entry into place, unless another process was faster; removes an entry that cannot be read."""
     try:
-        os.rename(aside, folder)
+        move(aside, folder)
     except OSError:
         if _read(folder, say=False) is not None:
             return
         shutil.rmtree(folder, ignore_errors=True)  # an entry of another format, or a damaged one
         try:
-            os.rename(aside, folder)
+            move(aside, folder)
         except OSError:
             if _read(folder) is None:
                 raise

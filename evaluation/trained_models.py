@@ -15,7 +15,7 @@ from data import Dataset
 from data.natural import sets
 from evaluation.correctness import Model
 from models import torchvision
-from runtime import buckets, command, distributed, files, workdirs
+from runtime import artifacts, buckets, command, distributed, files, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
@@ -215,7 +215,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
     if not checkpoint.is_file():
         raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
     config.train.epochs = 0
-    sha256 = files.sha256(checkpoint)
+    sha256 = artifacts.digest_of_file(checkpoint)
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
     done = workdirs.finished(workdir)
     if not done and distributed.several():
@@ -250,7 +250,9 @@ def start_of(config: ConfigDict) -> dict[str, str]:
     start, frozen = config.train.init_from, config.train.frozen
     if start:
         path = pathlib.Path(files.local(start)).expanduser()
-        return {"digest": files.sha256(path) if path.is_file() else read_final(_start_folder(path))["digest"]}
+        return {
+            "digest": artifacts.digest_of_file(path) if path.is_file() else read_final(_start_folder(path))["digest"]
+        }
     if frozen:
         raise SettingsError(
             f"config.train.init_from: expected a workdir or a file of weights with config.train.frozen {frozen!r}, which "

@@ -48,6 +48,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(_canonical(value)).hexdigest()
 
 
+def digest_of_file(path: str | os.PathLike) -> str:
+    """Computes the sha256 of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any]) -> None:
     """Writes arrays and the JSON-ready record of their origin to an .npz file."""
     record = json.loads(_canonical(made_from))
@@ -161,7 +167,7 @@ def of_file() -> dict[str, Any]:
 
 def record_inputs(inputs: Mapping[str, pathlib.Path]) -> dict[str, Any]:
     """Returns the digests of a table's input files {name: file}, the versions behind it and the time; needs no JAX."""
-    digests = {name: files.sha256(path) for name, path in inputs.items()}
+    digests = {name: digest_of_file(path) for name, path in inputs.items()}
     return {"inputs": digests, "versions": versions(("numpy", "scipy", "pandas")), "written": _now()}
 
 

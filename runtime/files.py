@@ -6,7 +6,6 @@ that is not was left by a killed process, and the next writer of the same name r
 """
 
 import contextlib
-import hashlib
 import io
 import json
 import math
@@ -191,12 +190,6 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def sha256(path: str | os.PathLike) -> str:
-    """Returns the digest of a file's content, hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

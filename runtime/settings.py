@@ -238,6 +238,11 @@ def of_percent(text: Any, check: Callable[[float], Any]) -> str:
     return f"; did you mean {share:g}?" if match else ""
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Returns the known name most like a misspelt one, None where no one is like it."""
+    return next(iter(difflib.get_close_matches(name, list(known), 1, 0.6)), None)
+
+
 def unknown(key: str, known: Iterable[str]) -> str:
     """Says that there is no such key, and which known key is most like it."""
     group, _, name = key.rpartition(".")

@@ -18,7 +18,7 @@ from corruptions.write import from_arrays, from_folder, manifests
 from corruptions.write.sources import safe_name
 from data import blocks, cache, tree
 from data.imagenet.prepare import open_source
-from runtime import artifacts, files
+from runtime import artifacts
 from training import checkpoints
 
 VALUE = {"z": [1, 2.5, None], "a": {"name": "é"}}
@@ -43,7 +43,7 @@ def artifact(folder):
 
 def file(folder):
     (folder / "file").write_bytes(b"content")
-    return files.sha256(folder / "file")
+    return artifacts.digest_of_file(folder / "file")
 
 
 def state(folder):

@@ -5,7 +5,6 @@ from runtime import running  # isort: skip
 running.watch_command(__name__)
 
 # ruff: noqa: E402 - Ctrl-C is watched before the first import
-import difflib
 import pathlib
 import sys
 
@@ -21,8 +20,10 @@ def _refuse_unknown(module, words):
     name = words[0] if spaced else name
     if package != __name__ or not name or (name in (*tools, "__main__") and not spaced):
         return
-    near = difflib.get_close_matches(name, tools, 1, 0.6)
-    meant = f"python -m tools.{near[0]}" if near else "a tool that python -m tools lists"
+    from runtime.settings import nearest
+
+    near = nearest(name, tools)
+    meant = f"python -m tools.{near}" if near else "a tool that python -m tools lists"
     sys.exit(f"tools: expected {meant}, found python -m {' '.join([module, *words[:1]] if spaced else [module])}")
 
 

@@ -30,7 +30,7 @@ from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import is_folder, read_confidence
-from runtime import files
+from runtime import artifacts, files
 from runtime.log import log
 
 _HEADER = ("model", "images", "accuracy, %", "confidence - accuracy, %", "NLL", "Brier", "ECE", "AURC", "AUROC")
@@ -91,7 +91,10 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     ]
     rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
     section = {"title": "Confidence", "facts": [*facts, *others], "header": _HEADER, "rows": rows, "figures": pictures}
-    made_from = {str(path.relative_to(workdir)): files.sha256(path) for path in workdir.glob(f"{answers.FOLDER}/*.npz")}
+    made_from = {
+        str(path.relative_to(workdir)): artifacts.digest_of_file(path)
+        for path in workdir.glob(f"{answers.FOLDER}/*.npz")
+    }
     files.write_json(out / "section.json", section | {"made_from": made_from})
     return "\n\n".join([frames.markdown(frames.of_rows(rows, _HEADER)), *others]), out
 

@@ -1,7 +1,6 @@
 """Flags of the commands that take a config, the check of their settings, and their start: imports, files, processes."""
 
 import contextlib
-import difflib
 import itertools
 import pathlib
 import re
@@ -20,7 +19,7 @@ from runtime import buckets, command, distributed, files, meshes, settings
 from runtime.artifacts import shared
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
-from runtime.settings import SettingsError, flatten
+from runtime.settings import SettingsError, flatten, nearest
 from runtime.workdirs import Workdir
 from training import ranges
 from training.conflicts import conflicts
@@ -136,8 +135,8 @@ def _like(path):
     known = {
         file.stem: file for folder in (pathlib.Path(_default).parent, path.parent) for file in folder.glob("[a-z]*.py")
     }
-    near = difflib.get_close_matches(path.stem, known, 1, 0.7)
-    return f"; did you mean {known[near[0]]}?" if near else ""
+    near = nearest(path.stem, known)
+    return f"; did you mean {known[near]}?" if near else ""
 
 
 def help_text(every: bool) -> str:

@@ -25,9 +25,9 @@ from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
-from runtime.artifacts import read_record
+from runtime.artifacts import digest_of_file, read_record
 from runtime.command import refuse_imports
-from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json, sha256
+from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
 from runtime.workdirs import read_config
 
 REQUIRED = ("config.json", "provenance.json")
@@ -329,7 +329,7 @@ def _sections(workdir: pathlib.Path, omitted: dict[str, str]) -> tuple[tuple[dic
     for path in sorted(workdir.glob("*/section.json")):
         content = read_json(path, shape=SHAPES["section.json"])
         files = {workdir / name: digest for name, digest in content.get("made_from", {}).items()}
-        if all(file.is_file() and sha256(file) == digest for file, digest in files.items()):
+        if all(file.is_file() and digest_of_file(file) == digest for file, digest in files.items()):
             pictures = {name: path.with_name(f"{name}.png") for name in content["figures"]}
             found.append((content, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()}))
         else:
@@ -338,7 +338,7 @@ def _sections(workdir: pathlib.Path, omitted: dict[str, str]) -> tuple[tuple[dic
 
 
 def _file(workdir: pathlib.Path, path: pathlib.Path) -> tuple[str, int, str]:
-    return str(path.relative_to(workdir)), path.stat().st_size, sha256(path)
+    return str(path.relative_to(workdir)), path.stat().st_size, digest_of_file(path)
 
 
 def _models(workdir: pathlib.Path) -> tuple[tuple[str, str, str], ...]:

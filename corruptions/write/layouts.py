@@ -80,8 +80,7 @@ class Layout:
                 del self.manifest["files"][unit.recorded]
                 if path.exists():  # aside in one rename: a kill here leaves no half of a folder under its name
                     _remove(part)
-                    part.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(path, part)
+                    files.move(path, part)
             self._refuse_foreign(path)
         return [severity for severity in entry["severities"] if severity not in entry["written"]]
 
@@ -156,9 +155,7 @@ class Layout:
         return files.contained(self.folder, f".part/{path}")  # a link there is no part of ours
 
     def _publish(self, unit):
-        path = self.folder / unit.path
-        path.parent.mkdir(exist_ok=True)
-        os.replace(self._part(unit.path), path)
+        files.move(self._part(unit.path), self.folder / unit.path)
 
 
 class Npy(Layout):

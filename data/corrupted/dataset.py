@@ -1,7 +1,6 @@
 """One corrupted dataset on disk: conditions, batches, the manifest beside it, and published names."""
 
 import abc
-import difflib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 import corruptions
 from corruptions import cbar
+from corruptions.core.checks import suggest
 from corruptions.files import content_sha256
 from corruptions.write import WriteError, manifests, verify
 from corruptions.write.manifests import Severity
@@ -105,8 +105,7 @@ class CorruptedDataset(abc.ABC):
         there = list(dict.fromkeys(name for name, _ in self._places))
         matches = [name for name in there if corruption in (name, name.rpartition("/")[2])]
         if not matches:
-            hint = difflib.get_close_matches(corruption, there + [name.rpartition("/")[2] for name in there], 1)
-            hint = f"; did you mean {hint[0]!r}?" if hint else ""
+            hint = suggest(corruption, there + [name.rpartition("/")[2] for name in there])
             raise ValueError(f"{self.path} has no corruption {corruption!r}{hint}; found {', '.join(there)}")
         severity = parse_severity(str(severity))
         if (matches[0], severity) not in self._places:

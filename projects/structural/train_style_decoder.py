@@ -33,7 +33,7 @@ from ml_collections import ConfigDict
 
 from projects.structural import adain, pictures, weights
 from projects.structural.adain import READINGS, Reading
-from runtime import distributed, files, workdirs
+from runtime import artifacts, distributed, workdirs
 from runtime.artifacts import provenance
 from runtime.log import bar
 from training import cli, states, study
@@ -71,7 +71,7 @@ def build(asked: ConfigDict, seed: int) -> tuple[adain.StyleTransfer, dict[str, 
         source[part] = f"random values, seed {seed}"
         if path := asked[part]:
             adain.load_port(network, part, path)
-            source[part] = f"{pathlib.Path(path).name}, sha256 {files.sha256(path)}"
+            source[part] = f"{pathlib.Path(path).name}, sha256 {artifacts.digest_of_file(path)}"
     return network, source
 
 

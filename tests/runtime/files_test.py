@@ -196,7 +196,14 @@ def test_a_damaged_array_is_named_with_size_and_remedy(tmp_path, mapped):
 
 @pytest.mark.parametrize(
     "read",
-    [files.read_json, files.read_arrays, files.read_array, files.sha256, artifacts.read, artifacts.read_record],
+    [
+        files.read_json,
+        files.read_arrays,
+        files.read_array,
+        artifacts.digest_of_file,
+        artifacts.read,
+        artifacts.read_record,
+    ],
 )
 def test_what_is_not_there_is_not_called_damaged(tmp_path, read):
     with pytest.raises(FileNotFoundError, match="nothing"):
