@@ -20,7 +20,7 @@ changed are compared with their sha256, and all files with --config.eval.verify=
         --config.dataset.data_dir=IMAGENET --workdir=runs/imagenet_resnet50
 
 first imports torchvision's weights into the workdir (`models.torchvision`); tools.calibrate and tools.msd do the same. The
-function `evaluate` evaluates any other classifier: `from eval import evaluate`.
+function `evaluate` evaluates any other classifier: `from eval import Classifier, TestSet, evaluate`.
 
     python eval.py --workdir=runs/imagenet_resnet50 --config.eval.natural=imagenet_r,objectnet \\
         --config.eval.natural_dir=DIR
@@ -49,11 +49,15 @@ others: nlm, ten_crop ...).
 
 from runtime import command  # isort: skip
 
-from evaluation.commands import evaluate, run
+from corruptions.scoring.conditions import Conditions
+from corruptions.scoring.predict import Classifier
+from corruptions.scoring.test_set import TestSet
+from evaluation.commands import Names, Tables, evaluate, run
 from evaluation.results import print_scores
 from training import cli
 
-__all__ = ["evaluate", "run"]  # `evaluate` is for classifiers that are functions: from eval import evaluate
+# `evaluate` and its arguments are for classifiers that are functions: from eval import Classifier, TestSet, evaluate
+__all__ = ["Classifier", "Conditions", "Names", "Tables", "TestSet", "evaluate", "run"]
 
 
 def work(config, workdir):

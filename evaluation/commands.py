@@ -4,10 +4,7 @@ import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
 from ml_collections import ConfigDict
 
 from analysis import answers, frames
@@ -15,10 +12,11 @@ from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
-from corruptions.core.registry import qualified_options
 from corruptions.files import digest_of
-from corruptions.scoring import classifier, reuse
-from corruptions.scoring.conditions import Severities, list_conditions
+from corruptions.scoring import reuse
+from corruptions.scoring.conditions import Conditions, list_conditions
+from corruptions.scoring.predict import BYTES, Classifier
+from corruptions.scoring.test_set import TestSet
 from data import Split, hosts
 from data.corrupted import open_corrupted
 from evaluation import adaptation, natural, superclasses, temperature, trained_models
@@ -84,120 +82,144 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         return results.on_main(write_tables, results, settings, dataset.name, basis, first=conditions)
 
 
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """Names of a classifier and of its test set in tables.
+
+    Attributes:
+      classifier: the name of its rows. Per-image results under this name in the workdir are not computed again; `predict`
+        is asked about 32 images of them, and another classifier is refused.
+      dataset: so that its errors are compared with errors on the same dataset. "imagenet" at 224 pixels means a shorter
+        side resized to 256 and the centre cropped, for which AlexNet's published errors hold. Errors on a dataset without a
+        name are compared with nothing.
+      num_classes: classes of the dataset; None is the largest label + 1.
+    """
+
+    classifier: str = "standard"
+    dataset: str = ""
+    num_classes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """The tables of an evaluation.
+
+    Attributes:
+      workdir: keeps every finished condition, so that the same call resumes, and gets counts.csv, scores.csv, errors.csv
+        and errors_summary.csv; None writes nothing.
+      reference: model whose errors CE and mCE divide by: `alexnet`, a file, an evaluated workdir, or "" for AlexNet
+        where its errors hold.
+      reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
+      progress: show a progress bar on a terminal, and print the errors.
+    """
+
+    workdir: str | os.PathLike | None = None
+    reference: str | os.PathLike = ""
+    reference_mismatch: str = "refuse"
+    progress: bool = True
+
+
 def evaluate(
-    predict: classifier.Predict,
-    images: np.ndarray,
-    labels: Sequence[int] | np.ndarray,
+    classifier: Classifier,
+    test_set: TestSet,
+    conditions: Conditions | None = None,
     *,
-    corruptions: str | Sequence[str] = ("imagenet_c",),
-    severity: Severities = "levels",
-    batch_size: int = 100,
-    dtype: str = "float32",
-    outputs: str = "logits",
-    seed: int = 0,
-    index: Sequence[int] | np.ndarray | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    num_classes: int | None = None,
-    dataset: str = "",
-    reference: str | os.PathLike = "",
-    reference_mismatch: str = "refuse",
-    name: str = "standard",
-    network: str | None = None,
-    workdir: str | os.PathLike | None = None,
-    progress: bool = True,
+    names: Names = Names(),
+    tables: Tables = Tables(),
 ) -> list[frames.Count]:
     """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and compares its errors as
     eval.py does for trained models.
 
-        counts = evaluate(logits, images, labels, corruptions=("imagenet_c/fog",), workdir="runs/mine")
+        fog = Conditions(("imagenet_c/fog",))
+        counts = evaluate(Classifier(logits), TestSet(images, labels), fog, tables=Tables("runs/mine"))
 
     The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
 
     Args:
-      predict, images, labels, corruptions, severity, batch_size, dtype, outputs, seed, index, options: see
-        `corruptions.evaluate`.
-      num_classes: classes of the dataset; None is max(labels) + 1.
-      dataset: name of the dataset, so that its errors are compared with errors on the same dataset. "imagenet" at 224
-        pixels means a shorter side resized to 256 and the centre cropped, for which AlexNet's published errors hold.
-        Errors on a dataset without a name are compared with nothing.
-      reference: model whose errors CE and mCE divide by: `alexnet`, a file, an evaluated workdir, or "" for AlexNet
-        where its errors hold.
-      reference_mismatch: `refuse` or `label`, when a reference holds for other conditions.
-      name: name of the classifier in the tables. Answers under this name in the workdir are not evaluated again; `predict`
-        is asked about 32 images of them, and another classifier is refused.
-      network: what identifies the classifier, such as a digest of its weights, in place of asking it: for one that draws at
-        random or adapts to its batches. Answers of another one under `name` are evaluated again.
-      workdir: keeps every finished condition there, so that the same call resumes, and writes counts.csv, scores.csv,
-        errors.csv and errors_summary.csv; None writes nothing.
-      progress: show a progress bar on a terminal, and print the errors.
+      classifier: predict, dtype, outputs, network of `corruptions.evaluate`. Results of another `network` under this name
+        are computed again.
+      test_set: its images, labels, index and batch_size, in memory.
+      conditions: its corruptions, severity, options and seed; None is all levels of ImageNet-C.
+      names: in the tables.
+      tables: where they are written, and the reference of CE.
 
     Returns:
       List of `analysis.frames.Count`: clean first, then every corruption at every severity.
 
     Raises:
-      ValueError, TypeError: an argument, or the answer of `predict`, is not as described.
+      ValueError, TypeError: an argument, or what `predict` returns, is not as described.
       runtime.settings.SettingsError: a named reference holds for other conditions.
-      runtime.workdirs.WorkdirError: the workdir is in use, or holds answers to other images, or those of another classifier
+      runtime.workdirs.WorkdirError: the workdir is in use, or holds results on other images, or those of another classifier
         under this name.
     """
-    labels, index = classifier.checked(images, labels, index, seed, dtype, batch_size, outputs)
-    frames.check_model_name(name)
-    asked = [corruptions] if isinstance(corruptions, str) else list(corruptions)
-    own = qualified_options(options or {})
-    conditions = list_conditions(asked, severity, own)
-    shown = Shown(Split(images, labels, index), meshes.data_mesh(batch_size), batch_size, seed, own)
+    if test_set.whole is None:
+        raise TypeError(
+            "expected images with labels, found batches; corruptions.evaluate(predict, loader) takes batches"
+        )
+    conditions = conditions or Conditions()
+    test_set.check_filling(BYTES[classifier.dtype])
+    frames.check_model_name(names.classifier)
+    key, listed, mesh = (names.classifier, 0), conditions.listed, meshes.data_mesh(test_set.batch_size)
+    whole = test_set.whole
+    split = Split(whole.images, whole.labels, whole.index)
+    shown = Shown(split, mesh, test_set.batch_size, conditions.seed, conditions.options)
 
-    if workdir is None:
-        found = {c: {(name, 0): _answered(predict, shown.under(c), dtype, outputs).correct} for c in conditions}
-        return count_answers(found)
-    hashes = {what: digest_of(array) for what, array in (("images", images), ("labels", labels), ("index", index))}
-    shape = images.shape[1:]
-    published = (dataset, *shape[:2]) == (IMAGENET, 224, 224)
-    words = PREPROCESSING if published else "none" if dataset else ""
-    about = name_images(dataset, num_classes or int(labels.max()) + 1, shape, words)
-    shown = dataclasses.replace(shown, digests=hashes, about=about)
+    if tables.workdir is None:
+        return count_answers({c: {key: _classified(classifier, shown.under(c)).correct} for c in listed})
+    hashes = {what: digest_of(getattr(split, what)) for what in ("images", "labels", "index")}
+    shown = dataclasses.replace(shown, digests=hashes, about=_about(names, split))
 
     def ask(models, under):
-        return {key: _answered(model, under, dtype, outputs) for key, model in models.items()}
+        return {key: _classified(model, under) for key, model in models.items()}
 
-    with workdirs.open_workdir(workdir, {"shown": hashes}) as results:
-        known = {} if network is None else {(name, 0): digest(network)}
-        evaluation = Evaluation({(name, 0): predict}, shown, conditions, results, ask, model_digests=known)
-        again = functools.partial(_answered, predict, dtype=dtype, outputs=outputs)
-        _refuse_another(results, shown, conditions, name, again, known)
-        basis = Basis.of(conditions_of(shown, conditions, results), str(reference), reference_mismatch)
-        counts = count_answers(evaluation.run(progress))
-        settings = {"corruptions": asked, "severity": severity, "seed": seed}
-        write_tables(results, settings, f"{len(shown)} images", basis, first=conditions, printed=progress)
+    with workdirs.open_workdir(tables.workdir, {"shown": hashes}) as results:
+        known = {} if classifier.network is None else {key: digest(classifier.network)}
+        evaluation = Evaluation({key: classifier}, shown, listed, results, ask, model_digests=known)
+        _refuse_another(results, shown, listed, key, classifier, known)
+        described = conditions_of(shown, listed, results)
+        basis = Basis.of(described, str(tables.reference), tables.reference_mismatch)
+        counts = count_answers(evaluation.run(tables.progress))
+        settings = {name: getattr(conditions, name) for name in ("corruptions", "severity", "seed")}
+        write_tables(results, settings, f"{len(shown)} images", basis, first=listed, printed=tables.progress)
     return counts
 
 
-def _refuse_another(results, shown, conditions, name, answered, known):
-    """Asks a classifier again about some images whose answers a workdir holds; WorkdirError where it is another one."""
+def _about(names, split):
+    """Names test images for readers of their per-image results."""
+    shape = split.images.shape[1:]
+    published = (names.dataset, *shape[:2]) == (IMAGENET, 224, 224)
+    words = PREPROCESSING if published else "none" if names.dataset else ""
+    return name_images(names.dataset, names.num_classes or int(split.labels.max()) + 1, shape, words)
+
+
+def _refuse_another(results, shown, conditions, key, classifier, known):
+    """Asks a classifier again about some images whose results a workdir holds; WorkdirError where it is another one."""
     for under in map(shown.under, conditions):
         record = under.record
         path = results / answers.FOLDER / f"{record.stem}.npz"
         by_model, before = answers.read_answered(path) if path.exists() else ({}, record)
-        if (name, 0) in by_model and not (known and before.models.get((name, 0))):
-            rows = np.unique(np.linspace(0, len(shown) - 1, reuse.ASKED).astype(int))
-            of_rows = Split(shown.split.images[rows], shown.split.labels[rows], shown.split.index[rows])
-            stored, again = by_model[name, 0], answered(under.showing(of_rows))
+        if key in by_model and not (known and before.models.get(key)):
+            rows = reuse.asked_again(len(shown))
+            stored, again = by_model[key], _classified(classifier, under.showing(_rows(shown.split, rows)))
             confidence = stored.confidence[PLAIN][rows] if PLAIN in stored.confidence else None
             found = reuse.differing(stored.correct[rows], confidence, again.correct, again.confidence[PLAIN])
             if wrong := reuse.in_words(found):
                 raise WorkdirError(
-                    f"{path} holds answers of another classifier under the name {name!r}: {wrong}; give the one that was "
+                    f"{path} holds answers of another classifier under the name {key[0]!r}: {wrong}; give the one that was "
                     "evaluated, another name, or, where predict draws or adapts, network='WHAT IDENTIFIES IT'"
                 )
             return
 
 
-def _answered(predict, shown, dtype, outputs):
-    """Asks a classifier about all images under a condition."""
-    split = shown.split
+def _classified(classifier, shown):
+    """Classifies all images under a condition."""
 
     def show(rows):
-        return shown.showing(Split(split.images[rows], split.labels[rows], split.index[rows])).images()
+        return shown.showing(_rows(shown.split, rows)).images()
 
-    correct, confidence, _ = classifier.answer(predict, show, split.labels, shown.batch_size, dtype, outputs)
-    return Answered(correct, {PLAIN: confidence})
+    found = classifier.classify(show, shown.split.labels, shown.batch_size)
+    return Answered(found.correct, {PLAIN: found.confidence})
+
+
+def _rows(split, rows):
+    return Split(split.images[rows], split.labels[rows], split.index[rows])

@@ -8,12 +8,12 @@ import pytest
 
 import corruptions
 import data
-import eval as evaluation_script
 import models
 from corruptions.scoring.conditions import list_conditions
 from corruptions.write import write_dataset
 from corruptions.write.sources import from_arrays
-from eval import evaluate
+from eval import Classifier, TestSet, run
+from eval import evaluate as evaluate_once
 from evaluation.evaluate import evaluate_models
 from evaluation.results import count_answers
 from evaluation.shown import Shown
@@ -21,6 +21,7 @@ from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests.analysis.made_up import read_counts
 from tests.evaluation import known
+from tests.evaluation.any_classifier import evaluate
 from tests.fixtures import small
 from tests.training import tiny
 
@@ -168,7 +169,19 @@ def test_what_is_wrong_is_named(split, answers, changes, message):
     given = {"images": split.images, "labels": split.labels, "batch_size": 70, "corruptions": (), "progress": False}
     given |= changes
     with pytest.raises((ValueError, TypeError), match=message):
-        evaluation_script.evaluate(predict, given.pop("images"), given.pop("labels"), **given)
+        evaluate(predict, given.pop("images"), given.pop("labels"), **given)
+
+
+def test_what_is_not_given_is_imagenet_c_at_all_levels(monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    monkeypatch.setattr(Shown, "images", lambda shown: shown.split.images)
+    found = evaluate_once(Classifier(brightness), TestSet(images, [0, 1], batch_size=2))
+    assert [row[2:4] for row in found] == [(c.corruption, c.value) for c in list_conditions(("imagenet_c",), "levels")]
+
+
+def test_batches_are_left_to_the_library(split):
+    with pytest.raises(TypeError, match=r"found batches; corruptions\.evaluate\(predict, loader\)"):
+        evaluate_once(Classifier(brightness), TestSet([(split.images, split.labels)]))
 
 
 def test_a_stored_dataset_of_other_classes_is_refused(tmp_path):
@@ -188,10 +201,10 @@ def test_a_stored_dataset_of_other_classes_is_refused(tmp_path):
         write_dataset(tmp_path / name, source, corruptions="noc/contrast", severities=[1])
         config.eval.stored = str(tmp_path / name)
         with pytest.raises(ValueError, match=message):
-            evaluation_script.run(config, tmp_path / "work")
+            run(config, tmp_path / "work")
     write_dataset(tmp_path / "fewer", (images, np.arange(12) % 9), corruptions="noc/contrast", severities=[1])
     config.eval.stored = str(tmp_path / "fewer")  # the tenth class has no image
-    assert {count.total for count in evaluation_script.run(config, tmp_path / "work")} == {12, 70}  # stored, clean
+    assert {count.total for count in run(config, tmp_path / "work")} == {12, 70}  # stored, clean
 
 
 def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path):
@@ -204,11 +217,11 @@ def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path):
     config.eval.stored = str(tmp_path / "set")
     message = r"1 of its files changed since they were written:\n.*contrast.npy: expected sha256"
     with pytest.raises(ValueError, match=message):
-        evaluation_script.run(config, tmp_path / "workdir")
+        run(config, tmp_path / "workdir")
     os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(FileNotFoundError, match="workdir"):
-        evaluation_script.run(config, tmp_path / "workdir")
+        run(config, tmp_path / "workdir")
     config.eval.verify = True
     with pytest.raises(ValueError, match=message):
-        evaluation_script.run(config, tmp_path / "workdir")
+        run(config, tmp_path / "workdir")
     assert not (tmp_path / "workdir").exists()

@@ -1,9 +1,13 @@
 """Evaluates classifiers under corruptions: `evaluate` takes any function from images to logits.
 
 conditions   corruptions at severities, as names and a text ask for them
-classifier   `evaluate`: images, conditions and a classifier's answers put together
+test_set     images, labels and identities, in memory or as batches
+predict      a classifier: from images to per-image results
+classifier   `evaluate`: a classifier on a test set under conditions
 ce           `ce_table`: errors, CE and mCE relative to AlexNet or to another classifier
-folder       counts, mean errors, the answers that a folder keeps, and the tables from them
+counts       counts of correct answers, and their means
+folder       the per-image results that a folder keeps, and the tables from them
+reuse        whether stored results are those that a call would compute
 """
 
 from corruptions.scoring.ce import ce_table

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from corruptions.core import registry
+from corruptions.core.corruption import Corruption
+from corruptions.core.keys import seed_key
 from corruptions.core.severity import Levels
 
 CLEAN = "clean"
@@ -87,6 +89,39 @@ def list_conditions(
             f"{', '.join(names)}; evaluate each by itself, into a folder of its own, or with severity=levels"
         )
     return conditions
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Conditions:
+    """The conditions of an evaluation, as `corruptions.evaluate` describes the arguments of these names.
+
+    Raises ValueError and TypeError where they are not as described.
+
+    Attributes:
+      corruptions: as a list.
+      options: by qualified names.
+      listed: the conditions, each once, `clean` first.
+    """
+
+    corruptions: str | Sequence[str] = ("imagenet_c",)
+    severity: Severities = "levels"
+    options: Mapping[str, Mapping[str, Any]] | None = None
+    seed: int = 0
+    listed: Sequence[Condition] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        given = self.corruptions
+        asked = [given] if isinstance(given, str | Corruption) else list(given)
+        options = registry.qualified_options(self.options or {})
+        seed_key(self.seed)  # refuses a wrong seed
+        found = {"corruptions": asked, "options": options, "listed": list_conditions(asked, self.severity, options)}
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+
+    def of_benchmarks(self) -> dict[str, list[Condition]]:
+        """Lists the conditions of each benchmark that is asked for, without clean images."""
+        names = [name for name in self.corruptions if name in registry.benchmarks()]
+        return {name: list_conditions([name], self.severity, self.options or {})[1:] for name in names}
 
 
 def expand(names: Iterable[str]) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ classifier is asked again about 32 images, and where code changed a probe of the
 import dataclasses
 import functools
 import json
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,63 +15,14 @@ from corruptions.core.origin import UNKNOWN, Origin, Probe, differences, places_
 from corruptions.scoring.conditions import CLEAN_IMAGES, Condition
 from corruptions.scoring.confidence import decode
 from corruptions.scoring.folder import Folder, Result
+from corruptions.scoring.test_set import Part
 
-ASKED = 32
-"""The number of images that the classifier is asked about again."""
+_ASKED = 32  # images that the classifier is asked about again
 _CLOSE = 0.01  # largest difference of two confidences of one classifier, on another machine or in another batch
-_PIXELS = 64  # values of an image by which passes over a loader are compared
 _ACCEPTED = "accepted.json"
 _OF_CONDITION = ("corruption", "version", "options", "table", "levels", "code", "probe")
 _ELSE = "use another folder"
 _REMEDY = f"use the code that made it or {_ELSE}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Part:
-    """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
-
-    images: np.ndarray
-    labels: np.ndarray
-    index: np.ndarray
-    size: int
-
-    def rows(self, places: Any) -> "Part":
-        """Takes some of the images."""
-        return Part(self.images[places], self.labels[places], self.index[places], self.size)
-
-    def fingerprint(self) -> int:
-        """Computes a checksum of the labels and of some values of each image."""
-        flat = np.asarray(self.images).reshape(len(self.labels), -1)
-        some = np.ascontiguousarray(flat[:, :: max(1, flat.shape[1] // _PIXELS)])
-        return zlib.crc32(some.data, zlib.crc32(self.labels.astype(np.int64).data))
-
-
-class Passes:
-    """Compares each pass over a loader with the first: a loader that shuffles gives each image another's results."""
-
-    def __init__(self) -> None:
-        self._first: list[int] = []
-        self._whole = False
-
-    def compared(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yields the parts of a pass; ValueError where they are others than those of the first pass."""
-        number = -1
-        for number, part in enumerate(parts):
-            found = part.fingerprint()
-            if not self._whole:
-                self._first.append(found)
-            elif self._first[number : number + 1] != [found]:
-                self._refuse(number)
-            yield part
-        if number + 1 != len(self._first):
-            self._refuse(number + 1)
-        self._whole = True
-
-    def _refuse(self, batch: int) -> None:
-        raise ValueError(
-            f"expected the same images in the same order each time the batches are read, found others in batch {batch}: give a "
-            "loader that does not shuffle (shuffle=False) and draws no augmentation"
-        )
 
 
 class Seen(NamedTuple):
@@ -103,7 +53,7 @@ def look(parts: Iterable[Part], folder: Folder) -> Seen:
     hashes = {name: files.Digest() for name in ("images", "labels", "index")}
     probes = (result.origin.probe for result in folder.results.values())
     wanted = {int(place) for probe in probes if probe not in (UNKNOWN, None) for place in places_of(probe)}
-    wanted.update(map(int, _asked(folder.number)))
+    wanted.update(map(int, asked_again(folder.number)))
     taken: dict[int, Part] = {}
     start, shape = 0, None
     for part in parts:  # a test set without images is refused there
@@ -117,8 +67,9 @@ def look(parts: Iterable[Part], folder: Folder) -> Seen:
     return Seen({name: str(content) for name, content in hashes.items()}, start, shape or (), taken)
 
 
-def _asked(number):
-    return np.unique(np.linspace(0, number - 1, ASKED).astype(int)) if number else np.zeros(0, int)
+def asked_again(number: int) -> np.ndarray:
+    """Lists the places of the images, among `number`, that the classifier is asked about again."""
+    return np.unique(np.linspace(0, number - 1, _ASKED).astype(int)) if number else np.zeros(0, int)
 
 
 def _joined(parts):
@@ -189,7 +140,7 @@ def _refuse_other_network(folder, name, seen, ask):
 def _answered_otherwise(condition, result, seen, ask):
     """Says how many answers differ from the stored ones, "" where none does."""
     differ = []
-    for part, places in seen.at(_asked(seen.number)):
+    for part, places in seen.at(asked_again(seen.number)):
         stored = None if result.confidence is None else result.confidence[places]
         differ.append(differing(result.correct[places], stored, *ask(condition, part)[:2]))
     return in_words(np.concatenate(differ))

@@ -7,12 +7,12 @@ import pandas
 import pytest
 
 from analysis.frames import Count
-from eval import evaluate
 from evaluation import results
 from evaluation.shown import Shown
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
 from tests.analysis import published
+from tests.evaluation.any_classifier import evaluate
 
 # As many classes as AlexNet has and a benchmark that it was measured on, but random pictures of 16x16.
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)

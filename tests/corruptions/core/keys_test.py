@@ -10,7 +10,7 @@ import pytest
 import corruptions
 from corruptions.core import batch, keys
 from corruptions.write import write_dataset
-from eval import evaluate
+from tests.evaluation.any_classifier import evaluate
 
 KEY = jax.random.key(3)
 IMAGES = np.full((2, 16, 16, 3), 128, np.uint8)

@@ -1,0 +1,155 @@
+"""The test set of an evaluation: images, labels and identities, in memory or as batches that are read again and again."""
+
+import dataclasses
+import functools
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from corruptions.core.checks import image_shape
+from corruptions.core.dispatch import unmasked
+from corruptions.core.keys import image_index, integers
+
+LARGEST_FILLING = 2**30
+"""Bytes of a batch that is mostly filling: a mistake, not a network that takes batches of one size."""
+_LARGEST_LABEL = 2**31 - 1  # beyond it a label would count as another one, in 32 bits
+_PIXELS = 64  # values of an image by which passes over a loader are compared
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Test images that are shown in batches of `size`, their labels and their identities in all draws."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    index: np.ndarray
+    size: int
+
+    @classmethod
+    def checked(cls, images: Any, labels: Any, index: Any, size: int) -> Self:
+        """Checks images uint8 [N, H, W, 3], their labels and index, integers [N], and the batch size."""
+        labels = np.asarray(unmasked(labels))
+        unmasked(images)
+        index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
+        kind = getattr(images, "dtype", type(images).__name__)
+        if np.ndim(images) != 4 or np.shape(images)[-1] != 3 or kind != np.uint8:
+            raise TypeError(f"expected images uint8[N, H, W, 3], found {kind}{list(np.shape(images))}")
+        image_shape(images.shape[1:])
+        number = len(images)
+        if number == 0:
+            raise ValueError("expected at least one image, found none")
+        for name, array in (("labels", labels), ("index", index)):
+            if array.shape != (number,) or array.dtype.kind not in "iu":
+                raise ValueError(f"expected {name} of integers [{number}], found {array.dtype}{list(array.shape)}")
+        if labels.min() < 0 or labels.max() > _LARGEST_LABEL:
+            raise ValueError(f"expected labels from 0 to {_LARGEST_LABEL}, found {labels.min()} to {labels.max()}")
+        if size < 1:
+            raise ValueError(f"expected batch_size of at least 1, found {size}")
+        image_index(index, number)  # refuses a wrong index
+        return cls(images, labels, index, size)
+
+    def rows(self, places: Any) -> "Part":
+        """Takes some of the images."""
+        return Part(self.images[places], self.labels[places], self.index[places], self.size)
+
+    def fingerprint(self) -> int:
+        """Computes a checksum of the labels and of some values of each image."""
+        flat = np.asarray(self.images).reshape(len(self.labels), -1)
+        some = np.ascontiguousarray(flat[:, :: max(1, flat.shape[1] // _PIXELS)])
+        return zlib.crc32(some.data, zlib.crc32(self.labels.astype(np.int64).data))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TestSet:
+    """Test images with their labels, as `corruptions.evaluate` describes the arguments of these names.
+
+    Raises TypeError and ValueError where they are not as described; batches are checked while they are read.
+
+    Attributes:
+      sizes: (H, W) of the batches that were read, all of them after one pass.
+    """
+
+    images: Any
+    labels: Sequence[int] | np.ndarray | None = None
+    index: Sequence[int] | np.ndarray | None = None
+    batch_size: int = 100
+    sizes: set[Any] = dataclasses.field(default_factory=set, init=False)
+    _passes: "_Passes" = dataclasses.field(default_factory=lambda: _Passes(), init=False)
+    __test__: ClassVar[bool] = False  # not a test of pytest
+
+    def __post_init__(self) -> None:
+        if self.whole is not None:
+            return
+        images = self.images
+        if isinstance(images, Iterator) or not isinstance(images, Iterable) or hasattr(images, "dtype"):
+            kind = f"{type(images).__name__} without labels"
+            raise TypeError(
+                "expected images with labels, or a list, DataLoader or other iterable of batches (images, labels) that can "
+                f"be read once for each condition, found {kind}"
+            )
+        if self.index is not None:
+            raise ValueError("expected index=None with batches, which number their images in order, found an index")
+
+    @functools.cached_property
+    def whole(self) -> Part | None:
+        """All images, None where they come as batches."""
+        return None if self.labels is None else Part.checked(self.images, self.labels, self.index, self.batch_size)
+
+    def parts(self) -> Iterator[Part]:
+        """Yields the parts, once for each condition: all images in memory, or the batches."""
+        return iter([self.whole]) if self.whole else self._passes.compared(self._batches())
+
+    def _batches(self) -> Iterator[Part]:
+        start, size = 0, 0
+        for batch in self.images:
+            if not isinstance(batch, tuple | list) or len(batch) != 2:
+                raise TypeError(f"expected batches (images, labels), found {type(batch).__name__}")
+            images, labels = (np.asarray(unmasked(array)) for array in batch)
+            size = size or len(labels)
+            self.sizes.add(images.shape[1:3])
+            yield Part.checked(images, labels, np.arange(start, start + len(labels)), size)
+            start += len(labels)
+        if not start:
+            raise ValueError("expected at least one batch, found none")
+
+    def check_filling(self, value_bytes: int) -> None:
+        """Refuses (ValueError) images in memory whose batch would be mostly filling; `value_bytes` are those of a value."""
+        if self.whole is None:
+            return
+        number, filled = len(self.images), self.batch_size * math.prod(self.images.shape[1:]) * value_bytes
+        if self.batch_size > number and filled > LARGEST_FILLING:
+            raise ValueError(
+                f"expected batch_size up to {number}, the number of images, found {self.batch_size}, a batch that copies of "
+                f"the last image fill up to {filled / 2**30:.3g} GiB; batch_size={number}"
+            )
+
+
+class _Passes:
+    """Compares each pass over a loader with the first: a loader that shuffles gives each image another's results."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._whole = False
+
+    def compared(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yields the parts of a pass; ValueError where they are others than those of the first pass."""
+        number = -1
+        for number, part in enumerate(parts):
+            found = part.fingerprint()
+            if not self._whole:
+                self._first.append(found)
+            elif self._first[number : number + 1] != [found]:
+                self._refuse(number)
+            yield part
+        if number + 1 != len(self._first):
+            self._refuse(number + 1)
+        self._whole = True
+
+    def _refuse(self, batch: int) -> None:
+        raise ValueError(
+            f"expected the same images in the same order each time the batches are read, found others in batch {batch}: give a "
+            "loader that does not shuffle (shuffle=False) and draws no augmentation"
+        )
