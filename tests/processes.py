@@ -156,7 +156,7 @@ def _main(words, cwd, environment, *outputs):
         sys.modules.pop(name, None)
     logging.root.handlers.clear()  # that of absl, which not every command imports
     try:
-        _run(words)
+        run_words(words)
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - as the interpreter does at its top
@@ -186,7 +186,7 @@ def adopt(environment):
         importlib.import_module("sitecustomize")
 
 
-def _run(words):
+def run_words(words):
     first, *rest = words
     if first == "-c":
         sys.argv = ["-c", *rest[1:]]

@@ -1,6 +1,4 @@
-"""The standing attack, `make torture`: kills, Ctrl-C, damages, closed outputs, hostile inputs, rivals, full disks.
+"""Commands that die, `make torture`: at each of their changes of files, then continued, and compared with one that never died.
 
-Each attack is a module with a function that runs one case, chosen by a seed alone. `cases` draws
-the seeds and keeps the log; `places` says which commands are attacked, and where,
-`commands` runs them, and `outcomes` says whether they ended as if nothing had happened.
+`scenarios` lists the commands, `dying` counts the changes and kills, `crashes` runs a case, `outcomes` compares the files.
 """

@@ -1,23 +1,111 @@
-"""Attacks this checkout for an hour, and says what held.
+"""Kills commands at each of their changes of files, and at random moments, and says what held.
 
-    python -m tests.torture [--minutes=60] [--seed=0] [--out=build/torture] [--attacks=kills,fuzz]
-    python -m tests.torture --only=kills:17            # one case again, exactly
-    python -m tests.torture --failed                   # all that failed, after the code was mended
+    python -m tests.torture                                # all commands, hours; again it continues
+    python -m tests.torture --command=train                # one
+    python -m tests.torture --command=train --at=17        # one case again; its files stay in OUT/case
 
-A case is chosen by (attack, --seed, its number). Each is a line of OUT/ATTACK.jsonl; the same command continues until
-the cases of that folder have taken --minutes in all. Prints a Markdown table, which is OUT/summary.md too.
+A case is a command and the number of the change that it dies at. Each is a line of OUT/references/CODE/log.jsonl.
+The changes of one process come in one order, but Orbax's threads may swap two of theirs.
 """
 
+import argparse
+import collections
+import json
 import os
+import pathlib
 import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main(argv=None):
-    for name, value in (("JAX_PLATFORMS", "cpu"), ("OPENBLAS_NUM_THREADS", "1")):
+    """The command; the exit status is 1 when a case failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.torture", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--command", help="only this one")
+    parser.add_argument("--at", type=int, help="only the change of this number")
+    parser.add_argument("--kills", type=int, default=3, help="cases of random moments, of each command")
+    parser.add_argument("--every", type=int, default=1, help="only each k-th change")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "torture")
+    given = parser.parse_args(argv)
+    for name, value in (
+        *(("JAX_PLATFORMS", "cpu"), ("OPENBLAS_NUM_THREADS", "1"), ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")),
+        ("JAX_COMPILATION_CACHE_DIR", str(given.out.resolve() / "programs")),
+    ):
         os.environ.setdefault(name, value)
-    from tests.torture import cases
+    from runtime.files import locked
+    from tests.torture.scenarios import SCENARIOS, Place
 
-    return cases.main(argv, __doc__)
+    if given.command and given.command not in SCENARIOS:
+        parser.error(f"expected --command among {', '.join(SCENARIOS)}, found {given.command}")
+    if given.at is not None and not (given.command and given.at > 0):
+        parser.error("expected --at=N, N at least 1, with --command=NAME")
+    given.out.mkdir(parents=True, exist_ok=True)
+    with locked(given.out):
+        place = Place(given.out)
+        if given.at:
+            return _one(place, given.command, given.at)
+        records = _all(place, [given.command] if given.command else list(SCENARIOS), given)
+    print(_table(records))
+    return int(any(record["wrong"] for record in records))
+
+
+def _one(place, name, number):
+    from tests.torture import crashes
+
+    found = crashes.at_change(place, name, number)
+    print("it ends before" if found is None else f"{found[0]}: {found[1] or 'as if never killed'}")
+    return int(bool(found and found[1]))
+
+
+def _all(place, names, given):
+    """Runs the cases that the log lacks; returns the records of all."""
+    from tests.torture import crashes
+
+    place.references.mkdir(parents=True, exist_ok=True)
+    log = place.references / "log.jsonl"
+    known = {}
+    for line in log.read_text().splitlines() if log.exists() else []:
+        record = json.loads(line)
+        known[record["command"], record["kind"], record["at"]] = record
+    found = []
+
+    def case(kind, name, at, run):
+        record = known.get((name, kind, at))
+        if record is None:
+            done = run(place, name, at)
+            what, wrong = done or ("", "")
+            record = {"command": name, "kind": kind, "at": at, "what": what, "wrong": wrong, "ends": done is None}
+            with open(log, "a") as file:
+                file.write(json.dumps(record) + "\n")
+            if wrong:
+                print(f"--command={name} --at={at} ({kind}), {what}: {wrong}", flush=True)
+        if not record["ends"]:
+            found.append(record)
+        return record
+
+    for name in names:
+        number = 1
+        while not case("change", name, number, crashes.at_change)["ends"]:
+            number += given.every
+        for number in range(given.kills):
+            case("moments", name, number, crashes.at_times)
+        print(f"{name}: {sum(r['command'] == name for r in found)} cases", file=sys.stderr, flush=True)
+    return found
+
+
+def _table(records):
+    """Returns the Markdown table: a row for each command."""
+    lines = ["| command | killed at a change | at random moments | failed |", "|---|---|---|---|"]
+    by_command = collections.defaultdict(list)
+    for record in records:
+        by_command[record["command"]].append(record)
+    for name, of in by_command.items():
+        changes = sum(record["kind"] == "change" for record in of)
+        failed = ", ".join(f"{r['kind']} {r['at']}" for r in of if r["wrong"]) or "none"
+        lines.append(f"| {name} | {changes} | {len(of) - changes} | {failed} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
