@@ -1,10 +1,8 @@
 """A case: a command is killed, the same command runs again, and must leave what a run leaves that was never killed."""
 
 import contextlib
-import os
 import signal
 import subprocess
-import time
 
 import numpy as np
 

@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import sys
 import time
-from collections.abc import Mapping
 
 import numpy as np
 

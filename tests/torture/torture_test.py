@@ -65,7 +65,7 @@ CALLS |= {f"write, {layout}": lambda folder, layout=layout: write(folder, layout
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_stopped_at_any_change_of_files_ends_as_if_it_never_had(name, tmp_path):
-    """The first changes, then every second."""
+    """The first changes, then every third."""
     call = CALLS[name]
     (tmp_path / "whole").mkdir()
     call(tmp_path / "whole")
@@ -79,7 +79,7 @@ def test_a_call_that_stopped_at_any_change_of_files_ends_as_if_it_never_had(name
         assert not outcomes.differences(outcomes.snapshot(folder), expected), number
         if not stopped:
             break
-        number += 1 if number < 8 else 2
+        number += 1 if number < 8 else 3
     assert number > 12
 
 
