@@ -33,6 +33,7 @@ slow: $(VENV)/.dev
 pixels: $(VENV)/.dev
 	$(BIN)/python -m tests.corruptions.pixels $(NAMES)
 
+# Kills of commands at each of their changes of files; the checkout must stay as it is meanwhile.
 torture: $(VENV)/.dev
 	$(BIN)/python -m tests.torture $(TORTURE)
 

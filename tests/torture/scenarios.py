@@ -163,6 +163,15 @@ SCENARIOS = {
         "--config.eval.batch_size=40",
         start=("train",),
     ),
+    "stored": Scenario(
+        "eval.py --config.eval.stored={case}/out --config.eval.batch_size=200 --workdir={case}/work",
+        start=("train", "write_npy"),
+    ),
+    "adapt": Scenario(
+        "-m tools.adapt --source={case}/work --workdir={case}/adapted --config.adapt.scheme= --config.adapt.images=64 "
+        "--config.adapt.batch_size=32",
+        start=("train",),
+    ),
     "overlap": Scenario(f"overlap.py --config=configs/default.py {_TRAINED} --config.study.corruptions={_PAIR}"),
     "select": Scenario("select_noc.py --overlap={case}/work/overlap.csv --sweep", start=("overlap",)),
     "msd": Scenario(
