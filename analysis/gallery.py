@@ -168,7 +168,7 @@ def draw_samples(
     for name, known in FROM_FILES.items():
         if path := config.get(name):
             with contextlib.suppress(OSError, ValueError):  # files that are gone: their corruptions are left out below
-                known.read(files.local(path, f"config.{name}"))
+                known.use(files.local(path, f"config.{name}"), dataset.get("turn", False))
     options = config.get("train", {}).get("corruption_options", {})
     rows = {}
     for name in bar("corruption", names, desc="sample images", leave=False):

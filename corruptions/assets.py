@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from corruptions.core import registry
 from corruptions.core.corruption import Corruption
 from corruptions.imagenet_c import frost, use_photographs
+from corruptions.imagenet_c.frost import ORIGINAL
 from corruptions.laion_c import use_bank
 
 
@@ -18,14 +19,20 @@ class FromFile(NamedTuple):
     Attributes:
       registered: their names, without the copies that benchmarks make of them.
       option: the option of the corruptions that holds the digest of the files.
-      read: path -> digest; the process uses these files from then on.
+      read: path -> digest; the process uses these files from then on. Images take `turn=True`, too.
       what: the files, in words.
+      images: the path is a folder of images.
     """
 
     registered: tuple[str, ...]
     option: str
-    read: Callable[[str], str]
+    read: Callable[..., str]
     what: str
+    images: bool = False
+
+    def use(self, path: str, turn: bool) -> str:
+        """Reads the files; returns their digest. `turn` turns images of a folder by the orientation in their EXIF data."""
+        return self.read(path, turn=True) if turn and self.images and path != ORIGINAL else self.read(path)
 
     @property
     def corruptions(self) -> tuple[str, ...]:
@@ -39,12 +46,14 @@ FROM_FILES = {
         "photographs",
         use_photographs,
         "folder of frost photographs, such as ImageNet-C's five; default: procedural textures",
+        images=True,
     ),
     "bank": FromFile(
         ("laion_c/mosaic", "laion_c/stickers"),
         "bank",
         use_bank,
         "folder of images that laion_c/mosaic and laion_c/stickers are made of",
+        images=True,
     ),
 }
 """{name of the flag or setting: FromFile}. A module that registers a corruption may add another, for `style`."""

@@ -287,7 +287,8 @@ def use_files(config: ConfigDict) -> None:
                 f"found imports {tuple(config.imports)!r}"
             )
         known = FROM_FILES[setting]
-        option, digest = known.option, known.read(files.local(config[setting], f"config.{setting}"))
+        path = files.local(config[setting], f"config.{setting}")
+        option, digest = known.option, known.use(path, config.dataset.get("turn", False))
         # A copy, such as robodepth/frost, counts where its benchmark is named: other workdirs keep the settings they have.
         named = repr(config.to_dict())
         for corruption in known.corruptions:

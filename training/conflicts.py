@@ -25,10 +25,11 @@ def conflicts(config: ConfigDict) -> Iterator[str]:
     if (shown := train.random_resized_crop or train.random_crop or size) < smallest:
         yield f"expected images of at least {smallest} pixels for {name}, found {shown}"
 
-    # Only images of files are resized.
+    # Only images of files are resized, and turned.
     if dataset.name not in data.of_files():
+        folders = config.get("bank") or config.get("frost", "") not in ("", "original")
         for key, plain in (("train_size", 0), ("resize", "crop"), ("turn", False)):
-            if dataset.get(key, plain) != plain:
+            if dataset.get(key, plain) != plain and not (key == "turn" and folders):
                 yield (
                     f"expected config.dataset.{key} {plain!r} with {dataset.name}, whose images have one size (others are "
                     f"for {', '.join(data.of_files())}), found {dataset[key]!r}"

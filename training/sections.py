@@ -101,7 +101,7 @@ class DataSettings(Section):
     image_size: int = setting(32, "side of images in pixels, for shapes, ImageNet and image folders", whole(8, 4096))
     train_size: int = setting(0, "side in pixels of training images kept larger for crops; 0 is image_size", _SIDE)
     resize: str = setting("crop", "how images become square: shorter side, then centre; or both sides", _RESIZE)
-    turn: bool = setting(False, "turn images by the orientation in EXIF data; False reads pixels as stored", SWITCH)
+    turn: bool = setting(False, "turn images, frost and bank by EXIF data; False reads pixels as stored", SWITCH)
     placement: str = setting("auto", "place of the images: device memory, streamed, or as they fit", _PLACEMENT)
     train_limit: int = setting(0, "number of training images, balanced over classes; 0 is all", whole())
     test_limit: int = setting(0, "number of test images, balanced over classes; 0 is all", whole())

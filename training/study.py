@@ -64,6 +64,8 @@ def load_dataset(config: ConfigDict, mixed: bool = False) -> Dataset:
     """
     optional = ("data_dir", "train_size", "train_limit", "test_limit", "turn")  # "", 0 and False mean the default
     given = {k: v for k, v in config.dataset.items() if k != "placement" and (k not in optional or v)}
+    if given["name"] not in data.of_files():
+        given.pop("turn", None)  # it is for the folders of config.frost and config.bank
     dataset = sampled(data.load(**given))
     if mixed and config.train.mix_in.name:
         try:

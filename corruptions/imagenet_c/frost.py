@@ -188,7 +188,7 @@ class Photographs:
             _LOG.warning("%s holds %s", self.folder, _OTHERS_ARE)
         orientations = pictures.Orientations(turn)
         textures = [pictures.decode(file, file, lambda image: image, orientations) for file in self._files]
-        orientations.warn(self.folder, "use_photographs(folder, turn=True)")
+        orientations.warn(self.folder, "turn=True of use_photographs, or of the command,")
         self._resized = functools.lru_cache(maxsize=8)(  # each size of image has textures of its own
             lambda scale, sides: [_enlarged(_resize(texture, scale), sides) for texture in textures]
         )

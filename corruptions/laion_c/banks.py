@@ -136,7 +136,7 @@ def _from_folder(path: str | os.PathLike[str], side: int, limit: int, turn: bool
         )
     orientations = pictures.Orientations(turn)
     squares = [_square(files[k], min(side, 224), orientations) for k in _spaced(len(files), limit)]
-    orientations.warn(folder, "use_bank(folder, turn=True)")
+    orientations.warn(folder, "turn=True of use_bank, or of the command,")
     return Bank(np.stack(squares), side < 224)
 
 

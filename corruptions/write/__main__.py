@@ -52,7 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if flags.source is None:
             return _verify(flags.out)
         given = vars(flags)
-        source = sources.open_source(flags.source, **{name: given[name] for name in _OF_SOURCE})
+        of_source = {name: given[name] for name in _OF_SOURCE}
+        if flags.source.endswith((".npy", ".npz")) and (flags.frost or flags.bank):
+            of_source["turn"] = False  # --turn is for those folders
+        source = sources.open_source(flags.source, **of_source)
         of_dataset = {name: given[name] for name in _OF_DATASET}
         options, progress = _with_files(flags), None if flags.progress else False
         path = write_dataset(flags.out, source, **of_dataset, options=options, progress=progress)
@@ -123,7 +126,11 @@ def _parser(imports):
     add("--preprocess", choices=tuple(pictures.RECIPES), default="none", help="for a folder or tfds source")
     add("--size", type=_size, help="side of the images after --preprocess, in pixels; or keep, each at its own size")
     add("--limit", type=int, help="number of images to take, of a folder a share of each class, of others the first")
-    add("--turn", action="store_true", help="turn images by the orientation in their EXIF data; default: as stored")
+    add(
+        "--turn",
+        action="store_true",
+        help="turn images, also of --frost and --bank, by their EXIF data; default: as stored",
+    )
     add("--batch_size", "--batch-size", type=int, help="images on the device at a time")
     add(
         "--verify",
@@ -167,7 +174,7 @@ def _with_files(flags):
             taking = asked.intersection(known.corruptions)
             if not taking:
                 raise ValueError(f"expected --{flag} with {' or '.join(known.registered)}, found --corruptions without")
-            digest = known.read(copied(path))
+            digest = known.use(copied(path), flags.turn)
             options |= {name: {**options.get(name, {}), known.option: digest} for name in taking}
     return options
 

@@ -96,8 +96,10 @@ def list_sequences(folder: str | os.PathLike) -> dict[str, Path]:
     return paths
 
 
-def open_sequences(folder: str | os.PathLike, names: Iterable[str] = ()) -> list[Sequences]:
+def open_sequences(folder: str | os.PathLike, names: Iterable[str] = (), turn: bool = False) -> list[Sequences]:
     """Opens the named perturbations (without names: all) of a folder, sorted by name; pixels are read later.
+
+    `turn` turns frames in image files by the orientation in their EXIF data.
 
     Raises:
       FileNotFoundError: no such folder, no sequences in it, or not those.
@@ -112,7 +114,7 @@ def open_sequences(folder: str | os.PathLike, names: Iterable[str] = ()) -> list
         raise FileNotFoundError(
             f"{folder}: expected PERTURBATION.npy or PERTURBATION/CLASS/SEQUENCE/FRAME.png, found neither"
         )
-    return [(_of_folder if paths[name].is_dir() else _of_array)(paths[name]) for name in names]
+    return [_of_folder(paths[name], turn) if paths[name].is_dir() else _of_array(paths[name]) for name in names]
 
 
 def _of_array(path):
@@ -125,7 +127,7 @@ def _of_array(path):
     return Sequences(path.stem, array.shape, array, _stamp([path], path.parent))
 
 
-def _of_folder(path):
+def _of_folder(path, turn):
     frames = {}
     for file in image_paths(path):
         frames.setdefault(file.parent, []).append(file)
@@ -138,8 +140,9 @@ def _of_folder(path):
             f"{len(frames)} of {', '.join(map(str, sorted(lengths))) or 'no'} images"
         )
     ((first, *_), *_) = listed = list(frames.values())
-    stamp = _stamp([file for images in listed for file in images], path)
-    return Sequences(path.name, (len(listed), *lengths, *read_image(first).shape), listed, stamp)
+    stamp = (*_stamp([file for images in listed for file in images], path), *([1] if turn else []))
+    shape = read_image(first, orientations=pictures.Orientations(turn)).shape
+    return Sequences(path.name, (len(listed), *lengths, *shape), listed, stamp, pictures.Orientations(turn))
 
 
 def _stamp(paths, root):
@@ -159,11 +162,19 @@ _SHAPE = {"made_from": {str: str}, "sequences": [int], "rows": [(str, int, str, 
 
 
 def run(
-    config: ConfigDict, workdir: Path, sequences: Path, reference: str = "", perturbations: Iterable[str] = ()
+    config: ConfigDict,
+    workdir: Path,
+    sequences: Path,
+    reference: str = "",
+    perturbations: Iterable[str] = (),
+    turn: bool = False,
 ) -> list[Flips]:
-    """Measures every model of `workdir` on the sequences in a folder; returns the rows of the chosen perturbations."""
+    """Measures every model of `workdir` on the sequences in a folder; returns the rows of the chosen perturbations.
+
+    `turn` as of `open_sequences`.
+    """
     trained_models.refuse_eval_only(config)
-    opened, relative_to = open_sequences(sequences, perturbations), read_flips(reference) if reference else []
+    opened, relative_to = open_sequences(sequences, perturbations, turn), read_flips(reference) if reference else []
     if reference:  # a reference that does not fit is refused before any measurement
         divisors(relative_to, [(as_name(found.name), *found.shape[:2]) for found in opened])
     mesh = meshes.data_mesh(config.eval.batch_size)
@@ -180,18 +191,20 @@ def run(
         rows = []
         for found in opened:
             rows += _kept(workdir, made_from, found) or _measured(workdir, made_from, found, models, config, mesh)
-        others = [row for found in _others(workdir, sequences, opened) for row in _kept(workdir, made_from, found)]
+        others = [
+            row for found in _others(workdir, sequences, opened, turn) for row in _kept(workdir, made_from, found)
+        ]
         lines = sorted([*rows, *others], key=lambda row: row.perturbation)
         write_flips(workdir / FILE, lines, f"{sequences.name}, {summary(provenance())}")
     print(text(rows, rates(rows, relative_to) if reference else {}))
     return rows
 
 
-def _others(workdir: Path, folder: Path, opened: list[Sequences]) -> list[Sequences]:
+def _others(workdir: Path, folder: Path, opened: list[Sequences], turn: bool) -> list[Sequences]:
     """Opens the sequences of the folder that were measured before and are not chosen now."""
     before = {path.stem for path in (workdir / _KEPT).glob("*.json")} - {found.name for found in opened}
     names = before & list_sequences(folder).keys()
-    return open_sequences(folder, names) if names else []
+    return open_sequences(folder, names, turn) if names else []
 
 
 def _kept(workdir: Path, made_from: dict[str, str], found: Sequences) -> list[Flips]:
@@ -235,7 +248,7 @@ def best_classes(
             logits, best = (distributed.fetch(x).reshape(-1, x.shape[-1])[: len(frames)] for x in found)
             refuse_not_finite(logits, sequences.name)
             parts[key].append(best.reshape(-1, length, best.shape[-1]))
-    sequences.orientations.warn(sequences.name)
+    sequences.orientations.warn(sequences.name, "--turn")
     return {key: np.concatenate(found) for key, found in parts.items()}
 
 
@@ -258,7 +271,8 @@ def main(argv):
     config, workdir = cli.start(argv)
     if not flags.FLAGS.sequences:
         raise app.UsageError("expected --sequences=FOLDER, an array or a folder of frames for each perturbation")
-    run(config, workdir, Path(flags.FLAGS.sequences), flags.FLAGS.reference, flags.FLAGS.perturbations)
+    asked = flags.FLAGS
+    run(config, workdir, Path(asked.sequences), asked.reference, asked.perturbations, asked.turn)
     log.info("Results are in %s.", workdir / FILE)
 
 
@@ -266,5 +280,6 @@ if __name__ == "__main__":
     cli.define_flags()
     flags.DEFINE_string("sequences", None, "Folder of the perturbations (required).")
     flags.DEFINE_list("perturbations", [], "Perturbations to measure; by default all in the folder.")
+    flags.DEFINE_bool("turn", False, "Turn frames by the orientation in their EXIF data.")
     flags.DEFINE_string("reference", "", "Reference of mFR: a workdir of its model, or its flips.csv.")
     command.run(main, cli.parse)

@@ -23,6 +23,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from corruptions.reading.folders import is_special
+from corruptions.reading.pictures import Orientations
 from data import decode, tree
 from data.dataset import Dataset, taken
 from projects.structural import unpickling
@@ -152,7 +153,9 @@ def read_tree(root: Path) -> Icons:
     wrong = [str(path) for (_, path), found in zip(paths, parts) if len(found) < 3 or not found[1].isdigit()]
     if wrong:
         raise ValueError(f"expected icons called STYLE_RENDITION_SUBTYPE.png, found {_few(wrong)}")
-    images = [decode.read(path, SIDE, decode.BOTH) for _, path in paths]
+    orientations = Orientations()
+    images = [decode.read(path, SIDE, decode.BOTH, orientations=orientations) for _, path in paths]
+    orientations.warn(root)
     if damaged := [image for image in images if isinstance(image, str)]:
         raise ValueError(f"expected icons that can be read, found {_few(damaged)}")
     labels = np.array([label for label, _ in paths], np.int32)

@@ -23,11 +23,11 @@ _LEAST_CELL = 3.0  # pixels
 _PIECE = 512  # pictures of a folder that are in memory at once
 
 
-def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, dict[str, Any]]:
+def styles(folder: str, number: int, side: int, seed: int, turn: bool = False) -> tuple[np.ndarray, dict[str, Any]]:
     """Reads or draws pictures of styles: (uint8 [S, side, side, 3], a JSON-ready record of their origin).
 
     `folder` holds image files, at any depth; each gives its largest centre square. They are decoded once, into
-    `data.cache`; smaller or damaged files are left out, as for Stylized-ImageNet. With "", `number` textures are drawn
+    `data.cache`; smaller or damaged files are left out, as for Stylized-ImageNet; `turn` turns them by EXIF data. With "", `number` textures are drawn
     from `seed`. Raises FileNotFoundError without the folder; ValueError where no picture in it is large enough.
     """
     if not folder:
@@ -38,19 +38,19 @@ def styles(folder: str, number: int, side: int, seed: int) -> tuple[np.ndarray, 
             "pictures": len(drawn),
             "sha256": digest_of(drawn),
         }
-    entry = _read(pathlib.Path(folder).expanduser(), side)
-    return entry.images, {"styles": folder, "pictures": len(entry.images), "sha256": entry.sha256["images"]}
+    entry = _read(pathlib.Path(folder).expanduser(), side, turn)
+    turned = {"turn": True} if turn else {}
+    return entry.images, {"styles": folder, "pictures": len(entry.images), "sha256": entry.sha256["images"], **turned}
 
 
-def _read(folder, side) -> cache.Entry:
+def _read(folder, side, turn) -> cache.Entry:
     if not folder.is_dir():
         raise FileNotFoundError(f"expected a folder of pictures of styles, found no folder {folder}")
     files = image_paths(folder)
-    key = cache.fingerprint(str(folder.resolve()), side, tree.state(files, folder))
+    key = cache.fingerprint(str(folder.resolve()), side, tree.state(files, folder), *(["turned"] if turn else []))
 
     def pieces(notes: dict[str, Any]) -> Iterator[cache.Chunk]:
-        del notes
-        count, orientations = 0, pictures.Orientations()
+        count = 0
         for start in range(0, len(files), _PIECE):
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 squares = pool.map(lambda path: _square(path, side, orientations), files[start : start + _PIECE])
@@ -61,9 +61,13 @@ def _read(folder, side) -> cache.Entry:
             count += len(large)
         if not count:
             raise ValueError(f"{folder}: expected pictures of at least {side}x{side} pixels, found none")
-        orientations.warn(folder)
+        notes["orientations"] = sorted(map(str, orientations.found))
 
-    return cache.cached(f"styles-{side}", key, pieces)
+    orientations = pictures.Orientations(turn)
+    entry = cache.cached(f"styles-{side}", key, pieces)
+    orientations.found.update(entry.notes.get("orientations", ()))
+    orientations.warn(folder, "--config.dataset.turn=True")
+    return entry
 
 
 def _square(path, side, orientations):

@@ -51,7 +51,8 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> pathlib.Path:
     """Makes the weights of `config`; returns their file."""
     asked, bound = config.adain, config.to_dict()
     network, made_from = build(asked, config.seed)
-    styles, described = pictures.styles(asked.styles, asked.drawn, config.dataset.image_size, config.seed)
+    turn = config.dataset.get("turn", False)
+    styles, described = pictures.styles(asked.styles, asked.drawn, config.dataset.image_size, config.seed, turn)
     made_from |= {"styles": described, "steps": asked.steps, "style_weight": asked.style_weight}
     if asked.steps:
         dataset = study.load_dataset(config)

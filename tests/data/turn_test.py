@@ -1,5 +1,7 @@
 """Images whose EXIF data hold an orientation: read as stored and counted, or turned, by every reader of training and tests."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import data
 import data.prepare
 from configs import default
 from corruptions import imagenet_c, laion_c
+from corruptions.write.__main__ import main as write
 from data.natural import open_natural, sets
 from runtime import workdirs
 from runtime.settings import SettingsError, WorkdirError
@@ -153,3 +156,28 @@ def test_commands_take_the_setting_for_files_alone(roots):
         cli.check(config_of("shapes", turn=True))
     with pytest.raises(ValueError, match=r"shapes: expected arguments among .*, found turn"):
         data.load("shapes", turn=True)
+
+
+@pytest.mark.parametrize(("setting", "name"), [("frost", "imagenet_c/frost"), ("bank", "laion_c/mosaic")])
+def test_commands_turn_photographs_of_frost_and_tile_images(setting, name, tmp_path, capsys):
+    """With any dataset, also one whose own images lie in arrays."""
+    save(tmp_path / "folder")
+    use = imagenet_c.use_photographs if setting == "frost" else laion_c.use_bank
+    option = "photographs" if setting == "frost" else "bank"
+    for turn in (False, True):
+        config = config_of("shapes", turn=turn, train_limit=20, test_limit=10)
+        config[setting] = str(tmp_path / "folder")
+        cli.check(config)
+        cli.use_files(config)
+        expected = {option: use(tmp_path / "folder", turn=turn)}
+        assert config.train.corruption_options[name].to_dict() == expected
+        study.load_dataset(config)
+        np.savez(tmp_path / "images.npz", images=np.zeros((1, 32, 32, 3), np.uint8), labels=[0])
+        out = tmp_path / str(turn)
+        arguments = [f"--source={tmp_path / 'images.npz'}", f"--out={out}", f"--{setting}={tmp_path / 'folder'}"]
+        assert write([*arguments, f"--corruptions={name}", "--severities=3", *["--turn"] * turn, "--no-progress"]) == 0
+        manifest = json.loads((out / "manifest.json").read_text())
+        assert expected.items() <= manifest["corruptions"][name]["options"].items()
+    config.update({"frost": "original", "bank": ""})
+    with pytest.raises(SettingsError, match=r"config.dataset.turn False with shapes"):
+        cli.check(config)

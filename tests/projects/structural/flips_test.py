@@ -125,6 +125,21 @@ def test_arrays_and_folders_of_frames_give_the_same_sequences(folder):
     assert [found.name for found in open_sequences(folder, ["rotate", "rotate"])] == ["rotate"]
 
 
+def test_frames_are_read_as_stored_or_turned(tmp_path):
+    orientation = Image.Exif()
+    orientation[0x0112] = 6
+    for i, frames in enumerate(PIXELS):
+        (tmp_path / "rotate" / str(i)).mkdir(parents=True)
+        for j, frame in enumerate(frames):
+            Image.fromarray(frame).save(tmp_path / "rotate" / str(i) / f"{j}.png", exif=orientation)
+    (stored,), (turned,) = open_sequences(tmp_path), open_sequences(tmp_path, turn=True)
+    np.testing.assert_array_equal(stored.read(0, 3), PIXELS)
+    np.testing.assert_array_equal(turned.read(0, 3), np.rot90(PIXELS, -1, (2, 3)))
+    assert (
+        turned.shape == (3, 2, 17, 16, 3) and turned.stamp != stored.stamp
+    )  # results of one are not those of the other
+
+
 @pytest.mark.parametrize("form", ["{}.png", "frame{}.png", "img_{}_left.png"])
 def test_frames_without_zeros_in_front_are_in_the_order_of_their_numbers(tmp_path, form):
     for picture in ("a", "b"):

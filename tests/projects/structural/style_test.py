@@ -320,6 +320,23 @@ def test_the_loss_of_style_is_zero_for_the_style_itself_and_sums_as_its_reading_
     np.testing.assert_allclose(train_style_decoder.style_loss(maps, others, reading), expected, rtol=1e-5)
 
 
+def test_styles_are_read_as_stored_or_turned(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "styles").mkdir()
+    picture = np.random.default_rng(0).integers(0, 256, (16, 16, 3)).astype(np.uint8)
+    orientation = Image.Exif()
+    orientation[0x0112] = 6
+    Image.fromarray(picture).save(tmp_path / "styles" / "a.png", exif=orientation)
+    for _ in range(2):  # the second time from the cache
+        caplog.clear()
+        styles, described = pictures.styles(str(tmp_path / "styles"), 0, 16, 0)
+        assert "1 files" in caplog.text and "turn" in caplog.text
+        np.testing.assert_array_equal(styles[0], picture)
+    turned, of_turned = pictures.styles(str(tmp_path / "styles"), 0, 16, 0, turn=True)
+    np.testing.assert_array_equal(turned[0], np.rot90(picture, -1))
+    assert of_turned != described
+
+
 def test_styles_are_the_centres_of_what_is_large_enough(tmp_path_factory, tmp_path, monkeypatch):
     monkeypatch.setenv("JAXC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
     (tmp_path / "deep").mkdir()
