@@ -88,7 +88,12 @@ class Fraction:
 
     An integer-valued parameter with range lo..hi takes the value lo + floor(f (hi - lo + 1)) at fraction f, capped at
     hi, so that a uniform f draws the integers uniformly, both ends included.
+
+    Attributes:
+      members: severities of the members of a mixture that count differently, for messages.
     """
+
+    members: str = dataclasses.field(default="", compare=False, repr=False)
 
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
         """Draws a fraction uniform in [0, 1)."""
@@ -105,7 +110,8 @@ class Fraction:
             return jnp.asarray(severity, jnp.float32)
         values = np.asarray(severity)
         if not np.all((values >= 0) & (values <= 1)):
-            raise ValueError(f"expected a severity in [0, 1], a fraction of the range, found {_shown(severity)}")
+            why = self.members and f" (its members count differently: {self.members})"
+            raise ValueError(f"expected a severity in [0, 1], a fraction of the range{why}, found {_shown(severity)}")
         return values.astype(np.float32)
 
 

@@ -284,6 +284,8 @@ OF_REGISTRY = [
      ValueError, r"which has levels, found \(1,\) of noc/border"),
     (lambda: choose("imagenetc"), ValueError, "did you mean 'imagenet_c'"),
     (lambda: choose([]), ValueError, "at least one corruption, found none"),
+    (lambda: corrupt(IMAGES, corruptions.compose("imagenet_c/fog", "noc/border", "noc/hue"), 3), ValueError,
+     r"in \[0, 1\], .*imagenet_c/fog 1..5, noc/border in \[0, 1\]\), found 3"),
     (lambda: corruptions.compose(), ValueError, "at least one corruption, found none"),
     (lambda: choose(SOME, (1, 2)), ValueError, "a weight for each of 3 members, found 2"),
     (lambda: choose(SOME, (1, 2, -1)), ValueError, "not negative"),
