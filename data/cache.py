@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.files import digest_of, digest_of_json, move
+from corruptions.files import cache_folder, digest_of, digest_of_json, move
 from data import blocks
 from runtime import artifacts, files
 from runtime.locks import take_lock
@@ -60,7 +60,7 @@ def root(cache_dir: str | os.PathLike | None = None) -> Path:
         return Path(cache_dir).expanduser()
     if named := os.environ.get("JAXC_CACHE_DIR"):
         return Path(named).expanduser()
-    return files.cache_folder()
+    return cache_folder()
 
 
 def fingerprint(*parts: Any) -> str:

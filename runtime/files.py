@@ -51,6 +51,8 @@ def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str
     text = os.fspath(path)
     if not (found := _ADDRESS.search(text)):
         return text
+    from corruptions.files import cache_folder
+
     try:
         mirrored = buckets.local(found[1], cache_folder())
     except ValueError as error:
@@ -60,14 +62,6 @@ def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str
     elif use == "write":
         buckets.prepare(mirrored)
     return text[: found.start(1)] + str(mirrored)
-
-
-def cache_folder() -> Path:
-    """Names the folder of files that any process may use again: compiled programs, decoded images."""
-    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if not os.path.isabs(folder):
-        raise FileNotFoundError(f"expected a home folder, or XDG_CACHE_HOME as an absolute path, found {folder!r}")
-    return Path(folder, "jax-corruptions")
 
 
 @contextlib.contextmanager

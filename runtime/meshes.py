@@ -18,7 +18,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from corruptions.core.dispatch import cpu_count
-from runtime import files
+from corruptions.files import cache_folder
 from runtime.log import log
 
 
@@ -182,7 +182,7 @@ def enable_compilation_cache() -> None:
     if jax.config.jax_compilation_cache_dir is not None:
         return
     try:
-        jax.config.update("jax_compilation_cache_dir", str(files.cache_folder() / "xla"))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
     except FileNotFoundError as error:
         log.info("Programs are compiled again by each command: %s.", error)
         return

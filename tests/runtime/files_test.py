@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from corruptions.files import cache_folder
 from runtime import artifacts, files
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
@@ -258,10 +259,10 @@ def test_caches_lie_in_one_absolute_folder(monkeypatch, xdg, home, expected):
         monkeypatch.setenv("HOME", home)
     monkeypatch.setenv("XDG_CACHE_HOME", xdg) if xdg is not None else monkeypatch.delenv("XDG_CACHE_HOME", False)
     if expected:
-        assert files.cache_folder() == pathlib.Path(expected, "jax-corruptions")
+        assert cache_folder() == pathlib.Path(expected, "jax-corruptions")
     else:
         with pytest.raises(FileNotFoundError, match="expected a home folder, or XDG_CACHE_HOME as an absolute path"):
-            files.cache_folder()
+            cache_folder()
 
 
 @pytest.mark.parametrize(
