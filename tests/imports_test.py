@@ -103,6 +103,40 @@ def test_packages_of_the_library_import_one_way_and_few_others():
     assert sum(map(len, imports.values())) <= 55, dict(imports)
 
 
+FILES = "corruptions/files.py"
+ONLY_IN = {  # what few files do for all others
+    "hashlib": {FILES, "corruptions/core/code.py", "runtime/artifacts.py"},  # core imports primitives alone; no JAX
+    "difflib": {"corruptions/core/checks.py", "models/__init__.py", "runtime/settings.py"},  # models alone; no JAX
+    "fcntl": {FILES, "runtime/locks.py"},  # no JAX
+    "a rename": {FILES, "runtime/files.py", "benchmarks/peers/images.py"},  # no JAX; a script without our packages
+    "XDG_CACHE_HOME": {FILES},
+}
+BEFORE = {"corruptions/objects.py", "corruptions/write/upload.py", "runtime/buckets.py"}
+
+
+@pytest.mark.parametrize("what", ONLY_IN)
+def test_digests_suggestions_locks_and_renames_are_made_in_few_files(what):
+    files = [*ROOT.glob("*.py"), *(path for package in ALLOWED for path in (ROOT / package).rglob("*.py"))]
+    found = {path.relative_to(ROOT).as_posix() for path in files if what in used_in(ast.parse(path.read_text()))}
+    assert found - BEFORE == ONLY_IN[what]
+
+
+def used_in(tree):
+    """What a syntax tree uses of these: modules, text and calls that rename files."""
+    found = {name.split(".")[0] for name in names_in(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            found.add(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            call, one = ast.unparse(node.func), len(node.args) == 1 and not node.keywords
+            renames = call in ("os.rename", "os.renames", "os.replace", "shutil.move")
+            if renames or (
+                one and node.func.attr in ("rename", "replace")
+            ):  # a text takes two, a frame or a date keywords
+                found.add("a rename")
+    return found
+
+
 def part_of(file):
     """The package or single file of the library that `corruptions/...` belongs to."""
     return pathlib.PurePath(file).parts[1].removesuffix(".py")
