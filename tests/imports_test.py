@@ -111,7 +111,7 @@ ONLY_IN = {  # what few files do for all others
     "a rename": {FILES, "runtime/files.py", "benchmarks/peers/images.py"},  # no JAX; a script without our packages
     "XDG_CACHE_HOME": {FILES},
 }
-BEFORE = {"corruptions/objects.py", "corruptions/write/upload.py", "runtime/buckets.py"}
+BEFORE = {"corruptions/objects.py", "corruptions/remote.py", "corruptions/write/upload.py", "runtime/buckets.py"}
 
 
 @pytest.mark.parametrize("what", ONLY_IN)
