@@ -12,6 +12,7 @@ from analysis.answers import PLAIN, Answered
 from analysis.errors.reference import PREPROCESSING
 from analysis.frames import Count
 from corruptions import enhance as enhancements
+from corruptions.core import checks
 from corruptions.files import digest_of
 from corruptions.scoring import reuse
 from corruptions.scoring.conditions import Conditions, list_conditions
@@ -65,6 +66,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         ask, results = networks(prepare, enhance, temperatures), Workdir(workdir)
         shown = Shown.of(trained, test_split, mesh, dataset)
         if stored:
+            results.for_all(_refuse_merged, workdir / "stored", stored.path.name)
             results = Workdir(workdir / "stored" / stored.path.name)
         if reduce := config.eval.superclasses:
             shown = superclasses.shown_of(shown, dataset, reduce)
@@ -80,6 +82,16 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
         for evaluation in evaluations:
             evaluation.run()
         return results.on_main(write_tables, results, settings, dataset.name, basis, first=conditions)
+
+
+def _refuse_merged(folder: pathlib.Path, name: str) -> None:
+    """Refuses a new folder of results that a file system without capitals takes for another one's."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if name not in names and (twins := [other for other in names if checks.folded(other) == checks.folded(name)]):
+        raise ValueError(
+            f"config.eval.stored: expected a dataset whose name every file system tells from {twins[0]!r}, which {folder} "
+            f"holds results of, found {name!r}; rename its folder"
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ running.watch()
 
 # ruff: noqa: E402 - Ctrl-C is watched before the first import
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -35,7 +36,8 @@ except ModuleNotFoundError as error:
 
 # Errors of files, of JAX and of Orbax (a device without memory, a checkpoint that does not fit), and our own. Any other
 # (TypeError, KeyError ...) is a mistake of ours: readers turn errors that data can cause into ValueErrors.
-_FORESEEN = (ValueError, OSError, RuntimeError)
+_FORESEEN = (ValueError, OSError, RuntimeError, MemoryError)
+_NO_MEMORY = ("RESOURCE_EXHAUSTED", "ut of memory")  # in the errors of JAX
 _MISTAKES = (NotImplementedError, RecursionError)  # subclasses of RuntimeError
 IN_USE = os.EX_TEMPFAIL  # 75, the exit status of a command whose workdir another process holds
 
@@ -234,16 +236,23 @@ def errors() -> Iterator[None]:
         if os.environ.get(TRACEBACK):
             raise
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
-        full = isinstance(error, OSError) and is_full(error)
-        advice = "; make room, and the same command continues" if full else ""
         hint = "" if isinstance(error, SettingsError) else f"\n({TRACEBACK}=1 shows where.)"
-        log.error("%s: %s%s%s%s", program(), kind, error, flag_for(error) + advice, hint)
+        log.error("%s: %s%s%s%s", program(), kind, error, flag_for(error) + _advice(error), hint)
         status = IN_USE if isinstance(error, WorkdirInUseError) else 1
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
             from runtime import distributed
 
             distributed.abandon(error, status)
         raise SystemExit(status) from error
+
+
+def _advice(error: Exception) -> str:
+    """Returns what helps where a disk or the memory is full, "" otherwise."""
+    if isinstance(error, OSError) and is_full(error):
+        return "; make room, and the same command continues"
+    without_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    of_device = isinstance(error, RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
+    return "; a smaller batch_size needs less memory" if without_memory or of_device else ""
 
 
 def import_all(modules: Iterable[str], source: str = "config.imports") -> None:

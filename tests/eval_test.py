@@ -207,6 +207,22 @@ def test_a_stored_dataset_of_other_classes_is_refused(tmp_path):
     assert {count.total for count in run(config, tmp_path / "work")} == {12, 70}  # stored, clean
 
 
+def test_stored_datasets_whose_names_differ_only_in_capitals_are_refused(tmp_path):
+    """Their results would be one folder on a disk of macOS or Windows."""
+    images, config = np.random.default_rng(0).integers(0, 256, (10, 32, 32, 3), np.uint8), tiny.config()
+    tiny.untrained_workdir(tmp_path / "work", config)
+    for name in ("set", "Set"):
+        write_dataset(tmp_path / name, (images, np.arange(10)), corruptions="noc/contrast", severities=[1])
+    config.eval.stored = str(tmp_path / "set")
+    assert run(config, tmp_path / "work") and run(config, tmp_path / "work")
+    config.eval.stored = str(tmp_path / "Set")
+    with pytest.raises(
+        ValueError, match=r"expected a dataset whose name every file system tells from 'set', .* found 'Set'"
+    ):
+        run(config, tmp_path / "work")
+    assert [path.name for path in (tmp_path / "work" / "stored").iterdir()] == ["set"]
+
+
 def test_a_stored_dataset_is_verified_before_anything_is_evaluated(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (12, 32, 32, 3), np.uint8)
     write_dataset(tmp_path / "set", (images, np.zeros(12, int)), corruptions="noc/contrast", severities=[1])

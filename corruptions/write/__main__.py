@@ -59,7 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         of_dataset = {name: given[name] for name in _OF_DATASET}
         options, progress = _with_files(flags), None if flags.progress else False
         path = write_dataset(flags.out, source, **of_dataset, options=options, progress=progress)
-    except (WriteError, BucketError, ValueError, TypeError, FileNotFoundError, ModuleNotFoundError) as error:
+    except (
+        WriteError,
+        BucketError,
+        ValueError,
+        TypeError,
+        FileNotFoundError,
+        ModuleNotFoundError,
+        MemoryError,
+    ) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     try:

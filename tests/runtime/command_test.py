@@ -1,6 +1,7 @@
 """Flags alone on the command line, and foreseen errors in one message; without JAX."""
 
 import ast
+import errno
 import os
 import signal
 import subprocess
@@ -152,6 +153,22 @@ def test_what_is_foreseen_and_what_is_a_mistake_of_ours():
         with pytest.raises(error) as caught, command.errors():
             raise error("a bug")
         assert "CONTRIBUTING.md" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 37.3 GiB for an array"),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 40000000000 bytes"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+    ],
+)
+def test_too_little_memory_is_one_line_that_says_what_needs_less(error, monkeypatch):
+    messages = []
+    monkeypatch.setattr(command.log, "error", lambda message, *given: messages.append(message % given))
+    with pytest.raises(SystemExit) as caught, command.errors():
+        raise error
+    assert caught.value.code == 1 and "; a smaller batch_size needs less memory" in messages[0]
 
 
 def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
