@@ -15,8 +15,8 @@ from analysis.errors.reference import Choice, Conditions, choose, versions
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.frames import Count
+from corruptions.scoring import counts as scored
 from corruptions.scoring.conditions import Condition
-from corruptions.scoring.counts import below_chance
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
 from runtime.artifacts import provenance
@@ -110,7 +110,7 @@ def write_tables(
     counts = sorted(found.counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
     if (classes := found.conditions["classes"]) > 1:
         for model, seed, *_, correct, total in (count for count in counts if count.corruption == frames.CLEAN):
-            if words := below_chance(correct, total, classes):
+            if words := scored.below_chance(correct, total, classes):
                 log.warning("%s, seed %d: %s", model, seed, words)
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     comment += found.credit(record["git_revision"])
@@ -151,7 +151,7 @@ def write_errors(
 def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
     """Counts the correct answers {condition: {(model, seed): bool [N]}}."""
     return [
-        frames.check_count(Count(*key, condition.corruption, condition.label, int(bits.sum()), bits.size))
+        frames.check_count(Count(*key, *scored.Count.from_correct(condition, bits)))
         for condition, by_model in by_condition.items()
         for key, bits in by_model.items()
     ]

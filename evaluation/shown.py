@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from analysis.answers import Record, file_stem
+from analysis.answers import Record
 from analysis.errors import reference as named
 from analysis.errors.reference import FROST, LISTED, ORIGINAL, PREPROCESSING
 from corruptions.core import origin
@@ -41,11 +41,6 @@ class Superclasses(NamedTuple):
 
     reduce: Literal["mean", "sum"]  # whether a score is the mean or the sum of its members' probabilities
     members: tuple[tuple[int, ...], ...]  # the models' classes that each one holds
-
-
-def file_name(condition: Condition) -> str:
-    """Names the files of a condition, without their ending."""
-    return file_stem(condition.corruption, condition.severity, condition.levels)
 
 
 class _Images:

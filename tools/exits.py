@@ -29,7 +29,7 @@ from corruptions.scoring.conditions import CLEAN_IMAGES, list_conditions
 from evaluation import trained_models
 from evaluation.correctness import kept_exits
 from evaluation.evaluate import digests
-from evaluation.shown import Shown, file_name
+from evaluation.shown import Shown
 from models import costs
 from runtime import meshes
 from runtime.artifacts import provenance, summary
@@ -58,7 +58,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> str:
         for key, network in networks.items():
             folder = workdir / "exits" / f"{key[0].replace('/', '.')}-{key[1]}"
             of_model = {
-                at: kept_exits(folder / f"{file_name(at)}.npz", network, known[key], shown.under(at))
+                at: kept_exits(folder / f"{at.stem}.npz", network, known[key], shown.under(at))
                 for at in bar("condition", conditions)
             }
             alone += _alone(key, of_model, up_to)

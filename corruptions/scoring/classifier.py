@@ -108,7 +108,7 @@ def evaluate(
         correct = evaluation.run(stored, progress)
         if stored:
             stored.folder.write_tables(correct, conditions.of_benchmarks())
-    return [Count(c.corruption, c.label, int(right.sum()), right.size) for c, right in correct.items()]
+    return [Count.from_correct(*of_one) for of_one in correct.items()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

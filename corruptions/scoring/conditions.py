@@ -46,6 +46,11 @@ class Condition:
         """Gives the severity as tables hold it: `random`, a level or a fraction (0 for clean)."""
         return RANDOM if self.value is None else self.value
 
+    @property
+    def stem(self) -> str:
+        """Names the file of the condition, see `file_stem`."""
+        return file_stem(self.corruption, self.severity, self.levels)
+
 
 def file_stem(corruption: str, severity: str | int | float, levels: Iterable[int] | None = None) -> str:
     """Names the file of a condition, without `.npz`: imagenet_c.fog-3, cbar.lines-random-1-4-7."""

@@ -5,10 +5,12 @@ rows.
 import collections
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from corruptions.core import registry
-from corruptions.scoring.conditions import CLEAN, RANDOM
+from corruptions.scoring.conditions import CLEAN, RANDOM, Condition
 
 
 class Count(NamedTuple):
@@ -25,6 +27,11 @@ class Count(NamedTuple):
     severity: int | float | str
     correct: int
     total: int
+
+    @classmethod
+    def from_correct(cls, condition: Condition, correct: np.ndarray) -> Self:
+        """Counts the images, bool [N], that are classified correctly under a condition."""
+        return cls(condition.corruption, condition.label, int(correct.sum()), correct.size)
 
     @property
     def error(self) -> float:

@@ -19,9 +19,9 @@ import numpy as np
 
 from corruptions import files
 from corruptions.core.origin import UNKNOWN, Origin
-from corruptions.scoring.conditions import Condition, file_stem
+from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence, decode
-from corruptions.scoring.counts import mean
+from corruptions.scoring.counts import Count, mean
 from corruptions.scoring.intervals import of_mean
 
 _FOLDER = "conditions"
@@ -88,7 +88,7 @@ class Folder:
                 self.network = {"answers": _digest({n: a for n, a in first.items() if a is not None}, {})}
             origin = dataclasses.replace(origin, network=self.network)
         self.network = origin.network
-        path = self.path / _FOLDER / f"{_stem(condition)}.npz"
+        path = self.path / _FOLDER / f"{condition.stem}.npz"
         arrays = {"correct": correct, "confidence": confidence}
         settings = {"condition": str(condition), "serial": len(self.results), _ORIGIN: origin.to_json()}
         seal = _digest(arrays, settings)
@@ -106,8 +106,7 @@ class Folder:
 
         `benchmarks` are their conditions, all among these; each has a row after the corruptions.
         """
-        counted = [(c.corruption, c.label, correct.sum(), correct.size) for c, correct in answers.items()]
-        self._write_rows("counts.csv", ("corruption", "severity", "correct", "total"), counted)
+        self._write_rows("counts.csv", Count._fields, [Count.from_correct(*of_one) for of_one in answers.items()])
         means = {name: [c for c in answers if c.corruption == name] for name in (c.corruption for c in answers)}
         rows = []
         for name, conditions in (means | dict(benchmarks)).items():
@@ -209,7 +208,7 @@ def _read_one(path: pathlib.Path) -> tuple[int, Condition, Result]:
     try:
         arrays, settings, seal = _opened(path, _ORIGIN)
         condition = _condition(settings["condition"])
-        if path.stem != _stem(condition):
+        if path.stem != condition.stem:
             raise ValueError(f"it holds the answers under {condition}")
         origin = Origin.from_json(settings[_ORIGIN])
         return settings["serial"], condition, Result(arrays["correct"], arrays["confidence"], origin, seal)
@@ -243,10 +242,6 @@ def _read_old(path: pathlib.Path) -> dict[Condition, Result]:
 def _condition(text: str) -> Condition:
     name, severity, *levels = text.split()
     return Condition(name, severity, tuple(map(int, levels)) or None)
-
-
-def _stem(condition: Condition) -> str:
-    return file_stem(condition.corruption, condition.severity, condition.levels)
 
 
 def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:

@@ -31,7 +31,6 @@ from data.dataset import Dataset, Split, cut
 from evaluation import bound, trained_models
 from evaluation.distances import features
 from evaluation.distances.features import Transform
-from evaluation.shown import file_name
 from runtime import artifacts, files, meshes, workdirs
 from runtime.log import log
 from training import study
@@ -110,11 +109,11 @@ class Measured:
     def centre(self, condition: Condition) -> np.ndarray:
         """Measures the mean features of a corruption at a severity: [1 + halves, D], all images first."""
         parts = self.part(self.transform(condition), condition.value)
-        return self.once(f"centres/{file_name(condition)}.npz", "centre", lambda: self._centre(condition), parts)
+        return self.once(f"centres/{condition.stem}.npz", "centre", lambda: self._centre(condition), parts)
 
     def _centre(self, condition):
         transform, asked = self.transform(condition), self.asked
-        name = f"centre {file_name(condition)}"
+        name = f"centre {condition.stem}"
         number = asked.draws if transform.random else 1
         drawn = self._drawn(transform, number, name).astype(np.float64)
         weights = msd_mmd.half_weights(asked.draws, asked.halves, self.generator(DRAWS, name)).astype(np.float64)
@@ -125,10 +124,10 @@ class Measured:
         """Measures the features of each draw of a corruption at a severity: float32 [transforms, D]."""
 
         def measure():
-            return self._drawn(self.transform(condition), self.asked.transforms, f"toy {file_name(condition)}")[:, 0]
+            return self._drawn(self.transform(condition), self.asked.transforms, f"toy {condition.stem}")[:, 0]
 
         parts = self.part(self.transform(condition), condition.value)
-        return self.once(f"features/{file_name(condition)}.npz", "features", measure, parts)
+        return self.once(f"features/{condition.stem}.npz", "features", measure, parts)
 
     def _drawn(self, transform, number, name):
         """Computes the features [number, G, D] of the first draws of a transform under the key of a name."""

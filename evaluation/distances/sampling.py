@@ -17,7 +17,7 @@ from evaluation.correctness import Model, place_batches, refuse_not_finite
 from evaluation.distances import features
 from evaluation.distances.centres import IMAGES, Measured
 from evaluation.distances.features import Transform
-from evaluation.shown import Shown, file_name
+from evaluation.shown import Shown
 from runtime import distributed
 from runtime.log import bar
 
@@ -38,7 +38,7 @@ def centre(measured: Measured, condition: Condition) -> np.ndarray:
     def measure():
         return mean_feature((network.graphdef, network.state), shown)
 
-    return measured.once(f"joint/{file_name(condition)}.npz", "centre", measure, bound.of_shown(shown))
+    return measured.once(f"joint/{condition.stem}.npz", "centre", measure, bound.of_shown(shown))
 
 
 def mean_feature(model: Model, shown: Shown) -> np.ndarray:

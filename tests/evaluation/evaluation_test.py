@@ -21,7 +21,7 @@ from data.corrupted import open_corrupted
 from evaluation import commands, correctness
 from evaluation.evaluate import evaluate_models, warn_of_tables
 from evaluation.results import count_answers
-from evaluation.shown import Shown, ShownStored, file_name
+from evaluation.shown import Shown, ShownStored
 from runtime import meshes
 from runtime.log import log
 from runtime.settings import WorkdirError
@@ -80,9 +80,9 @@ def test_random_severities_are_those_of_the_benchmark(shown, test_split):
     found = {c.corruption: c for c in list_conditions(["cifar10_c_bar"], "random")}
     noise = found["cbar/brownish_noise"]
     assert noise == Condition("cbar/brownish_noise", "random", (1, 4, 7, 9, 10)) and noise.label == "random"
-    assert file_name(noise) == "cbar.brownish_noise-random-1-4-7-9-10"
+    assert noise.stem == "cbar.brownish_noise-random-1-4-7-9-10"
     (everything,) = list_conditions(["cbar/brownish_noise"], "random")[1:]
-    assert file_name(everything) == "cbar.brownish_noise-random" and everything.levels is None
+    assert everything.stem == "cbar.brownish_noise-random" and everything.levels is None
     key = jax.random.fold_in(jax.random.key(0), zlib.crc32(b"cbar/brownish_noise"))
     at = [
         corruptions.corrupt(key, test_split.images, "cbar/brownish_noise", k, index=test_split.index)
