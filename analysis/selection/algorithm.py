@@ -25,10 +25,11 @@ RESOLUTION = 1e-10
 MAX_SETS = 10_000
 MAX_BRANCHES = 400_000
 """Branches that the search for one benchmark takes at most, and so do a sweep and all resamples of a study together: about 20
-seconds. Studies of fifty corruptions need a few hundred for each."""
+seconds. Studies of fifty corruptions need a few hundred for each. Resamples of more candidates take fewer."""
 THRESHOLDS = tuple(k / 20 for k in range(21))  # 0, .05, ... 1, for `sweep`
 _CLAMP = 100.0
 _LEAST = 100  # resamples that are selected from at least, each with that share of the branches
+_MANY = 50  # candidates; where there are more a branch takes longer, and resamples together take fewer
 _LISTED = 500  # sets listed in a resample, or of a sweep, where only the winner matters
 _DELAY = 3  # seconds before progress is shown
 
@@ -202,8 +203,8 @@ def stability(
 ) -> Stability:
     """Repeats the selection on resampled overlaps; the largest sets are listed once for each graph that occurs.
 
-    All resamples together take `MAX_BRANCHES` at most, and each a hundredth of that. A resample that needs more counts by
-    the best set that was found; resamples for which none are left do not count.
+    All resamples together take `MAX_BRANCHES` at most, an eighth of it for a hundred candidates, and each a hundredth of
+    that. A resample that needs more counts by the best set that was found; resamples for which none are left do not count.
 
     `samples` are overlaps [B, n, n] (`analysis.overlap.uncertainty`). Corruptions that are undefined in a resample
     are dropped there; a resample without any valid corruption is not counted. `names`, `threshold` and `strict` are
@@ -219,7 +220,8 @@ def stability(
     joined = _allowed(samples, threshold, strict)
     graphs = np.concatenate([joined.reshape(len(samples), -1), dropped], axis=1)
     _, group, times = np.unique(np.packbits(graphs, axis=1), axis=0, return_inverse=True, return_counts=True)
-    left, share, given_up = MAX_BRANCHES, MAX_BRANCHES // _LEAST, 0
+    most_together = int(MAX_BRANCHES * min(1, _MANY / len(names)) ** 3)
+    left, share, given_up = most_together, most_together // _LEAST, 0
     of_graph: dict[int, tuple] = {}  # {graph: its largest sets}, where they can be listed
     winners: list[tuple[str, ...]] = []
     valid = np.flatnonzero(~dropped.all(axis=1)).tolist()
@@ -247,14 +249,14 @@ def stability(
         {name: held[name] / total for name in names},
         tuple((s, k / total) for s, k in sorted(sets.items(), key=lambda x: (-x[1], x[0]))),
         {size: sizes[size] / total for size in sorted(sizes)},
-        _bound(len(valid), total, given_up),
+        _bound(most_together, len(valid), total, given_up),
     )
 
 
-def _bound(valid, counted, given_up):
+def _bound(branches, valid, counted, given_up):
     parts = [f"only the first {counted} of {valid} resamples count"] if counted < valid else []
     parts += [f"{given_up} count by the best set that was found, perhaps not the best one"] if given_up else []
-    return f"the search is bounded to {MAX_BRANCHES:,} branches: {'; '.join(parts)}" if parts else ""
+    return f"the search is bounded to {branches:,} branches: {'; '.join(parts)}" if parts else ""
 
 
 def _cheapest(sets, names, *matrices):

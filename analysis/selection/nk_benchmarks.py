@@ -331,15 +331,15 @@ def k_means(points: ArrayLike, k: int, *, restarts: int = 100, seed: int = 0) ->
 
 def _starts(points, k, restarts, rng):
     """Centres [restarts, k, d] of k-means++: each next one drawn in proportion to its squared distance."""
-    centre_index = rng.integers(len(points), size=restarts)
-    centres = points[centre_index][:, None]
+    apart = _squared_distances(points, points[None])[0]  # [n, n]
+    drawn = [rng.integers(len(points), size=restarts)]
+    nearest = apart[drawn[0]]
     for _ in range(k - 1):
-        nearest = _squared_distances(points, centres).min(axis=2)
         cumulative = nearest.cumsum(axis=1)
         draw = rng.random(restarts)[:, None] * cumulative[:, -1:]
-        centre_index = np.minimum((cumulative <= draw).sum(axis=1), len(points) - 1)
-        centres = np.concatenate([centres, points[centre_index][:, None]], axis=1)
-    return centres
+        drawn.append(np.minimum((cumulative <= draw).sum(axis=1), len(points) - 1))
+        nearest = np.minimum(nearest, apart[drawn[-1]])
+    return points[np.stack(drawn, axis=1)]
 
 
 def _squared_distances(points, centres):

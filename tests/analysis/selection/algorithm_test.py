@@ -196,6 +196,18 @@ def test_stability_says_where_it_stopped(monkeypatch):
     assert [one.exact for one in swept] == [True, False]
 
 
+def test_resamples_of_a_hundred_candidates_take_seconds():
+    """Candidates in pairs whose overlaps lie close together, so that each resample takes thousands of branches."""
+    rng = np.random.default_rng(0)
+    family = np.repeat(np.arange(50), 2)
+    overlap = symmetric(np.where(family[:, None] == family, 0.8, rng.normal(0, 0.02, (100, 100))))
+    samples = np.stack([symmetric(overlap + rng.normal(0, 0.05, (100, 100))) for _ in range(110)])
+    start = time.process_time()
+    found = algorithm.stability(np.maximum(samples, 0), label(100), 0.3, unclipped=samples)
+    assert time.process_time() - start < 20
+    assert found.resamples >= 100 and set(found.sizes) == {50} and "branches" in found.bound
+
+
 def test_invalid_candidates_are_dropped_and_named():
     overlap = FIGURE3.copy()
     gone = IMAGENET_C.index("jpeg_compression")
