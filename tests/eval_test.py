@@ -152,7 +152,8 @@ def test_a_pytorch_network_sees_the_memory_of_jax(split):
     [
         (np.zeros(70), {}, r"expected real logits \[70, classes\] from predict, found float64\[70\]"),
         (np.zeros((3, 10)), {}, r"expected real logits \[70, classes\]"),
-        (np.zeros((70, 10), int), {}, "real logits"),
+        (np.zeros((70, 10), int), {}, r"found int64\[70, 10\]; .*float32"),
+        (np.zeros(70, int), {}, r"found int64\[70\]; classes are not enough"),
         (np.zeros((70, 5)), {}, "expected logits of at least 10 classes for these labels, found 5"),
         (np.full((70, 10), np.nan), {}, "found NaN"),
         (None, {"labels": np.zeros(69, int)}, r"expected labels of integers \[70\], found int64\[69\]"),

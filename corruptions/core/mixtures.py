@@ -208,7 +208,7 @@ def _scale(members, selected):
     scales = {m.scale if steps is None else Levels(len(steps)) for m, steps in zip(members, selected, strict=True)}
     if len(scales) == 1:
         return scales.pop()
-    kinds: dict[int, str] = {}  # the first member of each
+    kinds = {}  # the first member of each
     for member, steps in zip(members, selected, strict=True):
         kinds.setdefault(len(steps or ()) or getattr(member.scale, "count", 0), member.qualified_name)
     return Fraction(", ".join(f"{name} 1..{count}" if count else f"{name} in [0, 1]" for count, name in kinds.items()))

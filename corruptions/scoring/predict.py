@@ -91,7 +91,8 @@ class Classifier:
         foreign = hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray | jax.Array)
         scores = np.asarray(jax.dlpack.from_dlpack(given) if foreign else unmasked(given))
         if scores.ndim != 2 or scores.shape[0] != number or scores.dtype not in FLOATS:
-            hint = "" if scores.dtype in FLOATS else "; predict(images).astype(numpy.float32)"
+            hint = "; predict(images).astype(numpy.float32)" if scores.ndim == 2 and scores.dtype not in FLOATS else ""
+            hint = "; classes are not enough, give the score of each" if scores.shape == (number,) else hint
             raise ValueError(
                 f"expected real {self.outputs} [{number}, classes] from predict, found {scores.dtype}"
                 f"{list(scores.shape)}{hint}"

@@ -103,8 +103,13 @@ def _imported(argv):
     return parser
 
 
+class _OneLine(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"error: {message} (--help lists the flags)\n")
+
+
 def _parser(imports):
-    parser = argparse.ArgumentParser(
+    parser = _OneLine(
         prog="python -m corruptions.write",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -155,15 +160,28 @@ def _names(text):
 
 
 def _severities(text):
-    return [part if part == "random" else float(part) for part in text.split(",")]
+    try:
+        return [part if part == "random" else float(part) for part in text.split(",")]
+    except ValueError:
+        raise _wrong("random, levels such as 1,3,5, or fractions such as 0,0.5,1", text) from None
 
 
 def _size(text):
-    return text if text == pictures.KEEP else int(text)
+    try:
+        return text if text == pictures.KEEP else int(text)
+    except ValueError:
+        raise _wrong(f"a number of pixels, or {pictures.KEEP}", text) from None
 
 
 def _quality(text):
-    return None if text.lower() == "none" else int(text)
+    try:
+        return None if text.lower() == "none" else int(text)
+    except ValueError:
+        raise _wrong("a whole number from 1 to 100, or none", text) from None
+
+
+def _wrong(expected, text):
+    return argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
 
 
 def _options(text):

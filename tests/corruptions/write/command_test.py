@@ -80,6 +80,21 @@ def test_errors_of_the_command_are_one_message(flags, message, tmp_path, capsys,
     assert error.startswith("error: ") and message in error
 
 
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--severities=10%", "levels such as 1,3,5, or fractions such as 0,0.5,1, found '10%'"),
+        ("--size=large", "expected a number of pixels, or keep, found 'large'"),
+        ("--jpeg_quality=best", "expected a whole number from 1 to 100, or none, found 'best'"),
+    ],
+)
+def test_a_value_of_another_kind_is_answered_by_those_that_work(flag, message, tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        __main__.main(["--source=all.npz", f"--out={tmp_path}/out", flag])
+    error = capsys.readouterr().err.splitlines()
+    assert caught.value.code == 2 and len(error) == 1 and message in error[0]
+
+
 def test_a_module_of_the_users_own_registers_what_is_written(tmp_path, monkeypatch, capsys, own_registry):
     (tmp_path / "jaxc_mine.py").write_text("import corruptions\ncorruptions.register_benchmark('mine', ['noc/hue'])\n")
     monkeypatch.syspath_prepend(tmp_path)
