@@ -6,10 +6,13 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import os
 import pathlib
 import re
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, BinaryIO
 
@@ -22,6 +25,8 @@ except ModuleNotFoundError:  # Windows: folders have no locks
 
 LOG = logging.getLogger("corruptions.write")
 _LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # what a file system cannot do
+EVERY = 10.0
+"""Seconds between two lines of text of a progress bar."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
 _WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
@@ -36,7 +41,8 @@ def local(path: str | os.PathLike) -> pathlib.Path:
     """Returns the path of a file or folder of this machine; WriteError for an address such as gs://bucket/folder."""
     if is_address(path):
         raise WriteError(
-            f"expected a path of this machine, found the address {path}; mount the bucket (gcsfuse, mount-s3)"
+            f"expected a path of this machine, found the address {path}; write to a folder and copy it (gcloud storage cp -r, "
+            "aws s3 cp --recursive), or mount the bucket (gcsfuse, mount-s3)"
         )
     return pathlib.Path(path)
 
@@ -217,6 +223,14 @@ def take_lock(file: IO, folder: str | os.PathLike, *, wait: bool = False) -> boo
     return True
 
 
+def is_locked(path: str | os.PathLike) -> bool:
+    """Returns True if another process has locked the file of this path."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "r+") as file:
+        return take_lock(file, os.path.dirname(path)) is False
+
+
 @functools.cache  # once for each folder
 def _warn_of_no_locks(folder: str, reason: str) -> None:
     LOG.warning("%s: its file system has no locks (%s); see that no other process writes there", folder, reason)
@@ -249,3 +263,40 @@ def reserve(file: BinaryIO, size: int) -> None:
         if error.errno not in _LACKS:
             raise
         file.truncate(size)
+
+
+@contextlib.contextmanager
+def bar(total: int | None, description: str, progress: bool | None, unit: str = "images") -> Iterator[Any]:
+    """Yields a progress bar that counts images, or other units (tqdm), or lines of text without tqdm.
+
+    `total` is None if their number is not known. `progress` is True, False, or None for where standard error
+    is a terminal; nothing is shown where standard error is closed.
+    """
+    shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
+    try:
+        from tqdm import tqdm  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        yield _Lines(total, description, shown, unit)
+        return
+    with tqdm(
+        total=total, desc=description, unit="img" if unit == "images" else unit, unit_scale=True, disable=not shown
+    ) as counter:
+        yield counter
+
+
+class _Lines:
+    """Shows progress as lines of text, one for each description and one every `EVERY` seconds."""
+
+    def __init__(self, total: int | None, description: str, shown: bool, unit: str) -> None:
+        self._of = f"{f' of {total:,}' if total else ''} {unit}"
+        self._shown, self._count, self._text, self._said = shown, 0, description, time.monotonic()
+
+    def set_description(self, text: str) -> None:
+        self._text, self._said = text, -math.inf
+        self.update(0)
+
+    def update(self, count: int) -> None:
+        self._count += count
+        if self._shown and time.monotonic() - self._said >= EVERY:
+            print(f"{self._text}: {self._count:,}{self._of}", file=sys.stderr, flush=True)
+            self._said = time.monotonic()

@@ -23,7 +23,7 @@ from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.prepare import prepare_and_verify
 from data.imagenet.store import CLASSES
-from runtime import buckets, files, running
+from runtime import files, running
 from runtime.log import open_closed_streams
 
 _OF_IMAGENET = (  # flags
@@ -72,8 +72,8 @@ def main(argv: list[str] | None = None) -> int:
             options = vars(flags)
             name, source, data_dir = map(options.pop, ("dataset", "source", "data_dir"))
             folder = prepare_and_verify(name, source, data_dir, **options)
-        buckets.upload(Path(folder))
-        print(buckets.shown(str(folder)))
+        _upload(Path(folder))
+        print(files.shown(str(folder)))
     except (OSError, ModuleNotFoundError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -81,6 +81,15 @@ def main(argv: list[str] | None = None) -> int:
         print("data.prepare: stopped; the same command continues", file=sys.stderr)
         return 130
     return 0
+
+
+def _upload(folder):
+    """Writes the objects of new files, where the folder is a copy of what lies in a bucket."""
+    if copy := files.copy_of(folder):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not copy.has(path):
+                copy.put(path)
+        copy.settle()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from data import Dataset
 from data.natural import sets
 from evaluation.correctness import Model
 from models import torchvision
-from runtime import artifacts, buckets, command, distributed, files, workdirs
+from runtime import artifacts, command, distributed, files, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
@@ -58,7 +58,7 @@ def open_workdir(workdir: pathlib.Path, config: ConfigDict) -> Iterator[ConfigDi
 
 
 def _is_there(workdir):
-    buckets.fetch(workdir)  # another machine may have trained the models
+    files.fetch(workdir)  # another machine may have trained the models
     return workdir.is_dir()
 
 

@@ -2,15 +2,12 @@
 
 artifacts.py    state: arrays and a record of their origin, refused when damaged or edited; the
                 provenance of results: revision, versions, device, command, inputs
-buckets.py      folders and files in buckets (gs://, s3://): a mirror on this machine, written through
 command.py      flags, foreseen errors and Ctrl-C in one line, the user's modules, the command as a shell takes it
 distributed.py  one program in many processes, and the signals that end it
 files.py        the one atomic writer, guarded readers of arrays and JSON, folders with one writer, paths
 jobs.py         texts and jobs for SLURM, SkyPilot and submitit
-leases.py       the lease of a workdir in a bucket: one run writes it at a time
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it
-mirrors.py      the mirror of a folder in a bucket: what is fetched and uploaded, checkpoints as one object each
 running.py      the running command: its name and line, and Ctrl-C while it imports its modules
 settings.py     a setting: type, range, meaning; checks, lists, and the comparison with stored settings
 workdirs.py     the folder of a run or study: lock, config, provenance, results; which process writes

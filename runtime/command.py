@@ -45,7 +45,7 @@ IN_USE = os.EX_TEMPFAIL  # 75, the exit status of a command whose workdir anothe
 def run(main: Callable[[list[str]], object], parse: Callable[[list[str]], list[str]] = flags.FLAGS) -> None:
     """Runs `main(argv)` of a command with absl's flags, inside of `errors`.
 
-    Wrong flags are refused in one line. An address among the flags (gs://bucket/folder) becomes the path of its mirror
+    Wrong flags are refused in one line. An address among the flags (gs://bucket/folder) becomes the path of its copy
     (`files.local`); in a config it stays, and who reads the setting calls `files.local`. Every command has the flag
     --imports. `parse` reads the flags from the command line and returns the other arguments.
     """
@@ -70,7 +70,7 @@ def _parsed(parse, argv):
 
 def _checked(main, argv):
     with _usage():
-        argv = _mirrored(argv)
+        argv = _copied(argv)
         import_all(flags.FLAGS.imports, "--imports")
         return main(argv)
 
@@ -78,8 +78,8 @@ def _checked(main, argv):
 _WRITTEN = ("out", "write_reference")  # flags of results
 
 
-def _mirrored(argv):
-    """Puts paths of mirrors in place of addresses among the arguments and flags; returns the arguments."""
+def _copied(argv):
+    """Puts paths of copies in place of addresses among the arguments and flags; returns the arguments."""
     from runtime import files  # after `_end_import` is set: it imports NumPy, which takes a while
 
     known = flags.FLAGS.flag_values_dict()
@@ -99,20 +99,20 @@ def _mirrored(argv):
 
 
 def _show_addresses():
-    """Has the log and standard output name addresses where they would name paths of mirrors."""
-    from runtime import buckets
+    """Has the log and standard output name addresses where they would name paths of copies."""
+    from runtime import files
 
     def named(record):
-        record.msg, record.args = buckets.shown(record.getMessage()), ()
+        record.msg, record.args = files.shown(record.getMessage()), ()
         return True
 
     for handler in log.handlers:
         handler.addFilter(named)
     write = sys.stdout.write
-    sys.stdout.write = lambda text: write(buckets.shown(text))
+    sys.stdout.write = lambda text: write(files.shown(text))
 
 
-def mirror_settings(config: Mapping[str, Any]) -> None:
+def fetch_settings(config: Mapping[str, Any]) -> None:
     """Brings files at addresses in a config to this machine, before anything is done with it."""
     from runtime import files
 
@@ -238,7 +238,7 @@ def errors() -> Iterator[None]:
         kind = "" if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: "
         hint = "" if isinstance(error, SettingsError) else f"\n({TRACEBACK}=1 shows where.)"
         log.error("%s: %s%s%s%s", program(), kind, error, flag_for(error) + _advice(error), hint)
-        status = IN_USE if isinstance(error, WorkdirInUseError) else 1
+        status = IN_USE if isinstance(error, WorkdirInUseError | BlockingIOError) else 1
         if "runtime.distributed" in sys.modules:  # else the command needs no JAX and has one process
             from runtime import distributed
 

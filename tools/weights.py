@@ -24,7 +24,7 @@ from ml_collections import ConfigDict
 from analysis.errors import joint
 from corruptions.core import checks
 from evaluation import commands, trained_models
-from runtime import buckets
+from runtime import files as runtime_files
 from training import cli
 
 
@@ -57,7 +57,7 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
     """
     trained_models.refuse_eval_only(config, "adapt", "enhance", "ensemble", "images", "natural", "temperature")
     asked = {}
-    buckets.fetch(folder)
+    runtime_files.fetch(folder)
     for name, file in files.items():
         asked[folder / name] = own = ConfigDict(config.to_dict())
         own.model.checkpoint = file

@@ -1,11 +1,15 @@
 """Checkpoints of a training state. They are Orbax's, each with a digest; a damaged one gives way to the one before."""
 
 import contextlib
-import importlib.util
 import logging
 import os
 import pathlib
+import re
+import shutil
 import sys
+import tarfile
+import tempfile
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +19,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from corruptions.files import Digest
-from runtime import buckets, distributed, files, workdirs
+from corruptions.files import Digest, contained, describe_file, move
+from runtime import distributed, files, workdirs
 from runtime.locks import is_full
 from runtime.log import log
 from runtime.workdirs import Workdir
@@ -73,6 +77,92 @@ def _late_work_is_quiet():
         logger.setLevel(level)
 
 
+_PACKED = re.compile(r"(?:^|/)\d+\.(?:zip|tar)$")
+
+
+class _Packed:
+    """Checkpoints of a folder in a bucket: each is one object, checkpoints/NUMBER.zip (in release 0.2 .tar).
+
+    The copy of the object lies beside the folder NUMBER, which Orbax reads and writes.
+    """
+
+    def __init__(self, folder: pathlib.Path, copy: Any):
+        self._folder, self._copy = folder, copy
+
+    def _names(self):
+        within = f"{self._copy.name(self._folder)}/"
+        return [name for name in self._copy.names or () if name.startswith(within)]
+
+    def for_many(self) -> str:
+        """Returns the address that Orbax writes to in many processes."""
+        address = f"{self._copy.address}/{self._copy.name(self._folder)}"
+        if not address.startswith("gs:"):
+            raise CheckpointError(
+                f"expected a workdir in gs:// or in a folder that all processes reach, for many processes, found {address}; "
+                "mount the bucket (mount-s3) and name a folder there by JAX_CORRUPTIONS_CHECKPOINTS"
+            )
+        if any(map(_PACKED.search, Workdir(self._folder.parent).for_all(self._names))):
+            raise CheckpointError(f"{address} holds checkpoints of a run in one process; continue it in one process")
+        return address
+
+    def fetch(self) -> None:
+        """Brings the checkpoints here; for the process that writes the workdir, others leave the copy."""
+        self._copy.get(names := self._names())
+        paths = [self._folder / pathlib.Path(name).name for name in names if _PACKED.search(name)]
+        kept = {*paths, *(path.with_suffix("") for path in paths)}
+        for path in {*self._folder.iterdir()} - kept if paths and self._copy.owner else ():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in paths:
+            _unpack(path, path.with_suffix(""))
+
+    def check(self) -> None:
+        """Raises where another process has taken the workdir over; writes the objects of the files that grew."""
+        self._copy.check(before_checkpoint=True)
+
+    def put(self, step: int) -> None:
+        """Writes the object of a checkpoint, and deletes those of the checkpoints that Orbax deleted."""
+        path, folder = self._folder / f"{step}.zip", self._folder / str(step)
+        with files.writing(path) as file, zipfile.ZipFile(file, "w") as archive:  # which puts it
+            for one in sorted(folder.rglob("*")):
+                archive.write(one, one.relative_to(folder))
+        os.utime(folder, ns=_mark(path))
+        self.drop_others()
+
+    def drop_others(self) -> None:
+        """Deletes the objects of checkpoints that are not here."""
+        for path in self._folder.glob("*.*"):
+            if _PACKED.search(path.name) and not path.with_suffix("").is_dir():
+                files.remove(path)
+
+
+def _mark(packed):
+    """Returns times of the folder that holds what an archive does."""
+    return (int(describe_file(packed)["sha256"][:7], 16) * 10**9,) * 2
+
+
+def _unpack(packed, folder):
+    """Makes a folder of an archive, its files and no links, unless it is there; a damaged one makes what comes before."""
+    mark = _mark(packed)
+    if folder.is_dir() and folder.stat().st_mtime_ns == mark[0]:
+        return
+    aside = pathlib.Path(tempfile.mkdtemp(dir=packed.parent, prefix=".part-"))
+    damaged = (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError)
+    with contextlib.suppress(*damaged, NotADirectoryError, IsADirectoryError, FileExistsError):
+        if zipfile.is_zipfile(packed):
+            with zipfile.ZipFile(packed) as archive:
+                archive.extractall(aside)  # drops the root and `..` of names, and makes files of links
+        else:
+            with tarfile.open(packed) as archive:
+                for one in filter(tarfile.TarInfo.isfile, archive):
+                    path = contained(aside, one.name.removeprefix("./"))
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(archive.extractfile(one).read())
+    os.utime(aside, ns=mark)
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    move(aside, folder)
+
+
 class Checkpoints:
     """Checkpoints of one training run under `directory`, the newest `keep` of them.
 
@@ -90,12 +180,13 @@ class Checkpoints:
         if root := os.environ.get("JAX_CORRUPTIONS_CHECKPOINTS"):
             self._directory = epath.Path(root) / os.path.normpath(directory).replace("../", "").lstrip("/")
         self._workdir = workdir = pathlib.Path(directory).parent
-        self._packed = None if root else pathlib.Path(directory)  # a folder whose steps are one object each in a bucket
-        if self._packed and (address := buckets.address_of(self._packed)):
+        self._bucket = None
+        if not root and (copy := files.copy_of(directory)):
+            self._bucket = _Packed(pathlib.Path(directory), copy)
             if distributed.several():
-                self._directory, self._packed = epath.Path(self._shared(address)), None
+                self._directory, self._bucket = epath.Path(self._bucket.for_many()), None
             else:
-                buckets.unpack(self._packed)
+                self._bucket.fetch()
         self._model = Workdir(workdir).for_all(workdirs.model_of, workdir)
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else keep,
@@ -105,25 +196,14 @@ class Checkpoints:
         )
         self._manager = ocp.CheckpointManager(self._directory, options=options, item_names=("state", "meta"))
 
-    def _shared(self, address):
-        """Returns the address that Orbax writes to in many processes."""
-        if address.scheme != "gs":
-            raise CheckpointError(
-                f"expected a workdir in gs:// or in a folder that all processes reach, for many processes, found {address}; "
-                "mount the bucket (mount-s3) and name a folder there by JAX_CORRUPTIONS_CHECKPOINTS"
-            )
-        if importlib.util.find_spec("gcsfs") is None:
-            raise CheckpointError(f"many processes write {address} with gcsfs, which is missing: pip install gcsfs")
-        if Workdir(self._packed.parent).for_all(buckets.packed, self._packed):
-            raise CheckpointError(f"{address} holds checkpoints of a run in one process; continue it in one process")
-        return str(address)
-
     def save(self, state: TrainState) -> None:
         """Writes the state; raises CheckpointError where it cannot (a full disk). The checkpoints before it stay.
 
         Of a workdir in a bucket the checkpoint is there, too, when this returns.
         """
         files.refuse_moved(self._workdir / "checkpoints")
+        if self._bucket:
+            self._bucket.check()
         step, meta = int(state.step), {"digest": digest(state), "model": self._model}
         args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
         try:
@@ -140,11 +220,8 @@ class Checkpoints:
                 f"checkpoint {self._directory}/{step} cannot be written ({_reason(error)}); those before it stay: "
                 f"{'make room' if is_full(error) else 'once this is solved'}, and the same command continues"
             ) from error
-        self._publish()
-
-    def _publish(self):
-        if self._packed:
-            buckets.publish(self._packed)
+        if self._bucket:
+            self._bucket.put(step)
 
     def restore(self, template: TrainState, final: Mapping[str, Any] | None = None) -> TrainState | None:
         """Reads the newest undamaged checkpoint into the structure, shapes, dtypes and shardings of `template`; None
@@ -167,7 +244,8 @@ class Checkpoints:
                 read = len(failures)  # damaged checkpoints go, and old checkpoints after a kill
                 for unneeded in (*steps[:read], *steps[read + self._keep :]):
                     self._manager.delete(unneeded)
-                self._publish()
+                if self._bucket:
+                    self._bucket.drop_others()
                 return state
             failures.append(f"step {step} {reason}")
             log.warning("Checkpoint %s/%d %s; trying the one before.", self._directory, step, reason)

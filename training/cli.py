@@ -15,7 +15,7 @@ from ml_collections import ConfigDict, config_flags
 import models
 from corruptions.assets import FROM_FILES
 from corruptions.core.registry import qualified_options
-from runtime import buckets, command, distributed, files, meshes, settings
+from runtime import command, distributed, files, meshes, settings
 from runtime.artifacts import shared
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
@@ -69,13 +69,13 @@ def read_flags(argv: list[str]) -> tuple[ConfigDict, pathlib.Path]:
     check(config)
     use_all_cores()
     several = _join_others()
-    command.mirror_settings(config)
+    command.fetch_settings(config)
     use_ranges(config)
     use_files(config)
     workdir = _workdir()
     if several:
         ours = {
-            "workdir": buckets.shown(str(workdir)),
+            "workdir": files.shown(str(workdir)),
             "script": command.program(),
             "devices": jax.local_device_count(),
         }

@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 from corruptions.core.keys import seed_key
 from data.dataset import Split
 from models import condensenet
-from runtime import buckets, files, meshes
+from runtime import files, meshes
 from runtime.log import bar, log
 from runtime.workdirs import Workdir, finished, read_final, write_final
 from training import batches, memory, pixels, states
@@ -321,7 +321,7 @@ class MetricsLog:
         with files.naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
-        buckets.appended(self._path)
+        files.put(self._path, grows=True)
         if self._events:
             for name, value in values.items():
                 self._events.add_scalar(name, value, step)
@@ -333,8 +333,8 @@ class MetricsLog:
             return
         with files.naming(self._path):
             self._file.close()
-        buckets.appended(self._path, last=True)
+        files.put(self._path)
         if self._events:
             self._events.close()
             for path in self._path.with_name("tensorboard").iterdir():
-                buckets.wrote(path)
+                files.put(path)

@@ -15,7 +15,7 @@ from analysis.errors.scores import OTHERS, UNDEFINED, ImageErrors
 from analysis.errors.summary import COLUMNS, GAP, LEVEL, MEASURES, TITLES, Summary, clearly_best, compare, score
 from analysis.frames import CLEAN, with_error
 from runtime.artifacts import read_record, short
-from runtime.files import write_atomically
+from runtime.files import shown, write_atomically
 from runtime.workdirs import read_config
 
 MEASURED = (*MEASURES, GAP)
@@ -246,7 +246,7 @@ def _caption(evaluated, cells, choices: Sequence[Choice]):
         f"{sentence[0].upper()}{sentence[1:]}." for choice in choices for sentence in choice.sentences()
     )
     yield from named.versions(*(workdir.conditions for workdir in evaluated))
-    yield "From " + "; ".join(f"{workdir.folder} ({workdir.source})" for workdir in evaluated) + "."
+    yield "From " + "; ".join(f"{shown(str(workdir.folder))} ({workdir.source})" for workdir in evaluated) + "."
 
 
 def _tested(best, untested, tests, rows):

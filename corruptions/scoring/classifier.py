@@ -24,7 +24,6 @@ from corruptions.scoring.folder import Folder
 from corruptions.scoring.predict import BYTES, Classifier, PerImage, Predict
 from corruptions.scoring.reuse import Seen, look, reusable
 from corruptions.scoring.test_set import Part, TestSet
-from corruptions.write import progress as bars
 
 
 def evaluate(
@@ -171,7 +170,7 @@ class Evaluation:
         correct = stored.reusable() if stored else {}
         missing = [condition for condition in self.conditions.listed if condition not in correct]
         whole = self.test_set.whole
-        with bars.bar(len(missing) * len(whole.labels) if whole else None, "evaluating", progress) as bar:
+        with files.bar(len(missing) * len(whole.labels) if whole else None, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
                 probing = Probing(stored.seen.number if stored else 0, condition)

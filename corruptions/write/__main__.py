@@ -23,8 +23,8 @@ from corruptions import files
 from corruptions.assets import FROM_FILES
 from corruptions.core import interrupts
 from corruptions.files import WriteError
-from corruptions.objects import BucketError, copied
 from corruptions.reading import pictures
+from corruptions.remote import RemoteError, staged
 from corruptions.write import manifests, revisions, sources, verifying
 from corruptions.write.writer import LAYOUTS, write_dataset
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = write_dataset(flags.out, source, **of_dataset, options=options, progress=progress)
     except (
         WriteError,
-        BucketError,
+        RemoteError,
         ValueError,
         TypeError,
         FileNotFoundError,
@@ -119,7 +119,7 @@ def _parser(imports):
     add = parser.add_argument
     add("--source", help="FILE.npz (arrays images and labels), FILE.npy, a folder root/class/*, tfds:NAME")
     add("--labels", help="FILE.npy with the labels of a FILE.npy source")
-    add("--out", required=True, help="folder to write, or gs://BUCKET/FOLDER, s3://BUCKET/FOLDER")
+    add("--out", required=True, help="folder to write")
     add("--corruptions", type=_names, default=("imagenet_c", "imagenet_c_extra"), help="names or benchmarks, a,b,c")
     add("--severities", type=_severities, help="for example 1,3,5 or 0.5,1 or random; default: all of the benchmark")
     add("--layout", choices=sorted(LAYOUTS), default="npy")
@@ -200,7 +200,7 @@ def _with_files(flags):
             taking = asked.intersection(known.corruptions)
             if not taking:
                 raise ValueError(f"expected --{flag} with {' or '.join(known.registered)}, found --corruptions without")
-            digest = known.use(copied(path), flags.turn)
+            digest = known.use(staged(path), flags.turn)
             options |= {name: {**options.get(name, {}), known.option: digest} for name in taking}
     return options
 

@@ -24,7 +24,6 @@ from corruptions.core import checks
 from corruptions.write import manifests, verifying
 from corruptions.write.manifests import Entry, Manifest, Severity
 from corruptions.write.sources import Source, require
-from corruptions.write.upload import Upload
 from corruptions.write.verifying import LABELS, Unit
 
 LOG = logging.getLogger("corruptions.write")
@@ -52,14 +51,13 @@ class Layout:
         manifest: Manifest,
         source: Source,
         everything: bool = False,
-        upload: Upload | None = None,
     ) -> None:
         self.folder = pathlib.Path(folder)
         self.manifest = manifest
         self.source = source
         self.stamps = {} if everything else verifying.load_stamps(self.folder)
         self.verified = 0
-        self._everything, self.upload = everything, upload
+        self._everything = everything
 
     def start(self) -> None:
         """Prepares to write."""
@@ -108,8 +106,6 @@ class Layout:
         manifests.save(self.folder, self.manifest)
         if complete:
             self._publish(unit)
-            if self.upload:
-                self.upload.take()
 
     def first(self, entry: Entry, severity: Severity, number: int) -> list[np.ndarray]:
         """Reads the first images of a finished block from this machine, uint8[H, W, 3] each; none where they are not here."""
@@ -133,18 +129,12 @@ class Layout:
         raise NotImplementedError
 
     def _is_sound(self, unit):
-        if self.upload and self.upload.has(self.manifest, unit):
-            if not self._everything:
-                return True
-            self.upload.fetch(unit)
         damage, foreign, number = verifying.compare(self.folder, self.manifest, unit, self.stamps)
         self.verified += number
         for line in foreign:
             LOG.warning("%s; left as it is", line)
         if damage:
             LOG.warning("%s; written again", damage)
-        if self.upload:
-            self.upload.drop(unit)
         return not damage
 
     def _refuse_foreign(self, path):

@@ -1,51 +1,9 @@
-"""A progress bar, and jobs that run beside the main thread."""
+"""Jobs that run beside the main thread."""
 
 import collections
-import contextlib
-import math
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
-
-EVERY = 10.0
-"""Seconds between two lines of text."""
-
-
-@contextlib.contextmanager
-def bar(total: int | None, description: str, progress: bool | None) -> Iterator[Any]:
-    """Yields a progress bar that counts images (tqdm), or lines of text without tqdm.
-
-    `total` is None if the number of images is not known. `progress` is True, False, or None for where standard error
-    is a terminal; nothing is shown where standard error is closed.
-    """
-    shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
-    try:
-        from tqdm import tqdm  # type: ignore[import-untyped]
-    except ModuleNotFoundError:
-        yield _Lines(total, description, shown)
-        return
-    with tqdm(total=total, desc=description, unit="img", unit_scale=True, disable=not shown) as counter:
-        yield counter
-
-
-class _Lines:
-    """Shows progress as lines of text, one for each description and one every `EVERY` seconds."""
-
-    def __init__(self, total: int | None, description: str, shown: bool) -> None:
-        self._of = f" of {total:,}" if total else ""
-        self._shown, self._count, self._text, self._said = shown, 0, description, time.monotonic()
-
-    def set_description(self, text: str) -> None:
-        self._text, self._said = text, -math.inf
-        self.update(0)
-
-    def update(self, count: int) -> None:
-        self._count += count
-        if self._shown and time.monotonic() - self._said >= EVERY:
-            print(f"{self._text}: {self._count:,}{self._of} images", file=sys.stderr, flush=True)
-            self._said = time.monotonic()
 
 
 class Background:

@@ -64,8 +64,6 @@ class Shards(Folders):
     def close(self) -> None:
         """Writes the dataset card too, unless it was edited."""
         path = self.folder / CARD
-        if self.upload:
-            self.upload.fetch_file(CARD)
         if path.exists() and (before := path.read_text("utf-8")) != _sealed(before[: before.rfind("<!--")]):
             LOG.warning("%s was edited; left as it is", path)
         else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from corruptions import files, objects
+from corruptions import files, remote
 from corruptions.core.dispatch import unmasked
 from corruptions.reading import pictures
 from corruptions.reading.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
@@ -92,10 +92,10 @@ def open_source(
             raise ValueError(f"expected no --{flag} beside --source={name}; it goes with tfds:NAME")
     if name.startswith("tfds:"):
         name = name.removeprefix("tfds:")
-        data_dir = data_dir and objects.copied(data_dir)
+        data_dir = data_dir and remote.staged(data_dir)
         split = split or "test"
         return from_tfds(name, split=split, data_dir=data_dir, preprocess=preprocess, size=size, limit=limit, turn=turn)
-    path = pathlib.Path(objects.copied(name)).expanduser()
+    path = pathlib.Path(remote.staged(name)).expanduser()
     if path.suffix not in (".npy", ".npz"):
         source = from_folder(path, preprocess=preprocess, size=size, limit=limit, turn=turn)
         known_as = {"path": name} if files.is_address(name) else {}  # not where it was copied to
@@ -110,7 +110,7 @@ def open_source(
         return from_arrays(arrays["images"][:limit], arrays["labels"][:limit])
     if labels is None:
         raise ValueError(f"expected --labels=FILE.npy beside --source={name}, found none")
-    return from_arrays(_load(path, mmap_mode="r")[:limit], _load(objects.copied(labels))[:limit])
+    return from_arrays(_load(path, mmap_mode="r")[:limit], _load(remote.staged(labels))[:limit])
 
 
 def _check_limit(limit: int | None, name: str = "limit") -> None:

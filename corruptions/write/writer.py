@@ -22,9 +22,8 @@ from corruptions.core.many_sizes import corrupt_each
 from corruptions.files import WriteError
 from corruptions.write import manifests, revisions, sources
 from corruptions.write.layouts import LOG, Folders, Npy
-from corruptions.write.progress import Background, bar
+from corruptions.write.progress import Background
 from corruptions.write.shards import Parquet, WebDataset
-from corruptions.write.upload import Upload
 
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
@@ -47,7 +46,7 @@ def write_dataset(
     batch_size: int | None = None,
     progress: bool | None = None,
     verify: bool = False,
-) -> pathlib.Path | str:
+) -> pathlib.Path:
     """Writes a corrupted copy of a dataset in the form of CIFAR-10-C or of ImageNet-C, or as shards.
 
     Image i under a corruption is exactly `corrupt(fold_in(key(seed), crc32(name)), images, name, severity)[i]`, with the
@@ -61,8 +60,7 @@ def write_dataset(
     names when they are complete.
 
     Args:
-      out: the folder to write; made when missing. With tensorstore, an address gs://BUCKET/FOLDER or s3://BUCKET/FOLDER:
-        each unit is made in ~/.cache/jax-corruptions and uploaded.
+      out: the folder to write; made when missing.
       source: `(images, labels)`, arrays uint8[N, H, W, 3] and int[N], or a `Source`
         (`corruptions.write.from_arrays`, `from_folder`, `from_tfds`).
       corruptions: names of corruptions and of benchmarks, or one.
@@ -85,7 +83,7 @@ def write_dataset(
       verify: compare all existing files with their sha256, also files of unchanged size and time.
 
     Returns:
-      The path or address of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
+      The path of `manifest.json`: settings, seed, versions, commands, counts and sha256 of the files.
 
     Raises:
       WriteError: the folder is not writable, in use, full, holds foreign files, or a dataset with other settings or pixels.
@@ -101,7 +99,7 @@ def write_dataset(
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
     seed_key(seed)  # refuses a value that is no seed
-    upload = Upload(out) if files.is_address(out) else None  # before images are read
+    folder = files.local(out)  # before images are read
     if not isinstance(source, sources.Source):
         if not isinstance(source, tuple | list) or len(source) != 2:
             raise TypeError(f"expected (images, labels) or a Source to write, found {type(source).__name__}")
@@ -126,16 +124,15 @@ def write_dataset(
     if shape is None and (tables := {entry["table"] for entry in planned.values() if entry["table"]}):
         LOG.info("severity table of images of all sizes: %s", ", ".join(sorted(tables)))
     manifests.draw_once(planned, first)  # what a sampler refuses is refused before the manifest holds it
-    folder = upload.folder if upload else pathlib.Path(out)
-    with files.lock(folder), upload.begun() if upload else contextlib.nullcontext():
+    with files.lock(folder):
         manifest = _open(folder, manifests.new(identity, planned))
         with _explained(folder):
             images = source if source.many_sizes else _materialised(folder, source, shape, progress)
-            form = LAYOUTS[layout](folder, manifest, source, verify, upload)
+            form = LAYOUTS[layout](folder, manifest, source, verify)
             _write(form, images, list(planned), batch_size, progress, verify)
             if source.many_sizes:
                 source.orientations.warn("source", _TURN)
-    return f"{upload.address}/{manifests.NAME}" if upload else folder / manifests.NAME
+    return folder / manifests.NAME
 
 
 def _open(folder, requested):
@@ -155,7 +152,7 @@ def _materialised(folder, source, shape, progress):
     """Returns the images as one array; decodes encoded ones once, into a file without a name, which ends with the process."""
     if not source.encoded:
         return source.read(range(len(source)))
-    with tempfile.TemporaryFile(dir=folder) as file, bar(len(source), "decoding", progress) as counter:
+    with tempfile.TemporaryFile(dir=folder) as file, files.bar(len(source), "decoding", progress) as counter:
         files.reserve(file, len(source) * math.prod(shape))
         images = np.memmap(file, np.uint8, "r+", shape=(len(source), *shape))
         for start in range(0, len(source), 512):
@@ -177,15 +174,16 @@ def _write(layout, images, names, batch_size, progress, verify):
         manifest["runs"].append(manifests.run_record())
     manifest["complete"] = False
     manifests.save(layout.folder, manifest)
-    if layout.upload:
-        layout.upload.take()
     requested = sum(len(manifest["corruptions"][name]["severities"]) for name in names)
     verified = f"{layout.verified} files verified, " if verify else ""
     LOG.info("%s: %s%d of %d blocks to write", layout.folder, verified, blocks, requested)
     many = isinstance(images, sources.Source)
     size, parts = (batch_size or _READ, _each) if many else (batch_size or _batch_size(images), _corrupted)
     notes = revisions.Notes(len(images))
-    with bar(blocks * len(images), "corrupting", progress) as counter, Background(3 * jax.local_device_count()) as disk:
+    with (
+        files.bar(blocks * len(images), "corrupting", progress) as counter,
+        Background(3 * jax.local_device_count()) as disk,
+    ):
 
         def save(name, entry, severity, start, corrupted, count):
             corrupted = corrupted if many else np.asarray(corrupted)[:count]
@@ -207,8 +205,6 @@ def _write(layout, images, names, batch_size, progress, verify):
     manifest["complete"] = all(len(entry["written"]) == len(entry["severities"]) for entry in entries)
     manifests.save(layout.folder, manifest)
     layout.close()
-    if layout.upload:
-        layout.upload.take()
 
 
 def _corrupted(images, name, entry, severity, seed, size):
@@ -245,8 +241,7 @@ def _batch_size(images):
 
 
 def _check_space(layout, entries):
-    needs = list(map(layout.missing_bytes, entries))
-    needed = max(needs, default=0) if layout.upload else sum(needs)  # a unit leaves this disk before the next begins
+    needed = sum(map(layout.missing_bytes, entries))
     free = shutil.disk_usage(layout.folder).free
     if needed > free:
         raise WriteError(f"{layout.folder} needs {needed / 1e9:.2f} GB more, {free / 1e9:.2f} GB are free")

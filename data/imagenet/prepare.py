@@ -28,7 +28,7 @@ from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
 from data.imagenet import store
 from data.imagenet.store import Encoded, class_stride, tree_stride
-from runtime import buckets, files, workdirs
+from runtime import files, workdirs
 from runtime.log import bar
 
 _PLAN = "plan.json"
@@ -275,7 +275,7 @@ def _run(jobs: list[Job], workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
         try:
             for job, record in _bounded(pool, jobs, 2 * workers):
                 for file in (job.path, job.path.with_suffix(".json")):
-                    buckets.wrote(file)  # a worker wrote it, and workers upload nothing
+                    files.put(file)  # a worker wrote it, and workers upload nothing
                 yield job, record
         except BrokenProcessPool as error:
             raise PrepareError("a worker process was killed (out of memory?); use fewer --workers") from error

@@ -196,7 +196,7 @@ from runtime import command
 from runtime.log import bar, log
 import os, runpy
 # By its path, since the package imports JAX.
-bar_of_images = runpy.run_path(os.environ["PYTHONPATH"] + "/corruptions/write/progress.py")["bar"]
+bar_of_images = runpy.run_path(os.environ["PYTHONPATH"] + "/corruptions/files.py")["bar"]
 def main(argv):
     with open("result", "w") as file:
         for number in bar("step", range(3)):
@@ -257,8 +257,8 @@ def test_every_command_imports_it_first_and_runs_by_it(path):
     assert [ast.unparse(argument) for argument in run.args[1:]] in ([], ["cli.parse"]) and not run.keywords
 
 
-ADDRESS = "copy its files to this machine, or mount the bucket and give that folder"
-EXPECTED = "expected a path of this machine, gs://BUCKET/... or s3://BUCKET/..., found the address"
+ADDRESS = "copy its files to this machine, or mount the bucket"
+EXPECTED = "expected a path of this machine, or gs://BUCKET/... or s3://BUCKET/... of names between slashes (neither empty ones nor . and ..), found the address"
 
 
 @pytest.mark.parametrize(

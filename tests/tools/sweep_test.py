@@ -13,10 +13,11 @@ import sys
 
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from analysis.errors import joint
-from corruptions import objects
-from runtime import artifacts, buckets, files, workdirs
+from corruptions import remote
+from runtime import artifacts, files, workdirs
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError, WorkdirError
 from tests import processes
@@ -129,21 +130,21 @@ def test_what_failed_is_named_and_runs_again_and_what_ended_well_does_not(run, t
 
 def test_another_machine_goes_on_from_the_bucket_alone(tmp_path, monkeypatch):
     """The first machine is lost in the fourth of six members; its home folder is not there any more."""
-    objects._tensorstore.cache_clear()  # memory:// with an empty store
-    objects._open.cache_clear()
+    MemoryFileSystem.store.clear()
     monkeypatch.setattr("jax._src.xla_bridge.backends", None)
 
     class Uploading(Commands):
         def __call__(self, arguments, output):
             if len(self.called) == 3 and self.fails:
                 raise KeyboardInterrupt
-            folder = files.local(arguments[-1].removeprefix("--workdir="), use="hold")
+            folder = pathlib.Path(files.local(arguments[-1].removeprefix("--workdir="), use="hold"))
             status = super().__call__([*arguments[:-1], f"--workdir={folder}"], output)
-            buckets.upload(pathlib.Path(folder))
+            for path in folder.rglob("*.*"):
+                files.put(path)
             return status
 
     def go(machine, stand_in):
-        monkeypatch.setattr(buckets, "_mirrors", {})
+        monkeypatch.setattr(remote, "copies", {})
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
         monkeypatch.setattr(sweep, "call", stand_in)
         workdir = pathlib.Path(files.local("memory://b/rates"))
@@ -154,12 +155,11 @@ def test_another_machine_goes_on_from_the_bucket_alone(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         go("first", Uploading(fails=("nothing else",)))
-    assert go("second", Uploading()) == [f"train.py train.learning_rate=0.1/seed={seed}" for seed in (0, 1, 2)]
+    assert [name[-6:] for name in go("second", Uploading())] == ["seed=0", "seed=1", "seed=2"]
     assert go("third", Uploading()) == []
-    bucket = objects.Bucket("memory", "b")
-    assert b"learning_rate=0.1" in bucket.read("rates/table.md").content
-    assert b"Not finished" not in bucket.read("rates/table.md").content
-    assert len([key for key in bucket.list("rates/") if key.endswith("/final.json")]) == 6
+    table = MemoryFileSystem().cat_file("b/rates/table.md")
+    assert b"learning_rate=0.1" in table and b"Not finished" not in table
+    assert len([key for key in MemoryFileSystem.store if key.endswith("/final.json")]) == 6
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,22 @@ A finished model is read from the checkpoint that final.json names, or not at al
 
 import contextlib
 import errno
-import importlib.util
+import io
 import json
 import os
 import shutil
+import tarfile
+import zipfile
 
 import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
-from corruptions import objects
-from runtime import buckets, distributed, files, workdirs
+from corruptions import remote
+from runtime import distributed, files, workdirs
 from runtime.files import DamagedFileError
 from tests.training import tiny
 from training import loop, study
@@ -263,32 +266,41 @@ def test_a_damaged_mark_is_named(config, mesh, finished, tmp_path):
 
 
 def test_checkpoints_in_a_bucket_come_back_on_another_machine(tmp_path, monkeypatch):
-    """Each is one object; a damaged one gives way to the one before, and leaves the bucket. Many processes, which could
-    not read them, are refused.
+    """Each is one object, of release 0.2 a .tar; a damaged one gives way to the one before, and leaves the bucket. Many
+    processes, which could not read them, are refused.
     """
-    bucket = objects.Bucket("memory", "checkpoints")
+    bucket = MemoryFileSystem()
+    objects = lambda: sorted(bucket.find("checkpoints/run/checkpoints"))  # noqa: E731
 
     def on(machine, function, *args):
-        monkeypatch.setattr(buckets, "_mirrors", {})
+        monkeypatch.setattr(remote, "copies", {})
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / machine))
         with workdirs.open_workdir(files.local("memory://checkpoints/run", use="hold"), {"seed": 1}) as workdir:
             return function(workdir / "checkpoints", *args)
 
     on("first", save, [1, 2, 3])
-    kept = [f"run/checkpoints/{step}.tar" for step in (2, 3)]
-    assert bucket.list("run/checkpoints/") == kept
+    kept = [f"/checkpoints/run/checkpoints/{step}.zip" for step in (2, 3)]
+    assert objects() == kept
     chex.assert_trees_all_equal(on("second", restore), state(3))
-    content = bucket.read(kept[1]).content
-    bucket.write(kept[1], content[: len(content) // 2])
-    chex.assert_trees_all_equal(on("third", restore), state(2))
-    assert bucket.list("run/checkpoints/") == kept[:1]
+    with zipfile.ZipFile(io.BytesIO(bucket.cat_file(kept[1]))) as archive:
+        archive.extractall(tmp_path / "3")
+    with tarfile.open(tmp_path / "3.tar", "w") as archive:
+        archive.add(tmp_path / "3", arcname=".")
+    bucket.rm_file(kept[1])
+    bucket.put_file(tmp_path / "3.tar", kept[1].replace(".zip", ".tar"))
+    chex.assert_trees_all_equal(on("second", restore), state(3))
+    content = bucket.cat_file(kept[0])
+    bucket.pipe_file(kept[0], content[: len(content) // 2])
+    on("first", save, [4])
+    assert objects() == [kept[1].replace(".zip", ".tar"), kept[1].replace("3.zip", "4.zip")]
+    bucket.pipe_file(kept[1].replace("3.zip", "4.zip"), content[: len(content) // 2])
+    chex.assert_trees_all_equal(on("third", restore), state(3))
+    assert objects() == [kept[1].replace(".zip", ".tar")]
 
     def continued_by_many_processes(folder):
-        address = buckets.address_of(folder)._replace(scheme="gs")
         with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="continue it in one process"):
             patch.setattr(distributed, "several", lambda: True)
-            patch.setattr(buckets, "address_of", lambda path: address)
-            patch.setattr(importlib.util, "find_spec", lambda name: name)  # as if gcsfs were installed
+            patch.setattr(files.copy_of(folder), "address", "gs://checkpoints/run")
             Checkpoints(folder)
 
     on("fourth", continued_by_many_processes)

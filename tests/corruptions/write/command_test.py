@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from corruptions.write import __main__, progress, write_dataset
+from corruptions import files
+from corruptions.write import __main__, write_dataset
 from tests.corruptions.write.datasets import IMAGES, LABELS
 
 
@@ -16,7 +17,7 @@ def test_arrays_are_written_without_the_optional_packages(tmp_path, monkeypatch,
         monkeypatch.setitem(sys.modules, module, None)
     write_dataset(tmp_path / "out", (IMAGES, LABELS), corruptions="noc/hue")
     assert np.load(tmp_path / "out/hue.npy").shape == (60, 32, 32, 3)
-    monkeypatch.setattr(progress, "EVERY", 0)
+    monkeypatch.setattr(files, "EVERY", 0)
     write_dataset(tmp_path / "bar", (IMAGES, LABELS), corruptions="noc/hue", progress=True)
     assert "corrupting: 60 of 60 images\n" in capsys.readouterr().err
     with pytest.raises(ModuleNotFoundError, match="writing image files needs Pillow"):

@@ -339,14 +339,15 @@ def test_a_value_that_is_refused_is_asked_for_again_rightly(clean, tmp_path):
     [
         lambda path: corruptions.evaluate(None, np.zeros((1, 16, 16, 3), np.uint8), [0], path=path),
         lambda path: verify(path),
+        lambda path: write_dataset(path, (np.zeros((1, 16, 16, 3), np.uint8), [0])),
     ],
-    ids=["evaluate", "verify"],
+    ids=["evaluate", "verify", "write"],
 )
 @pytest.mark.parametrize("path", ["gs://b/c", pathlib.Path("s3://b/c")], ids=str)
 def test_addresses_of_buckets_are_refused(call, path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        WriteError, match=f"expected a path of this machine, found the address {path}; mount the bucket"
+        WriteError, match=f"expected a path of this machine, found the address {path}; write to a folder and copy it"
     ):
         call(path)
     assert not list(tmp_path.iterdir())
