@@ -103,6 +103,10 @@ def _make_material(folder):
     ]
     features = [rng.normal(0, 1, (*of.shape, 6)).astype(np.float32) for of in errors]
     scans.write_scan(aside / "scan.npz", scans.Scan(names, errors[0], features[0], references, errors[1], features[1]))
+    overlaps = rng.uniform(0, 0.2, (4, 4)).round(3)
+    overlaps = np.triu(overlaps, 1) + np.triu(overlaps, 1).T + np.eye(4)
+    lines = [["corruption", *names[:4]], *([name, *map(str, row)] for name, row in zip(names, overlaps))]
+    (aside / "overlap.csv").write_text("".join(f"{','.join(line)}\n" for line in lines))
     aside.rename(folder)
 
 
@@ -131,12 +135,11 @@ class Scenario:
     code: str = ""
 
 
-_SIZE = (
-    "--config.dataset.image_size=16 --config.dataset.train_limit=160 --config.dataset.test_limit=80 "
+_TRAINED = (
+    "--config.dataset.image_size=16 --config.dataset.train_limit=320 --config.dataset.test_limit=120 "
     "--config.train.batch_size=32 --config.train.schedule=cosine --config.train.learning_rate=0.05 "
-    "--config.eval.batch_size=80 --workdir={case}/work"
+    "--config.train.epochs=3 --config.eval.batch_size=120 --workdir={case}/work"
 )
-_TRAINED = f"{_SIZE} --config.train.epochs=2"
 _PAIR = "('imagenet_c/impulse_noise','noc/salt_pepper')"
 _WRITE = "-m corruptions.write --out={case}/out --severities=0.5,1 --corruptions=noc/contrast,noc/hue"
 _EVALUATE = """
@@ -173,16 +176,16 @@ SCENARIOS = {
         start=("train",),
     ),
     "overlap": Scenario(f"overlap.py --config=configs/default.py {_TRAINED} --config.study.corruptions={_PAIR}"),
-    "select": Scenario("select_noc.py --overlap={case}/work/overlap.csv --sweep", start=("overlap",)),
+    "select": Scenario("select_noc.py --overlap={material}/overlap.csv --sweep --out={case}/benchmark.json"),
     "msd": Scenario(
-        f"-m tools.msd --workdir={{case}}/work --config.msd.corruptions={_PAIR} --config.msd.severity=1 "
-        "--config=configs/msd.py --config.msd.schemes=('standard','patch_gaussian') --config.msd.images=8 "
+        f"-m tools.msd --config=configs/msd.py --workdir={{case}}/work --config.msd.corruptions={_PAIR} --config.msd.severity=1 "
+        "--config.msd.schemes=('standard','patch_gaussian') --config.msd.images=8 "
         "--config.msd.transforms=20 --config.msd.draws=4 --config.msd.halves=2",
         start=("overlap",),
     ),
     "calibrate": Scenario(
-        f"-m tools.calibrate --config.calibrate.corruptions={_PAIR} --config.calibrate.images=80 "
-        "--config.eval.batch_size=80 --workdir={case}/work",
+        f"-m tools.calibrate --config.calibrate.corruptions={_PAIR} --config.calibrate.images=120 "
+        "--config.eval.batch_size=120 --workdir={case}/work",
         start=("overlap",),
     ),
     "cbar": Scenario("-m tools.cbar --step=select --scan={material}/scan.npz --target=26 --out={case}/chosen.json"),

@@ -60,27 +60,51 @@ def evaluate(folder):
 
 
 CALLS = {"evaluate": evaluate}
-CALLS |= {f"write, {layout}": lambda folder, layout=layout: write(folder, layout) for layout in ("npy", "folders")}
+CALLS |= {
+    f"write, {layout}": lambda folder, layout=layout: write(folder, layout)
+    for layout in ("npy", "folders", "webdataset")
+}
+
+
+def ends_as_if_it_never_had(call, whole, folder, *numbers):
+    """Stops a call at these changes, one after the other, and lets it end; tells whether all of them came."""
+    folder.mkdir()
+    stopped = [dies_at(folder, number, lambda: call(folder)) for number in numbers]
+    call(folder)
+    assert not outcomes.differences(outcomes.snapshot(folder), whole), numbers
+    shutil.rmtree(folder)
+    return all(stopped)
+
+
+def ends(call, folder):
+    """The files of a call that nothing stopped."""
+    folder.mkdir()
+    call(folder)
+    return outcomes.snapshot(folder)
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_stopped_at_any_change_of_files_ends_as_if_it_never_had(name, tmp_path):
     """The first changes, then every third."""
-    call = CALLS[name]
-    (tmp_path / "whole").mkdir()
-    call(tmp_path / "whole")
-    expected = outcomes.snapshot(tmp_path / "whole")
-    number = 1
-    while True:
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        stopped = dies_at(folder, number, lambda folder=folder: call(folder))
-        call(folder)
-        assert not outcomes.differences(outcomes.snapshot(folder), expected), number
-        if not stopped:
-            break
+    call, number = CALLS[name], 1
+    whole = ends(call, tmp_path / "whole")
+    while ends_as_if_it_never_had(call, whole, tmp_path / "stopped", number):
         number += 1 if number < 8 else 3
     assert number > 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_stopped_twice_ends_as_if_it_never_had(name, tmp_path):
+    """At every third change, and then, when it continues, at every third."""
+    call, first, pairs = CALLS[name], 1, 0
+    whole = ends(call, tmp_path / "whole")
+    while ends_as_if_it_never_had(call, whole, tmp_path / "stopped", first):
+        second = 1 + first % 4
+        while ends_as_if_it_never_had(call, whole, tmp_path / "stopped", first, second):
+            second, pairs = second + 3, pairs + 1
+        first += 3
+    assert pairs > 10
 
 
 _CODE = "import os; os.chdir({!r}); open('a', 'w').write('1'); os.mkdir('b'); open('b/c', 'xb'); os.replace('a', 'b/c')"
