@@ -192,6 +192,7 @@ def test_a_torture_that_was_stopped_continues_and_a_case_is_replayed(tmp_path, m
             raise KeyboardInterrupt
         return None if number > 4 else (f"change {number}", "wrong" if number == 2 else "")
 
+    monkeypatch.setattr(Place, "facts", lambda *given: {})
     monkeypatch.setattr(crashes, "at_change", at_change)
     monkeypatch.setattr(crashes, "at_times", lambda *given: ("killed", ""))
     with pytest.raises(KeyboardInterrupt):
