@@ -299,6 +299,14 @@ def test_labels_that_32_bits_do_not_hold_are_refused(labels):
         corruptions.evaluate(predict, IMAGES, labels, **OF)
 
 
+@pytest.mark.parametrize("nothing", [None, np.zeros((12, 3), np.float32)])
+def test_what_is_no_classifier_is_refused_with_what_reads_a_folder(stub, tmp_path, nothing):
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    with pytest.raises(TypeError, match=r"expected predict, .*read_wrong\(path\)") as refused:
+        corruptions.evaluate(nothing, IMAGES, LABELS, path=tmp_path, **OF)
+    assert "\n" not in str(refused.value) and len(read_wrong(tmp_path)) == len(found)
+
+
 def test_one_class_is_none():
     with pytest.raises(ValueError, match=r"at least 2 classes for these labels, found 1"):
         corruptions.evaluate(lambda images: predict(images)[:, :1], IMAGES, 0 * LABELS, **OF)
