@@ -97,11 +97,6 @@ def evaluate(
       corruptions.write.WriteError: the folder is an address such as gs://bucket, not writable, or in use by another
         process.
     """
-    if not callable(predict):
-        raise TypeError(
-            f"expected predict, a function from images to {outputs}, found {type(predict).__name__}; "
-            "corruptions.scoring.folder.read_wrong(path) reads a folder without it"
-        )
     if path is not None and not os.fspath(path):
         raise ValueError("expected path=None, or the path of a folder, found an empty one")
     conditions = Conditions(corruptions, severity, options, seed)

@@ -65,6 +65,11 @@ class Classifier:
           batch_size: images for `predict`; every batch has as many.
           update: called with the number of images of each batch, for a progress bar.
         """
+        if not callable(self.predict):
+            raise TypeError(
+                f"expected predict, a function from images to {self.outputs}, found {type(self.predict).__name__}; "
+                "corruptions.scoring.folder.read_wrong(path) reads a folder without it"
+            )
         parts = []
         for start in range(0, len(labels), batch_size):
             # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
