@@ -20,6 +20,11 @@ def files_of(folder: pathlib.Path) -> Iterator[tuple[Record, dict[Key, np.ndarra
     for condition, result in read_results(folder).items():
         origin, severity = result.origin, condition.label
         shape, classes = (origin.recorded.get(name, empty) for name, empty in (("image_shape", []), ("classes", 0)))
+        if not shape:
+            raise ValueError(
+                f"expected images of one size with their size recorded in {folder}, found {condition} of several sizes, or of an "
+                "earlier version; corruptions.ce_table(counts, path=...) makes the table of such a folder"
+            )
         named = (
             origin.network if isinstance(origin.network, str) and origin.network != UNKNOWN else folder.resolve().name
         )
@@ -29,14 +34,9 @@ def files_of(folder: pathlib.Path) -> Iterator[tuple[Record, dict[Key, np.ndarra
         version = origin.recorded.get("versions", {}).get("jax-corruptions", "not recorded")
         about["source"] = f"{origin.recorded.get('device', 'device not recorded')}, jax-corruptions {version}"
         shown = {name: value for name in _OF_PIXELS if (value := getattr(origin, name)) != UNKNOWN}
-        if condition.corruption != CLEAN and shape:
+        if condition.corruption != CLEAN:
             options = origin.options if isinstance(origin.options, Mapping) else {}
             made = None if origin.version == UNKNOWN else origin.version
             about["described"] = of_corruption(condition.corruption, shape, options, condition.levels, made)
-        if not shape:
-            raise ValueError(
-                f"expected images of one size with their size recorded in {folder}, found {condition} of several sizes, or of an "
-                "earlier version; corruptions.ce_table(counts, path=...) makes the table of such a folder"
-            )
-        record = Record(condition.corruption, severity, condition.levels, result.correct.size, shown, about, serial=0)
+        record = Record(condition.corruption, severity, condition.levels, result.correct.size, shown, about)
         yield record, {(as_name(named), 0): result.correct}

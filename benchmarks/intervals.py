@@ -1,4 +1,4 @@
-"""Which share of true values do the errors hold? Test sets of which the true values are known.
+"""Measures how often an error bar holds the true value, on simulated test sets whose true values are known.
 
     python -m benchmarks.intervals [--trials=4000] [--out=benchmarks/results/intervals.md]
 
@@ -76,7 +76,7 @@ _EDGE = 1e-9
 
 
 class Held(NamedTuple):
-    """A share of true values that 1.96 errors hold, and what it is of."""
+    """How often 1.96 standard errors hold the true value, and of which quantity."""
 
     share: float
     expected: float  # images outside the most frequent answer

@@ -79,7 +79,7 @@ def contained(base: str | os.PathLike, relative: str) -> pathlib.Path:
 
 
 def keeps_apart(folder: pathlib.Path, first: str, second: str) -> bool:
-    """Tells whether the file system of a folder has two files of names that differ in capitals or in composed letters."""
+    """Returns True if a folder can hold both names, which differ in capitals or in composed letters, as two files."""
     pairs = zip(first.split("/"), second.split("/"))
     one, other = next(pair for pair in pairs if pair[0] != pair[1])
     with tempfile.TemporaryDirectory(dir=folder, prefix=".names-") as probe:

@@ -157,7 +157,7 @@ class Copy:
             time.sleep(TERM / 40)
             before, found = found, self._owner()
             if found not in ({}, before):
-                raise InUseError(f"{self.address} is in use {by}; wait for it or use another --workdir")
+                raise InUseError(f"{self.address} is in use {by}; wait for it or use another folder")
         self.owner, self._failed = os.urandom(8).hex(), False
         self._own()
 

@@ -22,7 +22,7 @@ from analysis.selection import algorithm
 from corruptions.core import registry
 from corruptions.core.keys import prng
 from corruptions.core.origin import UNKNOWN, Origin, differences, make, same_code
-from corruptions.scoring.conditions import CLEAN, Condition
+from corruptions.scoring.conditions import CLEAN, Condition, expand
 from corruptions.scoring.folder import Result
 from data import Dataset
 from data.corrupted import open_corrupted
@@ -160,8 +160,6 @@ def _study_options(workdir: pathlib.Path, record: Record) -> Any:
 
 def registry_names(asked: Any) -> tuple[str, ...]:
     """Lists the corruptions of names and benchmarks; none where some are unknown."""
-    from corruptions.scoring.conditions import expand
-
     try:
         return tuple(expand(asked))
     except ValueError:

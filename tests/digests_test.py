@@ -72,7 +72,7 @@ def answers(folder):
 
 
 def listing(folder):
-    """Of a folder of images: name, size and time."""
+    """Digests the listing of a folder of images: name, size and time of each file."""
     from PIL import Image
 
     (folder / "cat").mkdir()
@@ -83,7 +83,7 @@ def listing(folder):
 
 
 def split(folder):
-    """Which images of a tree without a split are for testing."""
+    """Splits a tree of images that has no split: the images for testing follow from digests of their names."""
     for name in (f"{i}.jpg" for i in range(30)):
         (folder / "cat").mkdir(exist_ok=True)
         (folder / "cat" / name).touch()
@@ -92,7 +92,7 @@ def split(folder):
 
 
 def classes(folder):
-    """Of a tree of ImageNet's folders."""
+    """Digests the listing of a tree of ImageNet's folders."""
     for part in ("train", "val"):
         for number in range(1000):
             (folder / part / f"n{number:08}").mkdir(parents=True)

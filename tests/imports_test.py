@@ -121,7 +121,7 @@ def test_digests_suggestions_locks_and_renames_are_made_in_few_files(what):
 
 
 def used_in(tree):
-    """What a syntax tree uses of these: modules, text and calls that rename files."""
+    """Returns which of these modules, texts and renaming calls a syntax tree uses."""
     found = {name.split(".")[0] for name in names_in(tree)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):

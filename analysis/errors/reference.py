@@ -121,7 +121,7 @@ def of_corruption(
 
 
 def versions(*found: Conditions) -> list[str]:
-    """Says which corruptions have pixels of a version above 1, in one sentence; none where all are of version 1."""
+    """Names the corruptions whose pixels have a version above 1, in one sentence; [] where there are none."""
     above = sorted({(n, of["version"]) for one in found for n, of in one.corruptions.items() if "version" in of})
     return [f"Pixels of a later version: {', '.join(f'{name} {number}' for name, number in above)}."] if above else []
 

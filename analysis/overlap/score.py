@@ -31,7 +31,7 @@ _SIGMAS = 3
 _CHANCE_MARGIN = 0.05
 _CLEAN_DROP = 0.1
 _ROUNDING = 8 * np.finfo(float).eps
-"""Of accuracies alone: two values of R, ratios of counts of N images, that differ are at least 1 / N^2 apart."""
+"""Differences of R below this are rounding, where only accuracies are known: ratios of counts of N images differ by 1 / N^2 or more."""
 _WHOLE = 1e-6
 
 

@@ -150,14 +150,23 @@ def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | No
     return where, reflected
 
 
-def _with_pair(call: str, labels: Any, coordinates: Any, reflected: Array | None) -> tuple[Any, Any, Any]:
-    """Gives labels, positions and mirror images as arrays; positions alone may warn."""
+def _with_pair(what: str, labels: Any, columns: int, coordinates: Any, reflected: Array | None) -> tuple[Any, Any, Any]:
+    """Checks labels [N, K, columns] of `move_boxes` or `move_points`; returns them in float32, positions and mirror images.
+
+    Positions alone may warn.
+    """
+    labels = _array(labels, what, "iuf")
     coordinates, mirrored = _parted(coordinates)
     reflected = mirrored if reflected is None else reflected
     _check_reflected(reflected, coordinates)
     if reflected is None:
-        _warn_of_mirror_images(call, coordinates)
-    return dispatch.held((labels, coordinates, reflected))
+        _warn_of_mirror_images(f"move_{what}", coordinates)
+    labels, coordinates, reflected = dispatch.held((labels, coordinates, reflected))
+    labels = jnp.asarray(labels, jnp.float32)
+    if len(labels.shape) != 3 or labels.shape[::2] != (coordinates.shape[0], columns):
+        expected = f"({coordinates.shape[0]}, number, {columns})"
+        raise ValueError(f"expected {what} of shape {expected}, found {tuple(labels.shape)}")
+    return labels, jnp.asarray(coordinates), reflected
 
 
 def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
@@ -259,15 +268,12 @@ def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    boxes, where, reflected = _with_pair("move_boxes", _array(boxes, "boxes", "iuf"), coordinates, reflected)
-    boxes = jnp.asarray(boxes, jnp.float32)
-    if len(boxes.shape) != 3 or boxes.shape[::2] != (where.shape[0], 4):
-        raise ValueError(f"expected boxes of shape ({where.shape[0]}, number, 4), found {tuple(boxes.shape)}")
+    boxes, where, reflected = _with_pair("boxes", boxes, 4, coordinates, reflected)
     if not dispatch.is_traced(boxes) and (crossed := ~(boxes[..., :2] <= boxes[..., 2:]).all(-1)).any():
         raise ValueError(
             f"expected boxes left <= right, top <= bottom, found left, top, right, bottom = {boxes[crossed][0].tolist()}"
         )
-    return _boxes_of_batch(boxes, jnp.asarray(where), reflected)
+    return _boxes_of_batch(boxes, where, reflected)
 
 
 def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array, reflected: jax.Array | None) -> jax.Array:
@@ -309,11 +315,7 @@ def move_points(points: Array, coordinates: Array | tuple[Array, Array], reflect
       RuntimeError: in a child that was forked after JAX had started, where this would hang.
     """
     forks.refuse_forked()
-    points, where, reflected = _with_pair("move_points", _array(points, "points", "iuf"), coordinates, reflected)
-    points = jnp.asarray(points, jnp.float32)
-    if len(points.shape) != 3 or points.shape[::2] != (where.shape[0], 2):
-        raise ValueError(f"expected points of shape ({where.shape[0]}, number, 2), found {tuple(points.shape)}")
-    return _points_of_batch(points, jnp.asarray(where), reflected)
+    return _points_of_batch(*_with_pair("points", points, 2, coordinates, reflected))
 
 
 def _points_of_image(points: jax.Array, where: jax.Array, reflected: jax.Array | None) -> jax.Array:

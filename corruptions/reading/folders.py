@@ -60,7 +60,7 @@ def image_paths(folder: str | os.PathLike, left_out: collections.Counter[str] | 
 
 
 def is_special(path: os.DirEntry | Path) -> bool:
-    """Tells whether a path is a pipe, a socket or a device, or a link to one: to read it may wait for ever."""
+    """Returns True for a pipe, a socket, a device, or a link to one: reading it may never end."""
     try:
         return not path.is_file() and not path.is_dir() and os.path.exists(path)
     except OSError:  # a circle of links

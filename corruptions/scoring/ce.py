@@ -44,7 +44,7 @@ _Errors = Mapping[int | float | str, tuple[float, float]]
 
 
 class Divisors(NamedTuple):
-    """What the errors of a classifier under a corruption are divided by.
+    """The errors of a reference, by which those of a classifier under a corruption are divided.
 
     Attributes:
       error: mean error of the reference over the severities; NaN where it is 0, or not known.

@@ -160,7 +160,7 @@ def differing(correct: np.ndarray, confidence: np.ndarray | None, *again: np.nda
 
 
 def in_words(found: np.ndarray) -> str:
-    """Says how many images `differing` found, "" where none."""
+    """Describes the images that `differing` found in words; "" if it found none."""
     if not found.any():
         return ""
     return f"{found.sum()} of {found.size} images have another class, or a confidence more than {_CLOSE} off"

@@ -1,4 +1,4 @@
-"""What a command left: its files by their digests, without times, to be compared with those of another run."""
+"""Digests the files that a command left, without times, so that two runs can be compared."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What corruptions refuse: rows (call, error, message) of `refusals_test.py`."""
+"""Rows (call, error, message) of `refusals_test.py`, for arguments that single corruptions refuse."""
 
 import functools
 
