@@ -8,7 +8,8 @@
 # Hurts: two audits of one model differ, though the report has a seed; a report's rows "severity 1"
 #        and "2" are one corruption, and its "contrast" measures darkness.
 # Do:    store the corrupted pictures with the report.
-# With:  aiverify-general-, -blur-, -digital-corruptions 2.2.1, albumentations 2.0.8, numpy 1.26.4
+# With:  aiverify-general-corruptions, -blur-corruptions and -digital-corruptions 2.2.1,
+#        albumentations 2.0.8, numpy 1.26.4
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
