@@ -14,9 +14,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np  # imported where arrays are met: a command answers --help before
 
 try:
     import fcntl
@@ -99,12 +100,14 @@ class Digest:
             if isinstance(part, str):
                 part = part.encode()
             elif not isinstance(part, bytes):
+                import numpy as np
+
                 part = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
             self._total.update(part)
 
-    def add_named(self, name: str, array: np.ndarray) -> None:
+    def add_named(self, name: str, array: "np.ndarray") -> None:
         """Adds name, type, shape (of a number, (1,)) and bytes of an array."""
-        self.add(f"{name} {array.dtype} {np.atleast_1d(array).shape}", array)
+        self.add(f"{name} {array.dtype} {array.shape or (1,)}", array)
 
     def __str__(self) -> str:
         """Returns the digits, hexadecimal."""
@@ -140,11 +143,13 @@ def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
             sizes.append(os.stat(path).st_size)
         except OSError:
             sizes.append(0)
-    ends, content = np.cumsum([0, *sizes]), Digest()
-    if ends[-1] <= _WHOLE:
+    total, content = sum(sizes), Digest()
+    if total <= _WHOLE:
         pieces = ((path, 0, size) for path, size in zip(paths, sizes) if size)
     else:
-        starts = np.linspace(0, ends[-1] - 1, _PIECES).astype(int)
+        import numpy as np
+
+        ends, starts = np.cumsum([0, *sizes]), np.linspace(0, total - 1, _PIECES).astype(int)
         numbers = np.searchsorted(ends, starts, side="right") - 1
         pieces = ((paths[i], start - ends[i], _PIECE) for i, start in zip(numbers.tolist(), starts.tolist()))
     for path, start, size in pieces:

@@ -124,6 +124,7 @@ def own_registry(monkeypatch):
     """Takes back, after the test, what it registers."""
     from corruptions.core import registry
 
+    registry.every()  # imports what registers
     for registered in ("NAMED", "_BENCHMARKS", "_COPIES"):
         monkeypatch.setattr(registry, registered, getattr(registry, registered).copy())
 

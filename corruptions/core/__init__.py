@@ -1,7 +1,7 @@
 """The engine: from `corrupt(key, images, name, severity)` to `sample` and `apply` of one image.
 
 batch            `corrupt`: a batch of one size          many_sizes       `corrupt_image`, `corrupt_each`
-corruption       the record of a corruption              registry         names and benchmarks
+corruption       the record of a corruption              registry         names and benchmarks; built_in: ours
 checks, errors   of arguments                            severity         `Levels`, `Fraction`; severity_tables by image size
 one_image        `sample` and `apply` of one image       clips            other ranges of values, clips, several cameras
 dispatch         devices, chunks, threads                program_cache    compiled programs; forks: children that cannot compute

@@ -90,8 +90,7 @@ def corrupt(
     images = dispatch.unmasked(images)
     if validate not in (True, False, "checkify"):
         raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
-    # A registered name is looked up here; `registry.get` takes a record, and refuses other names with suggestions.
-    corruption = (isinstance(name, str) and registry.NAMED.get(name)) or registry.get(name)
+    corruption = registry.get(name)
     if corruption.of_unit is not None:
         value_range, corruption = value_range or corruption.value_range, corruption.of_unit
     if gradient is not None:

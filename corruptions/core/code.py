@@ -47,10 +47,7 @@ def code_digest(imports: Iterable[str] = (), corruption: str | Corruption | None
       imports: names of the user's modules that take part too.
       corruption: of this corruption alone; None is all that are registered, and `clean` no one.
     """
-    if corruption is None:
-        asked = [found for found in dict.fromkeys(registry.NAMED.values()) if found is not None]
-    else:
-        asked = [] if corruption == "clean" else [registry.get(corruption)]
+    asked = registry.every() if corruption is None else [] if corruption == "clean" else [registry.get(corruption)]
     content, modules = hashlib.sha256(), set(imports)
     try:
         content.update(_of_library().encode())

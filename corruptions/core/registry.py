@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from corruptions.core import checks, one_image
+from corruptions.core import built_in, checks, one_image
 from corruptions.core.corruption import Applier, Corruption, Parameter, Sampler, check_kind, straight_through_estimator
 from corruptions.core.errors import UnknownCorruption
 from corruptions.core.severity import Fraction, Levels, selected
@@ -28,19 +28,6 @@ _FIRST = "imagenet_c"  # the benchmark whose corruptions a short name means wher
 _BENCHMARKS: dict[str, dict[str, tuple[int, ...] | None]] = {}
 _COPIES: set[str] = set()  # names of members registered again with a benchmark's fixed options
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
-# Names that other packages have for one of ImageNet-C's 19: tfds elastic and frosted_glass_blur, imgaug
-# elastic_transformation and additive_gaussian_noise, torchvision and Kornia jpeg, Kornia saturation, the rest Albumentations.
-_OF_OTHERS = {
-    "additive_gaussian_noise": "imagenet_c/gaussian_noise",
-    "defocus": "imagenet_c/defocus_blur",
-    "elastic": "imagenet_c/elastic_transform",
-    "elastic_transformation": "imagenet_c/elastic_transform",
-    "frosted_glass_blur": "imagenet_c/glass_blur",
-    "gauss_noise": "imagenet_c/gaussian_noise",
-    "image_compression": "imagenet_c/jpeg_compression",
-    "jpeg": "imagenet_c/jpeg_compression",
-    "saturation": "imagenet_c/saturate",
-}
 
 
 def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
@@ -64,6 +51,7 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     own = corruption.qualified_name
     for part in (corruption.benchmark, corruption.name, *corruption.aliases):
         _check_part(part, f"corruption {own!r}")
+    built_in.load(checks.folded(corruption.benchmark))
     with _registering:
         before = NAMED.get(own)
         if own in NAMED and not replace:
@@ -74,7 +62,7 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
         for spelling in () if own in _COPIES else _spellings(corruption):
             first = named.get(f"{_FIRST}/{spelling}")
             other = first or named.get(spelling, corruption)
-            shared = other is None or other.qualified_name != own or spelling in _OF_OTHERS
+            shared = other is None or other.qualified_name != own or spelling in built_in.OF_OTHERS
             named[spelling] = first or (None if shared else corruption)
         NAMED = named
     return corruption
@@ -203,12 +191,13 @@ def register_benchmark(
         lacks.
     """
     _check_part(name, "benchmark")
+    built_in.load(name)
     if name in _BENCHMARKS and not replace:
         raise ValueError(f"benchmark {name!r} is registered already; replace=True replaces it")
     if isinstance(members, Mapping) and levels is None:
         levels = members
     members = tuple(members)
-    missing = [m for m in members if (found := NAMED.get(m)) is None or found.qualified_name != m]
+    missing = [m for m in members if (found := find(m)) is None or found.qualified_name != m]
     if missing:
         raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
     known = {option for member in members for option in get(member).options}
@@ -239,13 +228,14 @@ def _with_options(member: str, benchmark: str, options: Mapping[str, Any], repla
 def with_copies(name: str) -> tuple[str, ...]:
     """Lists a corruption and the copies of it with options that benchmarks fix: imagenet_c/frost, robodepth/frost."""
     own = get(name)
-    copies = (c for c in NAMED.values() if c and c.qualified_name in _COPIES and c.applier is own.applier)
-    return tuple(dict.fromkeys((own.qualified_name, *(copy.qualified_name for copy in copies))))
+    copies = (c.qualified_name for c in every() if c.qualified_name in _COPIES and c.applier is own.applier)
+    return tuple(dict.fromkeys((own.qualified_name, *copies)))
 
 
 def benchmarks() -> tuple[str, ...]:
-    """Lists the names of all benchmarks, in order of registration."""
-    return tuple(_BENCHMARKS)
+    """Lists the names of all benchmarks: the library's own, then others in order of registration."""
+    built_in.load_all()
+    return tuple(sorted(_BENCHMARKS, key=built_in.rank))
 
 
 def names(benchmark: str | None = None) -> tuple[str, ...]:
@@ -257,9 +247,8 @@ def names(benchmark: str | None = None) -> tuple[str, ...]:
       ValueError: an unknown benchmark.
     """
     if benchmark is None:
-        published = (member for members in _BENCHMARKS.values() for member in members)
-        registered = (member.qualified_name for member in NAMED.values() if member is not None)
-        return tuple(n for n in dict.fromkeys((*published, *registered)) if n not in _COPIES)
+        published = (member for benchmark in benchmarks() for member in _BENCHMARKS[benchmark])
+        return tuple(n for n in dict.fromkeys((*published, *(c.qualified_name for c in every()))) if n not in _COPIES)
     return tuple(_members(benchmark))
 
 
@@ -316,9 +305,11 @@ def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dic
 
 
 def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
+    built_in.load(benchmark)
     if benchmark not in _BENCHMARKS:
+        known = benchmarks()
         raise ValueError(
-            f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, _BENCHMARKS)}; known: {', '.join(_BENCHMARKS)}"
+            f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, known)}; known: {', '.join(known)}"
         )
     return _BENCHMARKS[benchmark]
 
@@ -349,23 +340,46 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
             f"expected the name of a corruption, found {kind}; the order is corrupt(key, images, name, severity), "
             "corrupt_image(image, name, severity)"
         )
-    if (corruption := NAMED.get(name)) is not None:
+    if (corruption := find(name)) is not None:
         return corruption
-    every = list(dict.fromkeys(corruption for corruption in NAMED.values() if corruption is not None))
+    known = every()
     if name in NAMED:
-        sharing = [c.qualified_name for c in every if name in _spellings(c) and c.qualified_name not in _COPIES]
-        users = "benchmarks or packages" if name in _OF_OTHERS else "benchmarks"
-        sharing += [_OF_OTHERS[name]] if name in _OF_OTHERS else []
+        sharing = [c.qualified_name for c in known if name in _spellings(c) and c.qualified_name not in _COPIES]
+        users = "benchmarks or packages" if name in built_in.OF_OTHERS else "benchmarks"
+        sharing += [built_in.OF_OTHERS[name]] if name in built_in.OF_OTHERS else []
         raise ValueError(f"corruption name {name!r} is used by several {users}; say {' or '.join(map(repr, sharing))}")
-    if name in _BENCHMARKS:
+    if name in benchmarks():
         raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
-    known = [s for c in every for s in (c.qualified_name, c.name)] + list(_BENCHMARKS)
+    spellings = [*(s for c in known for s in (c.qualified_name, c.name)), *benchmarks()]
     hint = "see corruptions.names()"
     prefix, slash, _ = name.partition("/")
-    prefix = prefix if slash and prefix not in {c.qualified_name.partition("/")[0] for c in every} else ""
+    prefix = prefix if slash and prefix not in {c.qualified_name.partition("/")[0] for c in known} else ""
     hint += f"; if {prefix} is yours, import its module first" if prefix else ""
-    meant = f"; did you mean {_OF_OTHERS[name]!r}?" if name in _OF_OTHERS else checks.suggest(name, known)
+    meant = (
+        f"; did you mean {built_in.OF_OTHERS[name]!r}?"
+        if name in built_in.OF_OTHERS
+        else checks.suggest(name, spellings)
+    )
     raise UnknownCorruption(f"unknown corruption {name!r}{meant}; {hint}", name, prefix)
+
+
+def find(name: str) -> Corruption | None:
+    """Returns the corruption that a name means (`get`), None where there is no one, or several.
+
+    A short name needs the packages of all corruptions, where it is not one of ImageNet-C's.
+    """
+    prefix, slash, _ = name.partition("/")
+    built_in.load(prefix if slash else _FIRST)
+    if not slash and f"{_FIRST}/{name}" not in NAMED:
+        built_in.load_all()
+    return NAMED.get(name)
+
+
+def every() -> list[Corruption]:
+    """Lists all registered corruptions, copies with a benchmark's options too: the library's own come first."""
+    built_in.load_all()
+    found = (corruption for corruption in NAMED.values() if corruption is not None)
+    return sorted(dict.fromkeys(found), key=lambda corruption: built_in.rank(corruption.benchmark))
 
 
 def registered(name: str | Corruption) -> Corruption:

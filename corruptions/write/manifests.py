@@ -100,11 +100,8 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     requested = json.loads(json.dumps(requested))  # tuples become lists, as in the stored one
     if stored.get("image_shape") is None:  # version 0.2.0 took the table of each image's size, and recorded none
         for name, entry in stored["corruptions"].items():
-            if (
-                entry["table"] is None
-                and name in registry.NAMED
-                and registry.get(name).for_many_sizes.fixed.get("table")
-            ):
+            known = registry.find(name) if entry["table"] is None else None
+            if known is not None and known.for_many_sizes.fixed.get("table"):
                 entry["table"], entry["options"] = BY_SIZE, {"table": BY_SIZE, **entry["options"]}
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}

@@ -9,6 +9,7 @@ import pytest
 
 import corruptions
 from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics, scoring, write
+from corruptions.core import built_in, registry
 from tests.processes import ROOT
 
 
@@ -43,10 +44,66 @@ def test_the_package_is_marked_as_typed():
     assert importlib.resources.files("corruptions").joinpath("py.typed").is_file()
 
 
-def test_scoring_and_writing_are_loaded_when_they_are_used():
-    code = (
-        "import sys, corruptions; before = {m for m in sys.modules if m.startswith(('corruptions.scoring', 'corruptions.write'))}; "
-        "from corruptions import evaluate, write_dataset; print(before, evaluate.__module__, corruptions.Count.__name__)"
-    )
+def run(code):
+    """Runs code in a fresh process; returns what it prints."""
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "set() corruptions.scoring.classifier Count\n", done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_name_loads_what_it_needs_and_no_other_corruptions():
+    loaded = "print(*sorted({m.split('.')[1] for m in sys.modules if m.startswith('corruptions.')} & set(known)), "
+    known = ["jax", "numpy", "camera", "cbar", "imagenet_c", "laion_c", "noc", "optics", "scoring", "write"]
+    loaded += "*({'jax', 'numpy'} & sys.modules.keys()))"
+    steps = ["import sys, corruptions", "from corruptions import files", "corruptions.get('fog')"]
+    steps += ["corruptions.Count", "corruptions.get('noc/hue')", "corruptions.names()"]
+    lines = run(f"known = {known}\n" + "\n".join(f"{step}; {loaded}" for step in steps)).splitlines()
+    assert lines[:2] == ["", ""]
+    others = [set(line.split()) - {"jax", "numpy"} for line in lines[2:]]
+    assert others[:3] == [{"imagenet_c"}, {"imagenet_c", "scoring"}, {"imagenet_c", "noc", "scoring"}]
+    assert others[3] == set(known[2:-1])
+
+
+def test_the_first_use_may_come_from_many_threads_at_once():
+    code = """
+import concurrent.futures, threading, corruptions
+together = threading.Barrier(8)
+asked = [
+    lambda: corruptions.names("imagenet_c"), lambda: corruptions.noc.hue, lambda: corruptions.get("hue"),
+    lambda: corruptions.benchmarks(), lambda: corruptions.evaluate, lambda: corruptions.get("robodepth/fog"),
+    lambda: __import__("corruptions.laion_c"), lambda: corruptions.names("coverage_2026"),
+]
+def ask(use):
+    together.wait()
+    return use()
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    print(len([answer for answer in pool.map(ask, asked) if answer]), len(corruptions.names()))
+"""
+    assert run(code).split() == ["8", str(len(corruptions.names()))]
+
+
+def test_names_do_not_depend_on_what_was_used_first():
+    assert sorted(name for names in built_in.PACKAGES.values() for name in names) == sorted(
+        {*corruptions.benchmarks(), *(found.benchmark for found in registry.every())}
+    )
+    code = """
+import dataclasses, corruptions
+blur = corruptions.optics.coma
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except ValueError as error:
+        return str(error)
+corruptions.register(dataclasses.replace(blur, benchmark="mine", name="blur", aliases=("fog",)))
+assert "noc/blur" in refused(corruptions.get, "blur")
+assert "expected a name" in refused(corruptions.register, dataclasses.replace(blur, benchmark="NOC", name="hue"))
+assert "already" in refused(corruptions.register, dataclasses.replace(blur, benchmark="robodepth", name="fog"))
+assert "already" in refused(corruptions.register_benchmark, "cifar10_c_bar", ["mine/blur"])
+print(corruptions.get("fog").qualified_name, corruptions.benchmarks(), *corruptions.names())
+"""
+    assert run(code).split() == [
+        "imagenet_c/fog",
+        *str(corruptions.benchmarks()).split(),
+        *corruptions.names(),
+        "mine/blur",
+    ]

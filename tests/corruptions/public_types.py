@@ -38,6 +38,7 @@ def accepted(key: jax.Array, images: np.ndarray, image: jax.Array) -> None:
 
 def refused(key: jax.Array, images: jax.Array) -> None:
     corruptions.corrupt(0, images, "fog")  # type: ignore[arg-type]
+    corruptions.corupt(key, images, "fog")  # type: ignore[attr-defined]
     corruptions.augment.augment(key, images, 3)  # type: ignore[arg-type]
     corruptions.corrupt(key, [images], "fog")  # type: ignore[arg-type]
     corruptions.corrupt(key, images, 3)  # type: ignore[arg-type]

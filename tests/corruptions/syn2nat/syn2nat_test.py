@@ -30,6 +30,7 @@ TIES = {"random_shadow": 0.02, "random_sun_flare": 0.01, "iso_noise": 0.002}
 @pytest.fixture(scope="module", autouse=True)
 def module():
     """The module, whose names are taken back after the tests."""
+    registry.every()  # imports what registers
     kept = dict(registry.NAMED), dict(registry._BENCHMARKS)
     yield importlib.import_module("corruptions.syn2nat")
     for registered, before in zip((registry.NAMED, registry._BENCHMARKS), kept, strict=True):

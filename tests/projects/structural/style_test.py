@@ -53,6 +53,7 @@ def write(path, seed=0):
 def file(tmp_path_factory):
     """A file in use, and the corruption known for as long as this module's tests run."""
     with pytest.MonkeyPatch.context() as patch:
+        registry.every()  # imports what registers
         patch.setattr(registry, "NAMED", dict(registry.NAMED))
         patch.setattr(weights, "_used", [])
         patch.setitem(FROM_FILES, "style", FromFile((NAME,), "style", weights.use, "weights"))
