@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from corruptions import moved
-from corruptions.core import interrupts
+from corruptions.core import forks  # noqa: F401 - notes each fork from here on
 
 if TYPE_CHECKING:
     from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from corruptions.scoring import Count, ce_table, evaluate, mean_error
     from corruptions.write import write_dataset
 
-interrupts.of_command()
 moved.install()
 
 __version__ = "0.2.0"

@@ -1,6 +1,12 @@
-"""Files that are complete or absent, in the folder that they belong to; folders with one writer; the folder of caches."""
+"""Files that are complete or absent, in the folder that they belong to; folders with one writer; digests; progress; names alike.
+
+For the library and all commands. Every writer goes through `writing`: the content goes to a file beside, is forced to disk and
+takes the name in one rename, so that a crash at any moment leaves the old file or the new one. The file beside is locked by its
+writer; one that is not was left by a killed process, and the next writer of the same name removes it.
+"""
 
 import contextlib
+import difflib
 import errno
 import functools
 import hashlib
@@ -10,10 +16,11 @@ import math
 import os
 import pathlib
 import re
+import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -25,7 +32,10 @@ except ModuleNotFoundError:  # Windows: folders have no locks
     fcntl = None  # type: ignore[assignment]
 
 LOG = logging.getLogger("corruptions.write")
-_LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # what a file system cannot do
+# What a file system cannot do. EBADF: NFS locks no file that is not open for writing, so no folder. EACCES: a folder that
+# takes files and shows none.
+_LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF, errno.EACCES)
+_ASIDE = ".part-"
 EVERY = 10.0
 """Seconds between two lines of text of a progress bar."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -126,9 +136,13 @@ def digest_of_json(value: Any, default: Callable[[Any], Any] | None = None) -> s
 
 def describe_file(path: str | os.PathLike) -> dict[str, Any]:
     """Returns {"bytes", "sha256"} of a file."""
+    return {"bytes": os.path.getsize(path), "sha256": digest_of_file(path)}
+
+
+def digest_of_file(path: str | os.PathLike) -> str:
+    """Returns the sha256, hexadecimal, of the content of a file."""
     with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": file.tell(), "sha256": found}
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
@@ -165,26 +179,81 @@ def move(path: str | os.PathLike, to: str | os.PathLike) -> None:
     os.replace(path, to)
 
 
-def replace(path: pathlib.Path, content: bytes) -> None:
-    """Writes bytes to a hidden file, forces them to disk and renames the file to `path`.
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
 
-    The hidden file has a fixed name, so the next write replaces the leftovers of a killed process. That is
-    safe because a folder has one writer (`lock`), which writes each file in one thread.
+    Missing folders are made. The file has the permissions of an ordinary new one (by the umask). An OSError names
+    `path`, also where the system names no file (a full disk).
     """
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.unlink(missing_ok=True)  # it may be a link in a folder that comes from others
-        with open(aside, "xb") as file:
-            file.write(content)
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_parts(path.parent, path.name)
+    with naming(path), _open_aside(path) as (file, aside):
+        try:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        move(aside, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        if isinstance(error, OSError):  # errors of an open file, such as a full disk, name no file
-            error.filename = error.filename or str(path)
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                aside.unlink()
+            raise
+    force_to_disk(path.parent)
+
+
+def replace(path: str | os.PathLike, content: bytes) -> None:
+    """Writes bytes so that `path` holds the old content or the new one."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike) -> Iterator[None]:
+    """Puts `path` into errors of writing: errors of an open file, such as a full disk, name no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
         raise
+
+
+@contextlib.contextmanager
+def _open_aside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, pathlib.Path]]:
+    """Opens and locks a new file beside `path`; yields it and its own path."""
+    while True:
+        aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
+        with open(aside, "xb") as file:
+            if take_lock(file, path.parent) is False or not os.fstat(file.fileno()).st_nlink:
+                continue  # another writer took the new file for a left one
+            yield file, aside
+            return
+
+
+def remove_parts(folder: str | os.PathLike, name: str = "") -> None:
+    """Removes the unfinished files that killed writers, of the file `name` or of any, left in a folder."""
+    of_name = re.compile(re.escape(f"{_ASIDE}{name}.") + "[0-9a-f]{8}" if name else re.escape(_ASIDE) + ".*", re.S)
+    with os.scandir(folder) as entries:
+        found = [entry.path for entry in entries if of_name.fullmatch(entry.name)]
+    for path in found:
+        with contextlib.suppress(OSError), open(path, "r+b") as file:
+            if take_lock(file, folder):
+                os.unlink(path)
+
+
+def force_to_disk(folder: str | os.PathLike) -> None:
+    """Forces the names in a folder to disk; a warning says that the file system cannot."""
+    if fcntl is None:  # Windows opens no folders
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        _warn(error, folder, "forces no folders to disk", "a power cut may take the newest files")
 
 
 @contextlib.contextmanager
@@ -208,8 +277,8 @@ def lock(folder: str | os.PathLike) -> Iterator[None]:
         yield
 
 
-def take_lock(file: IO, folder: str | os.PathLike, *, wait: bool = False) -> bool | None:
-    """Locks an open file until it is closed or this process dies; returns True if that succeeded.
+def take_lock(file: IO | int, folder: str | os.PathLike, *, wait: bool = False) -> bool | None:
+    """Locks an open file, or folder, until it is closed or this process dies; returns True if that succeeded.
 
     Returns False where another process has the lock (with `wait` it waits for it), and None, after a warning that names
     `folder`, where the system or its file system has no locks.
@@ -221,9 +290,7 @@ def take_lock(file: IO, folder: str | os.PathLike, *, wait: bool = False) -> boo
     except BlockingIOError:
         return False
     except OSError as error:
-        if error.errno not in _LACKS:
-            raise
-        _warn_of_no_locks(str(folder), error.strerror)
+        _warn(error, folder, "has no locks", "see that no other process writes there")
         return None
     return True
 
@@ -236,14 +303,29 @@ def is_locked(path: str | os.PathLike) -> bool:
         return take_lock(file, os.path.dirname(path)) is False
 
 
-@functools.cache  # once for each folder
-def _warn_of_no_locks(folder: str, reason: str) -> None:
-    LOG.warning("%s: its file system has no locks (%s); see that no other process writes there", folder, reason)
+def _warn(error: OSError, folder: str | os.PathLike, lacks: str, advice: str) -> None:
+    if error.errno not in _LACKS:
+        raise error
+    _warn_once(os.fspath(folder), f"its file system {lacks} ({error.strerror}); {advice}")
+
+
+@functools.cache
+def _warn_once(folder: str, text: str) -> None:
+    LOG.warning("%s: %s", folder, text)
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Returns True if an error says that the disk or quota is full."""
-    return isinstance(error, OSError) and error.errno in _FULL
+    """Returns True if an error, one that it holds or one that caused it, says that a disk or quota is full."""
+    if error is None:
+        return False
+    if getattr(error, "errno", None) in _FULL or any(os.strerror(code) in str(error) for code in _FULL):
+        return True
+    return any(map(is_full, (*getattr(error, "exceptions", ()), error.__cause__)))
+
+
+def similar(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
+    """Lists the known names most like a misspelt one, at most `count`, of a likeness (difflib's ratio) of `least` or more."""
+    return difflib.get_close_matches(name, list(dict.fromkeys(known)), count, least)
 
 
 def cache_folder() -> pathlib.Path:

@@ -29,7 +29,7 @@ SCHEMES = {"gs": "gcsfs.core.GCSFileSystem", "s3": "s3fs.core.S3FileSystem"}
 SCHEMES["memory"] = "fsspec.implementations.memory.MemoryFileSystem"
 SECONDS, _BATCH = 45, 64  # until a store is given up that does not answer a small request; objects fetched at once
 TERM = float(os.environ.get("JAX_CORRUPTIONS_OWNER_SECONDS") or 180)  # after it an owner that wrote nothing is gone
-_OWNER = ".owner.json"
+_OWNER, _LEASE = ".owner.json", ".lock"  # of this release and of 0.2, whose lease has no time and is renewed by another content
 # What `fetch` leaves alone: checkpoints, and our own objects (two are of release 0.2).
 _APART = re.compile(r"(?:.*/)?checkpoints/\d+(?:/.*|\.zip|\.tar)|\.(?:owner\.json|lock|times\.json)(?:/.*)?")
 _REFUSED = r"Permission|Forbidden|AccessDenied|[Cc]redential|Unauthori|InvalidAccessKey|SignatureDoesNot|\b40[13]\b"
@@ -134,12 +134,12 @@ class Copy:
             self._failed = not files.is_full(error)
             raise error if files.is_full(error) else _explained(self.address, error) from error
 
-    def _owner(self):
+    def _owner(self, name=_OWNER):
         """Reads the object of the owner; {} where there is none."""
         found = None
         with contextlib.suppress(FileNotFoundError, ValueError):
-            found = json.loads(self.call("cat_file", self.key(_OWNER)))
-        return found if isinstance(found, dict) and isinstance(found.get("time"), int | float) else {}
+            found = json.loads(self.call("cat_file", self.key(name)))
+        return found if isinstance(found, dict) and isinstance(found.get("time", 0), int | float) else {}
 
     def _own(self):
         self._renewed = time.time()
@@ -148,16 +148,19 @@ class Copy:
 
     def _take(self):
         """Becomes the owner, after waiting until the time of another is old; InUseError: it is renewed."""
-        found, begun = self._owner(), time.time()
-        by = f"on {found.get('host')} by process {found.get('process')}"
-        if found and found["time"] + TERM > begun:
-            text = "%s was written %s: waiting up to %.0f s to see whether it goes on"
-            files.LOG.warning(text, self.address, by, TERM)
-        while found and min(begun, found["time"]) + TERM > time.time():  # the other clock may be ahead
-            time.sleep(TERM / 40)
-            before, found = found, self._owner()
-            if found not in ({}, before):
-                raise InUseError(f"{self.address} is in use {by}; wait for it or use another folder")
+        for name in (_LEASE, _OWNER):
+            found, begun = self._owner(name), time.time()
+            by = f"on {found.get('host')} by process {found.get('process')}"
+            if found and found.get("time", begun) + TERM > begun:
+                text = "%s was written %s: waiting up to %.0f s to see whether it goes on"
+                files.LOG.warning(text, self.address, by, TERM)
+            while found and min(begun, found.get("time", begun)) + TERM > time.time():  # the other clock may be ahead
+                time.sleep(TERM / 40)
+                before, found = found, self._owner(name)
+                if found not in ({}, before):
+                    raise InUseError(f"{self.address} is in use {by}; wait for it or use another folder")
+            if found and name == _LEASE:
+                self.call("rm_file", self.key(name))
         self.owner, self._failed = os.urandom(8).hex(), False
         self._own()
 

@@ -17,7 +17,7 @@ blocks.py        .npy files of images: written piece by piece, compared with che
 `data.register` adds a dataset; modules of `config.imports` call it.
 """
 
-from runtime import running  # isort: skip
+from corruptions.core import running  # isort: skip
 
 running.watch_command(__name__)
 

@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from corruptions.files import cache_folder, digest_of, digest_of_json, move
+from corruptions.files import cache_folder, digest_of, digest_of_json, move, take_lock
 from data import blocks
 from runtime import artifacts, files
-from runtime.locks import take_lock
 
 # One piece of a dataset: images uint8[n, H, W, 3], labels [n], index [n].
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]

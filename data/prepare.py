@@ -19,11 +19,12 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from corruptions.core import running
 from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.prepare import prepare_and_verify
 from data.imagenet.store import CLASSES
-from runtime import files, running
+from runtime import files
 from runtime.log import open_closed_streams
 
 _OF_IMAGENET = (  # flags

@@ -11,11 +11,12 @@ from ml_collections import ConfigDict
 
 from analysis.answers import Key
 from corruptions.assets import FROM_FILES
+from corruptions.files import digest_of_file
 from data import Dataset
 from data.natural import sets
 from evaluation.correctness import Model
 from models import torchvision
-from runtime import artifacts, command, distributed, files, workdirs
+from runtime import command, distributed, files, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import Workdir, open_existing, read_config, read_final
@@ -215,7 +216,7 @@ def import_weights(config: ConfigDict, weights: ConfigDict, workdir: pathlib.Pat
     if not checkpoint.is_file():
         raise FileNotFoundError(f"expected a file of weights as config.model.checkpoint, found no file {checkpoint}")
     config.train.epochs = 0
-    sha256 = artifacts.digest_of_file(checkpoint)
+    sha256 = digest_of_file(checkpoint)
     config.imported = {"file": checkpoint.name, "sha256": sha256, "class_stride": weights.class_stride}
     done = workdirs.finished(workdir)
     if not done and distributed.several():
@@ -250,9 +251,7 @@ def start_of(config: ConfigDict) -> dict[str, str]:
     start, frozen = config.train.init_from, config.train.frozen
     if start:
         path = pathlib.Path(files.local(start)).expanduser()
-        return {
-            "digest": artifacts.digest_of_file(path) if path.is_file() else read_final(_start_folder(path))["digest"]
-        }
+        return {"digest": digest_of_file(path) if path.is_file() else read_final(_start_folder(path))["digest"]}
     if frozen:
         raise SettingsError(
             f"config.train.init_from: expected a workdir or a file of weights with config.train.frozen {frozen!r}, which "

@@ -8,7 +8,6 @@ files.py        the one atomic writer, guarded readers of arrays and JSON, folde
 jobs.py         texts and jobs for SLURM, SkyPilot and submitit
 log.py          the project's own log and progress bar
 meshes.py       the device mesh, how arrays lie on it, and the programs compiled for it
-running.py      the running command: its name and line, and Ctrl-C while it imports its modules
 settings.py     a setting: type, range, meaning; checks, lists, and the comparison with stored settings
 workdirs.py     the folder of a run or study: lock, config, provenance, results; which process writes
 """

@@ -12,7 +12,6 @@ Every file of state holds the digest of its content. A file that is damaged, was
 
 import datetime
 import functools
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -25,9 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from corruptions.core.running import command_line
+from corruptions.files import Digest, digest_of, digest_of_file
 from runtime import files
 from runtime.files import DamagedFileError
-from runtime.running import command_line
 
 SEAL = "sha256"
 """Key of the digest in a record."""
@@ -45,13 +45,7 @@ class Artifact(NamedTuple):
 
 def digest(value: Any) -> str:
     """Computes the sha256 of a JSON-ready value; layout and order of keys do not change it."""
-    return hashlib.sha256(_canonical(value)).hexdigest()
-
-
-def digest_of_file(path: str | os.PathLike) -> str:
-    """Computes the sha256 of a file's content."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_of(_canonical(value))
 
 
 def write(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any]) -> None:
@@ -117,12 +111,11 @@ def _canonical(value: Any) -> bytes:
 
 def _digest(arrays: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     """Digest of names, types, shapes and bytes of arrays and of the record."""
-    content = hashlib.sha256(_canonical(record))
+    content = Digest(_canonical(record))
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        content.update(_canonical([name, array.dtype.str, np.shape(arrays[name])]))
-        content.update(array.reshape(-1).view(np.uint8))
-    return content.hexdigest()
+        array = np.asarray(arrays[name])
+        content.add(_canonical([name, array.dtype.str, array.shape]), array)
+    return str(content)
 
 
 # Provenance: where a result comes from.

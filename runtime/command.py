@@ -3,7 +3,7 @@
 Commands import this module first. Then Ctrl-C ends them in one line also while they import the others.
 """
 
-from runtime import running  # isort: skip
+from corruptions.core import running  # isort: skip
 
 running.watch()
 
@@ -20,9 +20,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from runtime.locks import is_full
+from corruptions.core.running import INTERRUPTED, TRACEBACK, command_line, program, stopped
+from corruptions.files import is_full
 from runtime.log import MISSING, configure, log, open_closed_streams
-from runtime.running import INTERRUPTED, TRACEBACK, command_line, program, stopped
 from runtime.settings import SettingsError, WorkdirInUseError, flag_for, of_percent
 
 try:

@@ -1,8 +1,5 @@
-"""Files that are complete or absent, readers that say which file is damaged, and folders with one writer.
-
-Every writer goes through `writing`: the content goes to a file beside, is forced to disk and takes the name in one
-rename, so that a crash at any moment leaves the old file or the new one. The file beside is locked by its writer; one
-that is not was left by a killed process, and the next writer of the same name removes it. Needs no JAX.
+"""Files of commands: what `corruptions.files` writes, in workdirs and copies of buckets too, and readers that say which file is
+damaged. Needs no JAX.
 """
 
 import contextlib
@@ -11,7 +8,6 @@ import json
 import math
 import os
 import re
-import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,10 +15,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from runtime.locks import force_to_disk, take_lock
+from corruptions import files
+from corruptions.files import take_lock
 from runtime.settings import SettingsError, WorkdirError
 
-_ASIDE = ".part-"
 _ADDRESS = re.compile(r"(?:^|=)([a-z][a-z0-9+.-]+:/\S*)")  # pathlib makes gs:/bucket of gs://bucket
 REMEDY = "move it away and repeat the command that wrote it"
 _held: dict[
@@ -87,28 +83,15 @@ def shown(text: str) -> str:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike, grows: bool = False) -> Iterator[BinaryIO]:
-    """Yields a binary file that becomes `path` when the block ends without an error, and else is removed.
+    """Yields a binary file that becomes `path` when the block ends without an error (`corruptions.files.writing`).
 
-    Missing folders are made. The file has the permissions of an ordinary new one (by the umask). In the copy of a
-    bucket its object is written, too, when this returns; of a file that `grows` later (`put`). An
-    OSError names `path`, also where the system names no file (a full disk). A WorkdirError says that a folder which
-    this process holds is gone (`refuse_moved`).
+    In the copy of a bucket its object is written, too, when this returns; of a file that `grows` later (`put`). A
+    WorkdirError says that a folder which this process holds is gone (`refuse_moved`).
     """
     path = Path(local(path, use="write"))
     refuse_moved(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_parts(path.parent, path.name)
-    with naming(path), _open_aside(path) as (file, aside):
-        try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-            raise
-    force_to_disk(path.parent)
+    with files.writing(path) as file:
+        yield file
     put(path, grows)
 
 
@@ -206,40 +189,6 @@ def without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@contextlib.contextmanager
-def naming(path: str | os.PathLike) -> Iterator[None]:
-    """Puts `path` into errors of writing: errors of an open file, such as a full disk, name no file."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is not None and error.filename is None:
-            error.filename = str(path)
-        raise
-
-
-@contextlib.contextmanager
-def _open_aside(path):
-    """Opens and locks a new file beside `path`; yields it and its own path."""
-    while True:
-        aside = path.with_name(f"{_ASIDE}{path.name}.{secrets.token_hex(4)}")
-        with open(aside, "xb") as file:
-            if take_lock(file, path.parent) is False or not os.fstat(file.fileno()).st_nlink:
-                continue  # another writer took the new file for a left one
-            yield file, aside
-            return
-
-
-def remove_parts(folder: Path, name: str = "") -> None:
-    """Removes the unfinished files that killed writers, of the file `name` or of any, left in a folder."""
-    of_name = re.compile(re.escape(f"{_ASIDE}{name}.") + "[0-9a-f]{8}" if name else re.escape(_ASIDE) + ".*", re.S)
-    with os.scandir(folder) as entries:
-        found = [Path(entry.path) for entry in entries if of_name.fullmatch(entry.name)]
-    for path in found:
-        with contextlib.suppress(OSError), open(path, "r+b") as file:
-            if take_lock(file, folder):
-                path.unlink()
 
 
 @contextlib.contextmanager

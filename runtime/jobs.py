@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runtime.locks import take_lock
+from corruptions.files import take_lock
 from runtime.log import log
 from runtime.settings import SettingsError
 

@@ -27,7 +27,7 @@ def open_closed_streams() -> None:
 
 
 def configure(process: int = 0) -> None:
-    """Sends messages of this project to standard error, errors only in processes other than process 0.
+    """Sends messages of this project, the library's too, to standard error, errors only in processes other than process 0.
 
     absl's log, which Orbax fills with every step of a save, stays at warnings.
     """
@@ -37,8 +37,10 @@ def configure(process: int = 0) -> None:
     if not log.handlers:
         log.addHandler(logging.StreamHandler())
     log.handlers[0].setFormatter(logging.Formatter(f"process {process}: %(message)s" if process else "%(message)s"))
-    log.setLevel(logging.ERROR if process else logging.INFO)
-    log.propagate = False
+    for one, level in ((log, logging.INFO), (logging.getLogger("corruptions"), logging.WARNING)):
+        one.handlers = log.handlers
+        one.setLevel(logging.ERROR if process else level)
+        one.propagate = False
 
 
 def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> Any:

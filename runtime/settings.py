@@ -11,13 +11,14 @@ The default config, its checks, `--help` and docs/reference/settings.md are made
 """
 
 import dataclasses
-import difflib
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple, Self
+
+from corruptions.files import similar
 
 MOST = 2**31 - 1  # largest count or index: an int32 on the device
 
@@ -238,19 +239,14 @@ def of_percent(text: Any, check: Callable[[float], Any]) -> str:
     return f"; did you mean {share:g}?" if match else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name most like a misspelt one, None where no one is like it."""
-    return next(iter(difflib.get_close_matches(name, list(known), 1, 0.6)), None)
-
-
 def unknown(key: str, known: Iterable[str]) -> str:
     """Says that there is no such key, and which known key is most like it."""
     group, _, name = key.rpartition(".")
     meant = sorted(
         abbreviated(name, known), key=lambda one: (not one.startswith(f"{group}."), not one.startswith("train."))
     )
-    for one in meant or difflib.get_close_matches(key, list(known), 5, 0.5):
-        if meant or difflib.SequenceMatcher(None, name, one.rpartition(".")[2]).ratio() >= 0.5:
+    for one in meant or similar(key, known, 5, 0.5):
+        if meant or similar(name, [one.rpartition(".")[2]], 1, 0.5):
             return f"there is no setting config.{key}; did you mean config.{one}?"
     return f"there is no setting config.{key}"
 

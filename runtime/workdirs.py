@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from corruptions.files import remove_parts
 from runtime import artifacts, files, settings
 from runtime.artifacts import of_file, provenance
 from runtime.log import log
@@ -26,13 +27,8 @@ TRAINED = "train="
 """Prefix of the folder and of the name of models that are trained with an enhancement."""
 CONFIG_DIGESTS = "config_sha256"
 _FILES, _MODEL = "files", "model"
-_RECORDS = {
-    "config.json",
-    "provenance.json",
-    "data.json",
-    "corruptions.json",
-    ".lock",
-}  # these files exist before the first step
+# These files exist before the first step.
+_RECORDS = {"config.json", "provenance.json", "data.json", "corruptions.json", ".lock"}
 _RESTORE = "restore it or use another folder"
 _DEFAULT_GENERATOR = "threefry2x32, partitionable: True, 64 bits: False"  # of all versions of JAX that 0.2 worked with
 FINAL = {"step": int, "digest": str, "num_classes": int}
@@ -151,7 +147,6 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     Raises:
       FileNotFoundError, DamagedFileError, WorkdirError: there is none, it is no JSON object, or it was edited.
     """
-
     folder = pathlib.Path(path)
 
     def read():
@@ -309,7 +304,7 @@ def _enter_lock(stack, path):
             raise
         raise WorkdirError(f"workdir {path} is not writable: {error.strerror}") from error
     for folder in _own_folders(path):
-        files.remove_parts(folder)
+        remove_parts(folder)
 
 
 def _own_folders(path):

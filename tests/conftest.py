@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib.util
+import logging
 import os
 import pathlib
 import sys
@@ -117,6 +118,15 @@ def own_banks():
         jax.clear_caches()
     banks._USED.clear()
     banks._USED.update(before)
+
+
+@pytest.fixture(autouse=True)
+def own_log():
+    """Gives the library's log back to the program, from a command that a test ran."""
+    yield
+    library = logging.getLogger("corruptions")
+    library.handlers, library.propagate = [], True
+    library.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from corruptions.augment.stored import Stored
 from corruptions.core.origin import Origin
-from corruptions.files import digest_of
+from corruptions.files import digest_of, digest_of_file
 from corruptions.laion_c import use_bank
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import Folder
@@ -43,7 +43,7 @@ def artifact(folder):
 
 def file(folder):
     (folder / "file").write_bytes(b"content")
-    return artifacts.digest_of_file(folder / "file")
+    return digest_of_file(folder / "file")
 
 
 def state(folder):

@@ -1,6 +1,6 @@
 """Commands beside the four at the top, one a file: `python -m tools` lists them."""
 
-from runtime import running  # isort: skip
+from corruptions.core import running  # isort: skip
 
 running.watch_command(__name__)
 
@@ -20,10 +20,10 @@ def _refuse_unknown(module, words):
     name = words[0] if spaced else name
     if package != __name__ or not name or (name in (*tools, "__main__") and not spaced):
         return
-    from runtime.settings import nearest
+    from corruptions.files import similar
 
-    near = nearest(name, tools)
-    meant = f"python -m tools.{near}" if near else "a tool that python -m tools lists"
+    near = similar(name, tools)
+    meant = f"python -m tools.{near[0]}" if near else "a tool that python -m tools lists"
     sys.exit(f"tools: expected {meant}, found python -m {' '.join([module, *words[:1]] if spaced else [module])}")
 
 

@@ -16,6 +16,8 @@ and prints the means. The set `plain` is the models' own confidence, `scaled` th
 adds with --config.eval.temperature=5000; --config.eval.ensemble=True adds ensembles over seeds. --models chooses models.
 """
 
+from corruptions.files import digest_of_file
+
 from runtime import command  # isort: skip
 
 import pathlib
@@ -30,7 +32,7 @@ from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.scoring.folder import is_folder, read_confidence
-from runtime import artifacts, files
+from runtime import files
 from runtime.log import log
 
 _HEADER = ("model", "images", "accuracy, %", "confidence - accuracy, %", "NLL", "Brier", "ECE", "AURC", "AUROC")
@@ -92,8 +94,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
     rows, pictures = _rows(summary), _draw(out, means, curves, found.benchmarks)
     section = {"title": "Confidence", "facts": [*facts, *others], "header": _HEADER, "rows": rows, "figures": pictures}
     made_from = {
-        str(path.relative_to(workdir)): artifacts.digest_of_file(path)
-        for path in workdir.glob(f"{answers.FOLDER}/*.npz")
+        str(path.relative_to(workdir)): digest_of_file(path) for path in workdir.glob(f"{answers.FOLDER}/*.npz")
     }
     files.write_json(out / "section.json", section | {"made_from": made_from})
     return "\n\n".join([frames.markdown(frames.of_rows(rows, _HEADER)), *others]), out

@@ -19,9 +19,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 from etils import epath
 
-from corruptions.files import Digest, contained, describe_file, move
+from corruptions.files import Digest, contained, describe_file, is_full, move
 from runtime import distributed, files, workdirs
-from runtime.locks import is_full
 from runtime.log import log
 from runtime.workdirs import Workdir
 from training.states import TrainState
@@ -140,6 +139,16 @@ def _mark(packed):
     return (int(describe_file(packed)["sha256"][:7], 16) * 10**9,) * 2
 
 
+def _files_in(packed):
+    """Yields name and content, an open file, of the files in an archive."""
+    if zipfile.is_zipfile(packed):
+        with zipfile.ZipFile(packed) as archive:
+            yield from ((one.filename, archive.open(one)) for one in archive.infolist() if not one.is_dir())
+    else:
+        with tarfile.open(packed) as archive:
+            yield from ((one.name, archive.extractfile(one)) for one in archive if one.isfile())
+
+
 def _unpack(packed, folder):
     """Makes a folder of an archive, its files and no links, unless it is there; a damaged one makes what comes before."""
     mark = _mark(packed)
@@ -148,15 +157,11 @@ def _unpack(packed, folder):
     aside = pathlib.Path(tempfile.mkdtemp(dir=packed.parent, prefix=".part-"))
     damaged = (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError)
     with contextlib.suppress(*damaged, NotADirectoryError, IsADirectoryError, FileExistsError):
-        if zipfile.is_zipfile(packed):
-            with zipfile.ZipFile(packed) as archive:
-                archive.extractall(aside)  # drops the root and `..` of names, and makes files of links
-        else:
-            with tarfile.open(packed) as archive:
-                for one in filter(tarfile.TarInfo.isfile, archive):
-                    path = contained(aside, one.name.removeprefix("./"))
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(archive.extractfile(one).read())
+        for name, content in _files_in(packed):
+            path = contained(aside, name.removeprefix("./"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with content, open(path, "wb") as file:
+                shutil.copyfileobj(content, file)
     os.utime(aside, ns=mark)
     if folder.is_dir():
         shutil.rmtree(folder)

@@ -15,11 +15,12 @@ from ml_collections import ConfigDict, config_flags
 import models
 from corruptions.assets import FROM_FILES
 from corruptions.core.registry import qualified_options
+from corruptions.files import similar
 from runtime import command, distributed, files, meshes, settings
 from runtime.artifacts import shared
 from runtime.log import configure, log
 from runtime.meshes import use_all_cores
-from runtime.settings import SettingsError, flatten, nearest
+from runtime.settings import SettingsError, flatten
 from runtime.workdirs import Workdir
 from training import ranges
 from training.conflicts import conflicts
@@ -135,8 +136,8 @@ def _like(path):
     known = {
         file.stem: file for folder in (pathlib.Path(_default).parent, path.parent) for file in folder.glob("[a-z]*.py")
     }
-    near = nearest(path.stem, known)
-    return f"; did you mean {known[near]}?" if near else ""
+    near = similar(path.stem, known)
+    return f"; did you mean {known[near[0]]}?" if near else ""
 
 
 def help_text(every: bool) -> str:

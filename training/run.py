@@ -17,6 +17,7 @@ from flax import nnx
 from jax.sharding import Mesh
 
 from corruptions.core.keys import seed_key
+from corruptions.files import naming
 from data.dataset import Split
 from models import condensenet
 from runtime import files, meshes
@@ -318,7 +319,7 @@ class MetricsLog:
             return
         if not self._file:
             self._open()
-        with files.naming(self._path):
+        with naming(self._path):
             self._file.write(json.dumps({"step": step} | values) + "\n")
             self._file.flush()
         files.put(self._path, grows=True)
@@ -331,7 +332,7 @@ class MetricsLog:
         """Closes the file."""
         if not self._file:
             return
-        with files.naming(self._path):
+        with naming(self._path):
             self._file.close()
         files.put(self._path)
         if self._events:

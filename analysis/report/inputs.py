@@ -25,7 +25,8 @@ from analysis.overlap.uncertainty import Errors
 from analysis.selection import algorithm, nk_benchmarks, select
 from analysis.selection.algorithm import Selection, Stability
 from analysis.selection.benchmark import Coverage, measure_coverage
-from runtime.artifacts import digest_of_file, read_record
+from corruptions.files import digest_of_file
+from runtime.artifacts import read_record
 from runtime.command import refuse_imports
 from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
 from runtime.workdirs import read_config

@@ -25,7 +25,7 @@ import numpy as np
 
 from corruptions.augment import augmix, autoaugment, patch_gaussian, stored
 from corruptions.augment.operations import BASE, CODES, IDENTITY
-from corruptions.core import checks, corruption, dispatch, registry
+from corruptions.core import checks, dispatch, registry
 
 Params = Mapping[str, Any]
 
@@ -125,7 +125,7 @@ class Scheme:
         return f"<Scheme {self.name}: {', '.join(self.operations) or 'identity'}>"
 
 
-_apply = corruption.program(lambda image, params, applier: applier(image, params), "applier")
+_apply = dispatch.program(lambda image, params, applier: applier(image, params), "applier")
 
 
 @functools.cache

@@ -7,5 +7,10 @@ one_image        `sample` and `apply` of one image       clips            other 
 dispatch         devices, chunks, threads                program_cache    compiled programs; forks: children that cannot compute
 mixtures         `random_choice`, `compose`              labels           boxes, masks and points that follow
 keys             seeds and indices of images             origin, code     what made a stored number
-interrupts       Ctrl-C in `python -m corruptions.write`
+running          Ctrl-C while a command imports its modules
 """
+
+import time
+
+BEGUN = time.time()
+"""When this process began to import the library, whose files are read by and by."""

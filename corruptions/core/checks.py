@@ -1,6 +1,5 @@
 """Checks of arguments: each error names what was expected and what was found."""
 
-import difflib
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -9,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from corruptions import files
 from corruptions.core.dispatch import is_traced, unmasked
 from corruptions.core.severity import Levels
 
@@ -134,6 +134,21 @@ def refuse_torch(images: Any) -> None:
         )
 
 
+def array(values: Any, what: str, kinds: str) -> Any:
+    """Makes an array of numbers of `kinds` (NumPy's letters); TypeError for others, ValueError for masked ones."""
+    refuse_torch(values)
+    if not hasattr(values, "dtype"):
+        try:
+            values = np.asarray(values)
+        except ValueError:  # lists of different lengths
+            raise ValueError(f"expected {what} as an array, found lists of different lengths") from None
+    values = unmasked(values)
+    known = values.dtype.kind in kinds or jnp.issubdtype(values.dtype, jnp.floating)
+    if not known or (values.dtype.kind in "fc" and values.dtype.itemsize > (16 if values.dtype.kind == "c" else 8)):
+        raise TypeError(f"expected {what} of numbers, found dtype {values.dtype}; {what}.astype(numpy.float32)")
+    return values
+
+
 def options(owner: str, known: Collection[str], given: Iterable[str]) -> None:
     """Requires every option `given` to the corruption or scheme called `owner` to be `known`."""
     for name in given:
@@ -166,9 +181,8 @@ def refuse_merged(name: str, others: Iterable[str]) -> None:
 
 def suggest(name: object, known: Collection[str]) -> str:
     """Returns '; did you mean ...?' for a misspelt name, or nothing."""
-    every = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(str(name), every, n=3, cutoff=0.5)
-    close = close or [one for one in every if str(name) and str(name) in str(one)][:3]
+    close = files.similar(str(name), known, 3, 0.5)
+    close = close or [one for one in dict.fromkeys(known) if str(name) and str(name) in str(one)][:3]
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

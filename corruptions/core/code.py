@@ -7,7 +7,6 @@ were made with. Installed packages are left out: their versions are recorded, an
 import ast
 import dataclasses
 import functools
-import hashlib
 import importlib.machinery
 import inspect
 import pathlib
@@ -20,8 +19,10 @@ from typing import Any
 import jax
 import numpy as np
 
+import corruptions.core
 from corruptions.core import registry
 from corruptions.core.corruption import Corruption
+from corruptions.files import Digest, digest_of
 
 UNKNOWN = "unknown"
 """Where the code cannot be told: a notebook's, or a file that changed while it was in use. It equals no code."""
@@ -48,17 +49,17 @@ def code_digest(imports: Iterable[str] = (), corruption: str | Corruption | None
       corruption: of this corruption alone; None is all that are registered, and `clean` no one.
     """
     asked = registry.every() if corruption is None else [] if corruption == "clean" else [registry.get(corruption)]
-    content, modules = hashlib.sha256(), set(imports)
+    content, modules = Digest(), set(imports)
     try:
-        content.update(_of_library().encode())
+        content.add(_of_library())
         for one in sorted(asked, key=lambda one: one.qualified_name):
             for part in _parts(one, modules, frozenset()):
-                content.update(part + b"\0")
+                content.add(part, b"\0")
         for name, text in sorted(_files(modules).items()):
-            content.update(name.encode() + b"\0" + hashlib.sha256(text).digest())
+            content.add(name, b"\0", digest_of(text))
     except _UnknownError:
         return UNKNOWN
-    return content.hexdigest()
+    return str(content)
 
 
 def is_of_user(corruption: str | Corruption) -> bool:
@@ -73,15 +74,15 @@ def is_of_user(corruption: str | Corruption) -> bool:
 
 @functools.cache
 def _of_library() -> str:
-    content = hashlib.sha256()
+    content = Digest()
     for path in sorted(_PACKAGE.rglob("*.py")):
-        content.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + hashlib.sha256(_read(path)).digest())
-    return content.hexdigest()
+        content.add(path.relative_to(_PACKAGE).as_posix(), b"\0", digest_of(_read(path, corruptions.core.BEGUN)))
+    return str(content)
 
 
-def _read(path: pathlib.Path) -> bytes:
+def _read(path: pathlib.Path, loaded: float = _LOADED) -> bytes:
     try:
-        if path.stat().st_mtime > _LOADED:
+        if path.stat().st_mtime > loaded:
             raise _UnknownError(path)
         return path.read_bytes()
     except OSError as error:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions.core import checks, clips, dispatch, forks, one_image, program_cache, severity_tables
+from corruptions.core import checks, clips, dispatch, forks, one_image, severity_tables
 from corruptions.core.severity import Fraction, Levels
 from corruptions.primitives import padded
 from corruptions.primitives.padded import Padding
@@ -380,23 +380,7 @@ def _reflected(params: Params, corruption: Corruption, sides: tuple[int, ...]) -
     return jnp.zeros(sides, bool) if corruption.reflects is None else corruption.reflects(sides, params)
 
 
-def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
-    """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
-    arrays are traced.
-    """
-    compiled = program_cache.jitted(function, static)
-
-    def call(*arrays: Any, **settings: Any) -> Any:
-        if dispatch.any_traced(arrays):
-            as_jax = lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x  # noqa: E731 - traced ones may index it
-            return function(*jax.tree.map(as_jax, dispatch.held(arrays)), **settings)
-        program_cache.bound_programs()
-        return compiled(*dispatch.held(arrays), **settings)
-
-    return call
-
-
-_sample = program(one_image.sample, "corruption", "shape", "options")
-_apply = program(one_image.apply, "corruption")
-_find = program(_coordinates, "corruption", "sides")
-_find_reflected = program(_reflected, "corruption", "sides")
+_sample = dispatch.program(one_image.sample, "corruption", "shape", "options")
+_apply = dispatch.program(one_image.apply, "corruption")
+_find = dispatch.program(_coordinates, "corruption", "sides")
+_find_reflected = dispatch.program(_reflected, "corruption", "sides")

@@ -230,3 +230,19 @@ def sharded(
         return jax.sharding.reshard(local(common, *rows), NamedSharding(mesh, spec))
 
     return run
+
+
+def program(function: Callable[..., Any], *static: str) -> Callable[..., Any]:
+    """Makes `(*arrays, **static)`, which runs `function` as one compiled program, or as a part of another program where
+    arrays are traced.
+    """
+    compiled = program_cache.jitted(function, static)
+
+    def call(*arrays: Any, **settings: Any) -> Any:
+        if any_traced(arrays):
+            as_jax = lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x  # noqa: E731 - traced ones may index it
+            return function(*jax.tree.map(as_jax, held(arrays)), **settings)
+        program_cache.bound_programs()
+        return compiled(*held(arrays), **settings)
+
+    return call

@@ -1,4 +1,4 @@
-"""Forked children, in which JAX cannot compute."""
+"""Forked children, in which JAX cannot compute. The face imports this, so that each fork after `import corruptions` is noticed."""
 
 import os
 import sys
@@ -8,9 +8,15 @@ _forked = False
 
 
 def jax_started() -> bool:
-    """Whether JAX runs in this process, with the devices that it found."""
-    started = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
-    return started is not None and started()
+    """Whether JAX runs in this process, with the devices that it found; False where this JAX does not tell.
+
+    JAX has no public way to ask: `jax.extend.backend.backends` starts it. Without the private one nothing is refused, and
+    JAX's own warning of the fork is all that a user sees.
+    """
+    try:
+        return bool(sys.modules["jax._src.xla_bridge"].backends_are_initialized())
+    except (KeyError, AttributeError, TypeError):  # not imported yet, or another release
+        return False
 
 
 def refuse_forked() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions.core import batch, checks, dispatch, forks, one_image, program_cache, registry
-from corruptions.core.corruption import Array, Corruption, program
+from corruptions.core.corruption import Array, Corruption
 
 _LOOKED_AT, _MIRRORED = 4, 0.01  # images, and the share of their pixels, by which mirrored positions are noticed
 _FLAT, _FARTHEST = 1e-3, 64.0  # least area that a pixel shows; largest squared distance of a position, in pixels
@@ -119,7 +119,7 @@ def move_masks(
             "expected the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True), found positions alone"
         )
     left_out = reflected if not isinstance(reflected, bool) else mirrored if reflected else None
-    masks = _array(masks, "masks", "biufc")
+    masks = checks.array(masks, "masks", "biufc")
     if isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size:
         least, most = int(masks.min()), int(masks.max())
         if least <= -(2**31) or most >= 2**31:
@@ -143,7 +143,7 @@ def move_masks(
 def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | None]:
     """Parts the pair of `coordinates(..., reflected=True)`; positions alone have None beside them."""
     where, reflected = coordinates if isinstance(coordinates, tuple) else (coordinates, None)
-    where = _array(where, "coordinates", "iuf")
+    where = checks.array(where, "coordinates", "iuf")
     if len(where.shape) != 4 or where.shape[3] != 2:
         raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(where.shape)}")
     _check_reflected(reflected, where)
@@ -155,7 +155,7 @@ def _with_pair(what: str, labels: Any, columns: int, coordinates: Any, reflected
 
     Positions alone may warn.
     """
-    labels = _array(labels, what, "iuf")
+    labels = checks.array(labels, what, "iuf")
     coordinates, mirrored = _parted(coordinates)
     reflected = mirrored if reflected is None else reflected
     _check_reflected(reflected, coordinates)
@@ -187,21 +187,6 @@ def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
             "count as the object. Give it the pair of coordinates(..., reflected=True)",
             stacklevel=4,
         )
-
-
-def _array(values: Any, what: str, kinds: str) -> Any:
-    """Makes an array of numbers of `kinds` (NumPy's letters); TypeError for others, ValueError for masked ones."""
-    checks.refuse_torch(values)
-    if not hasattr(values, "dtype"):
-        try:
-            values = np.asarray(values)
-        except ValueError:  # lists of different lengths
-            raise ValueError(f"expected {what} as an array, found lists of different lengths") from None
-    values = dispatch.unmasked(values)
-    known = values.dtype.kind in kinds or jnp.issubdtype(values.dtype, jnp.floating)
-    if not known or (values.dtype.kind in "fc" and values.dtype.itemsize > (16 if values.dtype.kind == "c" else 8)):
-        raise TypeError(f"expected {what} of numbers, found dtype {values.dtype}; {what}.astype(numpy.float32)")
-    return values
 
 
 def _checked_fill(fill: Any, masks: jax.Array) -> Any:
@@ -290,7 +275,7 @@ def _boxes_of_image(boxes: jax.Array, coordinates: jax.Array, reflected: jax.Arr
     return jax.lax.map(of_box, boxes)
 
 
-_boxes_of_batch = program(jax.vmap(_boxes_of_image))
+_boxes_of_batch = dispatch.program(jax.vmap(_boxes_of_image))
 
 
 def _extent(taken: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -346,4 +331,4 @@ def _slope(where: jax.Array, axis: int) -> jax.Array:
     return (before + after) / 2
 
 
-_points_of_batch = program(jax.vmap(_points_of_image))
+_points_of_batch = dispatch.program(jax.vmap(_points_of_image))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.core import checks, dispatch
-from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape, program
+from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape
 from corruptions.imagenet_c.tables import lookup, padding, register
 from corruptions.primitives import color, jpeg
 
@@ -69,4 +69,4 @@ def _round_trip(image, quality, size=None):
     return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size).astype(jnp.float32))
 
 
-_store = program(lambda image: _round_trip(image, STORAGE_QUALITY))
+_store = dispatch.program(lambda image: _round_trip(image, STORAGE_QUALITY))

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from corruptions.core.checks import FLOATS
-from corruptions.core.dispatch import unmasked
+from corruptions.core import checks
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -63,12 +62,9 @@ def superclass_scores(
     """
     if reduce not in ("mean", "sum"):
         raise ValueError(f"expected reduce='mean' or 'sum', found {reduce!r}")
-    given = _array(logits)
-    if not (np.dtype(given.dtype).kind in "iu" or given.dtype in FLOATS) or not given.ndim:
-        raise TypeError(
-            f"expected logits of real numbers [number, classes], found {given.dtype}{list(given.shape)}; "
-            "logits.astype(numpy.float32)"
-        )
+    given = checks.array(logits, "logits", "iuf")
+    if not given.ndim:
+        raise TypeError(f"expected logits [number, classes], found the number {given}")
     number = given.shape[-1]
     if empty := [name for name, members in classes.items() if not len(members)]:
         raise ValueError(f"expected members of every class, found none of {', '.join(empty)}")
@@ -85,12 +81,8 @@ def superclass_scores(
 
 def superclass_labels(labels: ArrayLike, classes: Mapping[str, Sequence[int]] = SUPERCLASSES) -> np.ndarray:
     """Numbers the superclass of each label: int32 [N], -1 where it has none. Such images are to be left out."""
-    given = _array(labels)
+    given = checks.array(labels, "labels", "biuf")
     if np.dtype(given.dtype).kind not in "iu" and given.size:
         raise TypeError(f"expected labels of integers, found dtype {given.dtype}; labels.astype(int) of whole numbers")
     numbers = {k: place for place, members in enumerate(classes.values()) for k in members}
     return np.array([numbers.get(int(label), -1) for label in np.ravel(given)], np.int32)
-
-
-def _array(values: Any) -> Any:
-    return unmasked(values if isinstance(values, jax.Array | np.ndarray) else np.asarray(values))

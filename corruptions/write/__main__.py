@@ -21,7 +21,6 @@ from collections.abc import Sequence
 
 from corruptions import files
 from corruptions.assets import FROM_FILES
-from corruptions.core import interrupts
 from corruptions.files import WriteError
 from corruptions.reading import pictures
 from corruptions.remote import RemoteError, staged
@@ -206,5 +205,4 @@ def _with_files(flags):
 
 
 if __name__ == "__main__":
-    interrupts.answer()
     sys.exit(main())

@@ -22,7 +22,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corruptions.files import Digest, contained, digest_of_json
+from corruptions.files import Digest, contained, digest_of_json, remove_parts
 from corruptions.reading import pictures
 from data import decode, tfds_source, tree
 from data.image_folder import check_damaged
@@ -109,7 +109,7 @@ def prepare(
     try:
         (path / "shards").mkdir(parents=True, exist_ok=True)
         with files.locked(path):
-            files.remove_parts(path / "shards")
+            remove_parts(path / "shards")
             refusal = f"{path} was begun with other settings or another source; remove it, or use the same"
             workdirs.claim(path / _PLAN, made_from, refusal)
             for file in again:

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 import data
-from corruptions.files import digest_of
+from corruptions.files import digest_of, digest_of_file
 from corruptions.reading.folders import balanced_prefix
 from data import decode, tree
 from data.dataset import Dataset, Parts, ShardedImages, describe, make_split, taken
 from data.image_folder import decoded
-from runtime import artifacts, files
+from runtime import files
 
 PREFIX = "cifar100_subclass_k"
 SUPERCLASSES = {  # in the order of CIFAR-100's coarse labels; subclasses in the order they are held out
@@ -140,7 +140,7 @@ def load_superclasses(
     provenance: dict[str, Any] = {
         "source": str(root),
         "format": "folders of synsets",
-        "lists": artifacts.digest_of_file(root / LISTS),
+        "lists": digest_of_file(root / LISTS),
         "preprocess": decode.description(sides),
         "train": facts["train"],
         "test": facts["test"],

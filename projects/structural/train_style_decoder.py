@@ -16,6 +16,8 @@ equations 11 to 13: |E(g) - t|^2 + w (style), g = G(t), t = AdaIN(E(c), E(s)); s
 relu4_1 of g and of s. Adam, whose rate falls as 1 / (1 + 5e-5 step).
 """
 
+from corruptions.files import digest_of_file
+
 from runtime import command  # isort: skip
 
 import contextlib
@@ -33,7 +35,7 @@ from ml_collections import ConfigDict
 
 from projects.structural import adain, pictures, weights
 from projects.structural.adain import READINGS, Reading
-from runtime import artifacts, distributed, workdirs
+from runtime import distributed, workdirs
 from runtime.artifacts import provenance
 from runtime.log import bar
 from training import cli, states, study
@@ -72,7 +74,7 @@ def build(asked: ConfigDict, seed: int) -> tuple[adain.StyleTransfer, dict[str, 
         source[part] = f"random values, seed {seed}"
         if path := asked[part]:
             adain.load_port(network, part, path)
-            source[part] = f"{pathlib.Path(path).name}, sha256 {artifacts.digest_of_file(path)}"
+            source[part] = f"{pathlib.Path(path).name}, sha256 {digest_of_file(path)}"
     return network, source
 
 

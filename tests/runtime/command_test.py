@@ -181,16 +181,6 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     assert last.endswith("python script.py --what=key --where=b")
 
 
-@pytest.mark.parametrize(
-    "path", ["tools/report.py", "tools/tables.py", "benchmarks/speed.py", "analysis/gallery.py", "data/prepare.py"]
-)
-def test_a_tool_called_by_its_path_names_the_command_in_one_line(path, tmp_path):
-    for folder, script in ((ROOT, path), (tmp_path, str(ROOT / path))):
-        done = subprocess.run([sys.executable, script, "--help"], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
-        assert f"expected python -m {path[:-3].replace('/', '.')} in the checkout, found python {script}" in done.stderr
-
-
 CLOSED = """
 from runtime import command
 from runtime.log import bar, log

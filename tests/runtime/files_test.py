@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from corruptions.files import cache_folder
+from corruptions.files import cache_folder, digest_of_file, remove_parts
 from runtime import artifacts, files
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
@@ -201,7 +201,7 @@ def test_a_damaged_array_is_named_with_size_and_remedy(tmp_path, mapped):
         files.read_json,
         files.read_arrays,
         files.read_array,
-        artifacts.digest_of_file,
+        digest_of_file,
         artifacts.read,
         artifacts.read_record,
     ],
@@ -219,7 +219,7 @@ def test_parts_of_killed_writers_are_removed(tmp_path):
     (tmp_path / "kept").write_text("")
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "value")]).returncode == 9
     assert len(names(tmp_path)) == 2
-    files.remove_parts(tmp_path)
+    remove_parts(tmp_path)
     assert names(tmp_path) == ["kept"]
 
 

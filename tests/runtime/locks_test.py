@@ -14,15 +14,16 @@ import pytest
 import corruptions
 from corruptions import files as write_files
 from data import cache
-from runtime import files, locks, workdirs
+from runtime import files, workdirs
 from tests.runtime.remote_test import content, opened
 
 
 @pytest.fixture
 def warnings(monkeypatch, caplog):
     """The text of all warnings."""
-    monkeypatch.setattr(workdirs.log, "propagate", True)
-    locks._warn_once.cache_clear()
+    for name in ("corruptions", "jax_corruptions"):
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
+    write_files._warn_once.cache_clear()
     caplog.set_level(logging.WARNING)
     return lambda: [record.getMessage() for record in caplog.records]
 
@@ -121,7 +122,7 @@ def test_the_next_writer_of_a_file_removes_what_a_killed_one_left(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "remove", [lambda path: files.write_atomically(path, "2"), lambda path: files.remove_parts(path.parent)]
+    "remove", [lambda path: files.write_atomically(path, "2"), lambda path: write_files.remove_parts(path.parent)]
 )
 def test_what_a_living_process_writes_is_not_removed(remove, tmp_path):
     code = (

@@ -169,6 +169,20 @@ def test_a_dead_run_is_followed_and_stops_when_it_wakes(machine, monkeypatch):
     assert got("run/a.csv") == b"the successor's"
 
 
+def test_a_run_of_release_0_2_is_refused_while_it_renews_its_lease_and_followed_when_it_is_dead(machine, monkeypatch):
+    lease = b'{"owner": "a", "host": "old", "process": 7, "term": 60, "renewed": %d}'
+    put("run/.lock", lease % 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", lambda _: put("run/.lock", lease % 1))
+        with pytest.raises(WorkdirError, match="in use on old by process 7"):
+            with opened():
+                pass
+    monkeypatch.setattr(remote, "TERM", 0.2)
+    with opened() as workdir:
+        workdir.write_text("a.csv", "1")
+    assert got("run/a.csv") == b"1" and got("run/.lock") is None
+
+
 def test_a_write_long_after_the_last_one_looks_at_the_owner_first(machine, monkeypatch):
     with pytest.raises(remote.InUseError, match="this run writes nothing more"):
         with opened() as workdir:

@@ -12,8 +12,8 @@ import corruptions
 from analysis import answers
 from analysis.report import inputs
 from analysis.report.document import document
+from corruptions.files import digest_of_file
 from corruptions.scoring.folder import read_confidence
-from runtime import artifacts
 from runtime.files import mismatch
 from tests.analysis.confidence.cells_test import NUMBER, answered
 from tests.corruptions.scoring.confidence_test import probabilities
@@ -105,7 +105,7 @@ def test_a_report_shows_the_section(made, tmp_path):
     page = Page(document(inputs.read(study)))  # the section is of answers of another workdir
     assert f"{path} is of earlier answers: give the command" in page.text("section", id="warnings")
     assert not page.rows(**{"aria-label": "Confidence"})
-    present = {f"answers/{file.name}": artifacts.digest_of_file(file) for file in (study / "answers").glob("*.npz")}
+    present = {f"answers/{file.name}": digest_of_file(file) for file in (study / "answers").glob("*.npz")}
     assert len(section["made_from"]) == 21 and present
     path.write_text(json.dumps(section | {"made_from": present}))
     page = document(inputs.read(study))

@@ -244,12 +244,14 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         sys.setprofile(before)
     engine = (
         "batch",
+        "built_in",
         "checks",
         "corruption",
         "dispatch",
         "forks",
         "one_image",
         "program_cache",
+        "registry",
         "severity",
         "severity_tables",
     )

@@ -36,7 +36,7 @@ USES = {
 }
 START = """
 import os, sys, signal, subprocess, warnings
-import numpy as np, jax, corruptions
+import numpy as np, jax, corruptions, corruptions.core.keys
 warnings.simplefilter("ignore")
 images = np.zeros((2, 16, 16, 3), np.uint8)
 image = np.zeros((16, 16, 3), np.float32)
@@ -83,6 +83,15 @@ def test_children_that_never_compute_or_that_exec_are_let_through():
         "corruptions.core.forks.refuse_forked()\n"  # the parent goes on
         "print('parent')\n"
     ) == ["done", "done", "done", "parent"]
+
+
+@forks
+@pytest.mark.parametrize(
+    "release", ["del xla_bridge.backends_are_initialized", "xla_bridge.backends_are_initialized = None"]
+)
+def test_a_release_of_jax_that_does_not_tell_whether_it_started_refuses_nothing(release):
+    use = "corruptions.core.forks.refuse_forked"
+    assert run(f"from jax._src import xla_bridge\njax.devices()\n{release}\nin_child({use})\n{use}()") == ["done"]
 
 
 def test_a_batch_shares_its_largest_count():

@@ -97,7 +97,7 @@ def test_ctrl_c_in_a_compilation_ends_with_one_line(tmp_path):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130 and "1 of 1 blocks to write" in said, said
-    assert said.endswith("\ninterrupted; the same command continues\n") and said.count("\n") <= 3
+    assert said.endswith("\ncorruptions.write: stopped; the same command continues\n") and said.count("\n") <= 3
 
 
 def test_ctrl_c_in_the_garbage_collector_is_answered(tmp_path):
@@ -107,7 +107,9 @@ def test_ctrl_c_in_the_garbage_collector_is_answered(tmp_path):
         "runpy.run_module('corruptions.write', run_name='__main__')"
     )
     done = run([sys.executable, "-c", code, *command(tmp_path, tmp_path / "out")[2:]])
-    assert done.returncode == 130 and done.stderr.endswith("interrupted; the same command continues\n"), done.stderr
+    assert done.returncode == 130 and done.stderr.endswith(
+        "corruptions.write: stopped; the same command continues\n"
+    ), done.stderr
 
 
 def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):

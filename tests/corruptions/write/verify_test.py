@@ -243,7 +243,7 @@ def test_paths_out_of_the_folder_are_refused_by_name(copy, harm):
 def test_a_link_among_the_hidden_files_is_not_followed(copy):
     folder, precious = copy("npy"), copy("folders").parent / "precious"
     precious.write_text("")
-    for name in (".manifest.json.part", "..checks.json.part"):
+    for name in (".part-manifest.json.00000000", ".part-.checks.json.00000000"):
         (folder / name).symlink_to(precious)
     (folder / "hue.npy").unlink()
     write_dataset(folder, SOURCE, **OPTIONS)

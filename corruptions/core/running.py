@@ -1,7 +1,6 @@
 """The running command: its name and its line, and Ctrl-C while it imports its modules.
 
-Commands import this before anything else, by `runtime.command`. It imports little, so that they answer as soon as their
-first line runs.
+Commands import this before anything else. It imports little, so that they answer as soon as their first line runs.
 """
 
 import os
@@ -37,7 +36,7 @@ def leave() -> None:
 
 def _imported_by_script():
     frame = sys._getframe()
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in ("importlib", "runtime"):
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in ("importlib", "corruptions", "runtime"):
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == "__main__" and "__file__" in frame.f_globals
 
@@ -74,7 +73,7 @@ def stopped() -> str:
 
 def end() -> None:
     """Ends this process in one line after Ctrl-C, without Python's own end, in which half imported modules may crash."""
-    for flush in (sys.stdout.flush, sys.stderr.flush, lambda: os.write(2, f"{stopped()}\n".encode())):
+    for flush in (sys.stdout.flush, sys.stderr.flush, lambda: os.write(2, f"\n{stopped()}\n".encode())):
         try:
             flush()
         except (OSError, ValueError, RuntimeError):  # closed, or Ctrl-C came while it was written to
