@@ -29,7 +29,10 @@ SCHEMES = {"gs": "gcsfs.core.GCSFileSystem", "s3": "s3fs.core.S3FileSystem"}
 SCHEMES["memory"] = "fsspec.implementations.memory.MemoryFileSystem"
 SECONDS, _BATCH = 45, 64  # until a store is given up that does not answer a small request; objects fetched at once
 TERM = float(os.environ.get("JAX_CORRUPTIONS_OWNER_SECONDS") or 180)  # after it an owner that wrote nothing is gone
-_OWNER, _LEASE = ".owner.json", ".lock"  # of this release and of 0.2, whose lease has no time and is renewed by another content
+_OWNER, _LEASE = (
+    ".owner.json",
+    ".lock",
+)  # of this release and of 0.2, whose lease has no time and is renewed by another content
 # What `fetch` leaves alone: checkpoints, and our own objects (two are of release 0.2).
 _APART = re.compile(r"(?:.*/)?checkpoints/\d+(?:/.*|\.zip|\.tar)|\.(?:owner\.json|lock|times\.json)(?:/.*)?")
 _REFUSED = r"Permission|Forbidden|AccessDenied|[Cc]redential|Unauthori|InvalidAccessKey|SignatureDoesNot|\b40[13]\b"

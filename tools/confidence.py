@@ -16,8 +16,6 @@ and prints the means. The set `plain` is the models' own confidence, `scaled` th
 adds with --config.eval.temperature=5000; --config.eval.ensemble=True adds ensembles over seeds. --models chooses models.
 """
 
-from corruptions.files import digest_of_file
-
 from runtime import command  # isort: skip
 
 import pathlib
@@ -31,6 +29,7 @@ from analysis.confidence import figures as drawing
 from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
+from corruptions.files import digest_of_file
 from corruptions.scoring.folder import is_folder, read_confidence
 from runtime import files
 from runtime.log import log

@@ -233,13 +233,13 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         stacks.append(stack[::-1])
         return mapped(*arguments)
 
-    mapped = jax.vmap
+    mapped, corrupt = jax.vmap, corruptions.corrupt
     monkeypatch.setattr(jax, "vmap", vmap)
     batch._corrupt.clear_cache()
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        corruptions.corrupt(KEY, IMAGES[:1], "fog", 3)
+        corrupt(KEY, IMAGES[:1], "fog", 3)
     finally:
         sys.setprofile(before)
     engine = (
