@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from corruptions import files
 from corruptions.assets import FROM_FILES
+from corruptions.core import running
 from corruptions.files import WriteError
 from corruptions.reading import pictures
 from corruptions.remote import RemoteError, staged
@@ -205,4 +206,5 @@ def _with_files(flags):
 
 
 if __name__ == "__main__":
+    running.watch()  # to the end: a killed run loses nothing that is complete, and an exception may be lost in JAX's callbacks
     sys.exit(main())

@@ -107,9 +107,7 @@ def test_ctrl_c_in_the_garbage_collector_is_answered(tmp_path):
         "runpy.run_module('corruptions.write', run_name='__main__')"
     )
     done = run([sys.executable, "-c", code, *command(tmp_path, tmp_path / "out")[2:]])
-    assert done.returncode == 130 and done.stderr.endswith(
-        "corruptions.write: stopped; the same command continues\n"
-    ), done.stderr
+    assert done.returncode == 130 and done.stderr.endswith("stopped; the same command continues\n"), done.stderr
 
 
 def test_a_full_disk_is_a_clean_error_and_the_run_continues(tmp_path):
