@@ -234,12 +234,10 @@ def _open_aside(path: pathlib.Path) -> Iterator[tuple[BinaryIO, pathlib.Path]]:
 def remove_parts(folder: str | os.PathLike, name: str = "") -> None:
     """Removes the unfinished files that killed writers, of the file `name` or of any, left in a folder."""
     of_name = re.compile(re.escape(f"{_ASIDE}{name}.") + "[0-9a-f]{8}" if name else re.escape(_ASIDE) + ".*", re.S)
-    with os.scandir(folder) as entries:
-        found = [entry.path for entry in entries if of_name.fullmatch(entry.name)]
-    for path in found:
+    for path in [path for path in pathlib.Path(folder).iterdir() if of_name.fullmatch(path.name)]:
         with contextlib.suppress(OSError), open(path, "r+b") as file:
             if take_lock(file, folder):
-                os.unlink(path)
+                path.unlink()
 
 
 def force_to_disk(folder: str | os.PathLike) -> None:
