@@ -4,8 +4,8 @@
     python -m benchmarks.sizes --number=1000 --low=420 --high=640 --peer_python=PEER --peer_number=30 --nofilled
     python -m benchmarks.sizes --differences --out=benchmarks/results/many_sizes_differences.md
 
-Measures processes, imports included: the 15 corruptions of ImageNet-C at severity 3 on each image by `corrupt_each`, with an
-empty and with a filled cache of programs on disk, and by imagecorruptions-imaug of the Python PEER, which runs on one core and
+Measures processes, imports included: the 15 corruptions of ImageNet-C at severity 3 on each image by `corrupt_each`, with no
+and with programs on disk, and by imagecorruptions-imaug of the Python PEER, which runs on one core and
 takes equally long for each image after its first. With `--peer_number` it gets that many images, and its CPU seconds for all
 follow from them. `--differences` compares `sizes="bucket"` with `sizes="exact"`.
 """
@@ -61,12 +61,12 @@ def times(given):
     ours = [sys.executable, peer.__file__, "ours", *map(str, (given.number, given.low, given.high))]
     from_some = f", from {given.peer_number} images" if given.peer_number else ""
     names = [f"imagecorruptions-imaug{from_some}"] if given.peer_python else []
-    names += ["corrupt_each, empty cache on disk", "corrupt_each, filled cache on disk"][: 1 + given.filled]
+    names += ["corrupt_each, no programs on disk", "corrupt_each, programs on disk"][: 1 + given.filled]
     folder = tempfile.TemporaryDirectory()
-    cache = {"JAX_COMPILATION_CACHE_DIR": folder.name, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    cache = {"JAX_CORRUPTIONS_PROGRAMS": folder.name, "JAX_ENABLE_COMPILATION_CACHE": "0"}
 
     def measure(name):
-        if "filled" in name and not os.listdir(folder.name):
+        if name.endswith(", programs on disk") and not os.listdir(folder.name):
             process(ours, **cache)
         cpu, wall, memory = process(ours, **cache) if name.startswith("corrupt_each") else peer_process(given)
         return f"{cpu:.1f}", f"{wall:.1f}", f"{cpu / given.number:.3f}", f"{memory:.0f}"
@@ -107,7 +107,7 @@ if __name__ == "__main__":
     flags.DEFINE_integer("high", 499, "Largest side.", lower_bound=32)
     flags.DEFINE_string("peer_python", "", "Python with imagecorruptions-imaug; empty leaves the peer out.")
     flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
-    flags.DEFINE_bool("filled", True, "Measure with a filled cache of programs on disk, too.")
+    flags.DEFINE_bool("filled", True, "Measure with programs on disk, too.")
     flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

@@ -22,6 +22,8 @@ os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 _CACHE = pathlib.Path(__file__).resolve().parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+# Programs are compiled anew where the code of this checkout changed, which JAX's cache looks at alone.
+os.environ.setdefault("JAX_CORRUPTIONS_PROGRAMS", "off")
 # Lines of Python in the programs, which no test reads, are a tenth of the time of lowering.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 # Tracing makes and drops many small objects; looking through a worker's heap for cycles after every

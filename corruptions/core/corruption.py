@@ -82,6 +82,8 @@ class Corruption:
       version: a number that is raised when its pixels change, from 1 on; manifests hold it.
       value_range: (low, high) of the float images that it takes, where that is not [0, 1] (`get(name, value_range=...)`).
       of_unit: the same corruption of images in [0, 1], where `value_range` is given.
+      loads: `(options) -> bool`: called in place of a trace, when a program of the library is to come from disk; says what
+        a trace would say, and is False where programs hold files of the user's.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Corruption:
     version: int = 1
     value_range: tuple[float, float] | None = None
     of_unit: "Corruption | None" = None
+    loads: Callable[[Mapping[str, Any]], bool] | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.scale, self.rounding)
@@ -145,6 +148,11 @@ class Corruption:
     def options(self) -> Mapping[str, Any]:
         """Static options and their defaults; options that the benchmark fixes have the benchmark's values."""
         return {**self._defaults, **self.fixed}
+
+    def may_be_loaded(self, options: Mapping[str, Any]) -> bool:
+        """Whether a program with static options may come from disk (`loads`)."""
+        own = self.loads is None or self.loads({**self.fixed, **options})
+        return own and all(member.may_be_loaded({}) for member in self.members)
 
     def options_for(self, shape: Sequence[int], options: Mapping[str, Any]) -> dict[str, Any]:
         """Adds to `options` those that its benchmark fixes, for images of a shape."""

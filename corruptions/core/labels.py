@@ -66,9 +66,8 @@ def coordinates(
     severities, index = batch.severities_and_index(corruption, images.shape[0], severity, index, True, options)
     program_cache.bound_programs()
     key, index = dispatch.held((key, index))
-    return _coordinates(
-        key, severities, index, corruption, tuple(images.shape[1:]), checks.static_options(options), reflected
-    )
+    static = dict(shape=tuple(images.shape[1:]), options=checks.static_options(options), reflected=reflected)
+    return _coordinates(key, severities, index, corruption=corruption, **static)
 
 
 @functools.partial(program_cache.jitted, static=("corruption", "shape", "options", "reflected"))

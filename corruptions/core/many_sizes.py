@@ -193,8 +193,8 @@ def corrupt_each(
     Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them, with reasons), and options other than `table`
     and `levels`, go the exact way in any case.
 
-    Programs are kept on disk where `jax_compilation_cache_dir` is set. Their number in memory is bounded, and the images
-    that are read ahead: 64, or 2^26 values.
+    Programs are kept on disk (`corruptions.core.program_store`). Their number in memory is bounded, and the images that are
+    read ahead: 64, or 2^26 values.
 
     Args:
       key: a typed PRNG key (`jax.random.key(seed)`).
@@ -358,7 +358,9 @@ def _padded(
         tables = {"table": number, **padding.tables_of(pixels.shape, options.get("table"), side)}
         size = np.array([height, width], np.int32)
         with program_cache.first_call(program):
-            found = program_of(_own_key(key, index[0]), square, size, tables, severity, corruption, static)
+            found = program_of(
+                _own_key(key, index[0]), square, size, tables, severity, corruption=corruption, options=static
+            )
         return _as_given(np.asarray(found)[:height, :width], image)
 
     return _Task(call, side * side * 3)

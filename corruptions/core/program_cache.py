@@ -1,4 +1,5 @@
-"""Compiled programs: the first call of each runs alone, and a process keeps a bounded number of them.
+"""Compiled programs: the first call of each runs alone, and a process keeps a bounded number of them, taken from disk where
+`program_store` has them.
 
 On a CPU, XLA gives each compiled program memory maps of its own: 2 for a single product, 140 for a large corruption.
 Linux allows a process 65,530 maps (`vm.max_map_count`); one more, and the compiler dies of a segmentation fault: after
@@ -7,13 +8,16 @@ limit programs are dropped. JAX compiles them again when they are needed.
 """
 
 import contextlib
+import functools
 import pathlib
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+
+from corruptions.core import program_store
 
 # Programs that have been called, hence compiled; a lock for each program that is called for the first time.
 _compiled: set[Hashable] = set()
@@ -25,15 +29,61 @@ _LIMIT = pathlib.Path("/proc/sys/vm/max_map_count")
 _EVERY = 16  # programs between two counts of maps: a count takes 1 ms for 1,000 maps, 16 programs add at most 2,240
 _COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 _clear_caches: list[Callable[[], Any]] = [_compiled.clear, _first_calls.clear]
+# Programs that JAX took from its own cache: what `serialize` makes of one cannot run (jaxlib 0.10.2, CPU).
+_TAKEN_EVENT = "/jax/compilation_cache/cache_hits"
+_taken = 0
 _compiles = 0
 _counted_at = 0
 
 
-def jitted(function: Callable[..., Any], static: Sequence[str] = (), **settings: Any) -> Any:
-    """Makes `jax.jit` of a function with static arguments, whose programs `bound_programs` drops."""
-    compiled: Any = jax.jit(function, static_argnames=static, **settings)
-    _clear_caches.append(compiled.clear_cache)
-    return compiled
+def jitted(function: Callable[..., Any], static: Sequence[str] = (), **settings: Any) -> "Program":
+    """Makes `jax.jit` of a function with static arguments, whose programs `bound_programs` drops.
+
+    Static arguments are given by name. On a CPU the programs of its concrete arrays are kept on disk (`program_store`).
+    """
+    return Program(function, static, settings)
+
+
+class Program:
+    """A function of `jitted`: `(*arrays, **static)`. It has the attributes of `jax.jit`'s, such as `lower`."""
+
+    def __init__(self, function: Callable[..., Any], static: Sequence[str], settings: Mapping[str, Any]) -> None:
+        compiled: Any = jax.jit(function, static_argnames=static, **settings)
+        self._compiled = compiled
+        self._name, self._settings = f"{function.__module__}.{function.__qualname__}", dict(settings)
+        self._ready: dict[Hashable, Callable[..., Any]] = {}
+        _clear_caches.extend([compiled.clear_cache, self._ready.clear])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+    def __call__(self, *arrays: Any, **static: Any) -> Any:
+        leaves, tree = jax.tree.flatten(arrays)
+        types = program_store.types(leaves)
+        context = None if types is None else program_store.context()
+        if context is None:
+            return self._compiled(*arrays, **static)
+        program = tuple(static.items()), tree, types, context
+        ready = self._ready.get(program)
+        if ready is None:
+            ready = self._ready.setdefault(program, self._made(arrays, static, str((tree, types))))
+        return ready(*arrays)
+
+    def _made(self, arrays: tuple[Any, ...], static: dict[str, Any], described: str) -> Callable[..., Any]:
+        """Returns the program of these arrays: from disk, or compiled and put there where that is possible."""
+        entry = program_store.entry(self._name, self._settings, static, described) if program_store.folder() else None
+        if entry is None:
+            return functools.partial(self._compiled, **static)
+        found = program_store.load(entry)
+        if found is not None:
+            with contextlib.suppress(jax.errors.JaxRuntimeError):  # an entry that cannot run is made again
+                jax.block_until_ready(found(*arrays))
+                return found
+        taken = _taken
+        found = self._compiled.lower(*arrays, **static).compile()
+        if _taken == taken:
+            program_store.store(entry, found)
+        return found
 
 
 @contextlib.contextmanager
@@ -103,4 +153,11 @@ def _count_compile(event: str, duration_secs: float, **details: Any) -> None:
     _compiles += event == _COMPILE_EVENT
 
 
+def _count_taken(event: str, **details: Any) -> None:
+    global _taken
+    del details
+    _taken += event == _TAKEN_EVENT
+
+
 jax.monitoring.register_event_duration_secs_listener(_count_compile)
+jax.monitoring.register_event_listener(_count_taken)

@@ -112,6 +112,13 @@ def _described(shape, options):
     return {"table": table_for(shape, options.get("table")), **original}
 
 
+def _may_be_loaded(options):
+    """Says that textures are not the benchmark's, as a trace does; programs of a user's photographs hold them."""
+    if options.get("photographs") is None:
+        _say_procedural()
+    return options.get("photographs") is None
+
+
 @functools.cache
 def _say_procedural():
     """Warns once in a process that textures are not the benchmark's."""
@@ -129,6 +136,7 @@ def _say_procedural():
     mixes=_MIXES,
     padding=padding(tables=_lattices, axes=0),
     by_size=_described,
+    loads=_may_be_loaded,
 )
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.

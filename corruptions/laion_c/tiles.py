@@ -131,6 +131,7 @@ def _smooth(image: Image, params: Params) -> Image:
     mixes=_MIXES,
     straight_through=_smooth,
     fixed={"bank": banks.default},
+    loads=lambda options: False,  # a program holds the tiles
     by_size=lambda shape, options: {"table": table_for(shape, options.get("table"))},
 )
 def mosaic(image: Image, params: Params) -> Image:
@@ -218,6 +219,7 @@ _STICKER_UNITS = {
     severity={"count": "stickers at 224"},
     mixes=_MIXES,
     fixed={"bank": banks.default},
+    loads=lambda options: False,  # a program holds the tiles
 )
 def stickers(image: Image, params: Params) -> Image:
     """Lays square tiles of a bank on the image, later over earlier; the last row and column stay free.
