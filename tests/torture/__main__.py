@@ -2,6 +2,7 @@
 
     python -m tests.torture                                # all commands, hours; again it continues
     python -m tests.torture --command=train                # one
+    python -m tests.torture --sample=8                     # eight changes of each command, the same each time
     python -m tests.torture --command=train --at=17        # one case again; its files stay in OUT/case
 
 A case is a command and the number of the change that it dies at. Each is a line of OUT/references/CODE/log.jsonl.
@@ -13,6 +14,7 @@ import collections
 import json
 import os
 import pathlib
+import random
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,7 +28,7 @@ def main(argv=None):
     parser.add_argument("--command", help="only this one")
     parser.add_argument("--at", type=int, help="only the change of this number")
     parser.add_argument("--kills", type=int, default=3, help="cases of random moments, of each command")
-    parser.add_argument("--every", type=int, default=1, help="only each k-th change")
+    parser.add_argument("--sample", type=int, help="only so many changes of each command, drawn by its name")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "torture")
     given = parser.parse_args(argv)
     for name, value in (
@@ -47,7 +49,7 @@ def main(argv=None):
         if given.at:
             return _one(place, given.command, given.at)
         records = _all(place, [given.command] if given.command else list(SCENARIOS), given)
-    print(_table(records))
+    print(_table(records, place))
     return int(any(record["wrong"] for record in records))
 
 
@@ -87,23 +89,30 @@ def _all(place, names, given):
 
     for name in names:
         try:
-            place.facts(name)
+            changes = place.facts(name)["changes"]
         except RuntimeError as error:  # the command fails without a kill, or leaves other files each time
             print(error, flush=True)
             found.append({"command": name, "kind": "without a kill", "at": 0, "wrong": str(error)})
             continue
-        number = 1
-        while not case("change", name, number, crashes.at_change)["ends"]:
-            number += given.every
+        for number in _chosen(name, changes, given.sample):
+            case("change", name, number, crashes.at_change)
         for number in range(given.kills):
             case("moments", name, number, crashes.at_times)
         print(f"{name}: {sum(r['command'] == name for r in found)} cases", file=sys.stderr, flush=True)
     return found
 
 
-def _table(records):
+def _chosen(name, changes, sample):
+    """Numbers of the changes at which a command dies: all, or a sample, with the first and the last."""
+    if sample is None or sample >= changes:
+        return list(range(1, changes + 1))
+    between = random.Random(name).sample(range(2, changes), max(0, sample - 2))
+    return sorted({1, changes, *between})
+
+
+def _table(records, place):
     """Returns the Markdown table: a row for each command."""
-    lines = ["| command | killed at a change | at random moments | failed |", "|---|---|---|---|"]
+    lines = ["| command | changes | killed at a change | at random moments | failed |", "|---|---|---|---|---|"]
     by_command = collections.defaultdict(list)
     for record in records:
         by_command[record["command"]].append(record)
@@ -111,7 +120,8 @@ def _table(records):
         changes = sum(record["kind"] == "change" for record in of)
         failed = ", ".join(f"{r['kind']} {r['at']}" for r in of if r["wrong"]) or "none"
         moments = sum(record["kind"] == "moments" for record in of)
-        lines.append(f"| {name} | {changes} | {moments} | {failed} |")
+        every = "" if any(record["kind"] == "without a kill" for record in of) else place.facts(name)["changes"]
+        lines.append(f"| {name} | {every} | {changes} | {moments} | {failed} |")
     return "\n".join(lines)
 
 

@@ -36,9 +36,9 @@ class Place:
     def _fill(self, text):
         return text.replace("{case}", str(self.case)).replace("{material}", str(self.material))
 
-    def finish(self, name: str) -> str | None:
-        """Runs the command to its end; returns what it printed where it failed."""
-        process = self.start(name)
+    def finish(self, name: str, *before: str) -> str | None:
+        """Runs the command to its end, as `start`; returns what it printed where it failed."""
+        process = self.start(name, *before)
         said, _ = process.communicate(LIMIT)
         return f"status {process.returncode}: {said[-1500:]}" if process.returncode else None
 
@@ -59,21 +59,22 @@ class Place:
 
     def _make(self, name, folder):
         shutil.rmtree(folder, ignore_errors=True)
-        found, seconds = [], 0.0
+        found, seconds, log = [], 0.0, self.folder / "changes"
         for _ in range(2):  # the first compiles
             self.begin(name)
             began = time.monotonic()
-            if failed := self.finish(name):
+            if failed := self.finish(name, "-m", "tests.torture.dying", str(self.case), "0", str(log)):
                 raise RuntimeError(f"{name} fails without a kill, {failed}")
             found.append(outcomes.snapshot(self.case))
             seconds = time.monotonic() - began
         if found[0] != found[1]:
             raise RuntimeError(f"{name} twice: {outcomes.differences(*found)}")
         shutil.copytree(self.case, folder / "result")
-        (folder / "facts.json").write_text(json.dumps({"seconds": seconds, "snapshot": found[0]}, indent=1))
+        facts = {"seconds": seconds, "changes": len(log.read_text().splitlines()), "snapshot": found[0]}
+        (folder / "facts.json").write_text(json.dumps(facts, indent=1))
 
     def facts(self, name: str) -> dict:
-        """Seconds and snapshot of the run that was never killed."""
+        """Seconds, number of changes and snapshot of the run that was never killed."""
         self.reference(name)
         return json.loads((self.references / name / "facts.json").read_text())
 
@@ -174,6 +175,18 @@ SCENARIOS = {
         "-m tools.adapt --source={case}/work --workdir={case}/adapted --config.adapt.scheme= --config.adapt.images=64 "
         "--config.adapt.batch_size=32",
         start=("train",),
+    ),
+    "streams": Scenario(
+        "-m tools.streams --workdir={case}/work --streams=continual,mixed --methods=source,bn1 --severity=1 "
+        "--corruptions=noc/border,noc/hue --batch=40 --images=80",
+        start=("train",),
+    ),
+    "schemes": Scenario(
+        f"-m tools.scheme_study --config=configs/default.py {_TRAINED} --config.study.schemes=('standard','patch_gaussian') "
+        "--config.study.seeds=(0,) --config.eval.corruptions=('noc/hue',) --config.eval.severity=1"
+    ),
+    "sweep": Scenario(
+        f"-m tools.sweep --config=configs/aug.py:noc/border {_TRAINED} --config.train.epochs=1 --sweep seed=0,1"
     ),
     "overlap": Scenario(f"overlap.py --config=configs/default.py {_TRAINED} --config.study.corruptions={_PAIR}"),
     "select": Scenario("select_noc.py --overlap={material}/overlap.csv --sweep --out={case}/benchmark.json"),

@@ -192,13 +192,13 @@ def test_a_torture_that_was_stopped_continues_and_a_case_is_replayed(tmp_path, m
             raise KeyboardInterrupt
         return None if number > 4 else (f"change {number}", "wrong" if number == 2 else "")
 
-    monkeypatch.setattr(Place, "facts", lambda *given: {})
+    monkeypatch.setattr(Place, "facts", lambda *given: {"changes": 4})
     monkeypatch.setattr(crashes, "at_change", at_change)
     monkeypatch.setattr(crashes, "at_times", lambda *given: ("killed", ""))
     with pytest.raises(KeyboardInterrupt):
         torture.main(words)
-    assert torture.main(words) == 1 and ran == [1, 2, 3, 3, 4, 5]
-    assert "| evaluate | 4 | 1 | change 2 |" in capsys.readouterr().out
+    assert torture.main(words) == 1 and ran == [1, 2, 3, 3, 4]
+    assert "| evaluate | 4 | 4 | 1 | change 2 |" in capsys.readouterr().out
     assert [torture.main([*words, f"--at={number}"]) for number in (2, 3, 9)] == [1, 0, 0]
 
 
@@ -211,4 +211,4 @@ def out(tmp_path_factory):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_command_dies_at_some_of_its_changes(name, out):
     """`make torture` takes them all."""
-    assert torture.main([f"--command={name}", f"--out={out}", "--kills=1", "--every=9"]) == 0
+    assert torture.main([f"--command={name}", f"--out={out}", "--kills=1", "--sample=5"]) == 0
