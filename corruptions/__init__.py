@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from corruptions import augment, camera, cbar, imagenet_c, laion_c, noc, optics
     from corruptions.core.batch import corrupt
     from corruptions.core.corruption import Corruption, Parameter
+    from corruptions.core.errors import Refused
     from corruptions.core.labels import coordinates, move_boxes, move_masks, move_points
     from corruptions.core.many_sizes import corrupt_each, corrupt_image
     from corruptions.core.mixtures import compose, random_choice
@@ -40,7 +41,7 @@ moved.install()
 __version__ = "0.2.0"
 
 __all__ = [
-    "Corruption", "Count", "Fraction", "Levels", "Parameter", "augment", "benchmarks", "camera", "cbar", "ce_table",
+    "Corruption", "Count", "Fraction", "Levels", "Parameter", "Refused", "augment", "benchmarks", "camera", "cbar", "ce_table",
     "compose", "coordinates", "corrupt", "corrupt_each", "corrupt_image", "evaluate", "get", "imagenet_c", "laion_c",
     "mean_error", "move_boxes", "move_masks", "move_points", "names", "noc", "optics", "portable", "random_choice",
     "read_image", "register", "register_benchmark", "registrar", "selected_levels", "severities", "write_dataset",
@@ -49,6 +50,7 @@ __all__ = [
 _NAMES_OF = {
     "core.batch": ("corrupt",),
     "core.corruption": ("Corruption", "Parameter"),
+    "core.errors": ("Refused",),
     "core.labels": ("coordinates", "move_boxes", "move_masks", "move_points"),
     "core.many_sizes": ("corrupt_each", "corrupt_image"),
     "core.mixtures": ("compose", "random_choice"),

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from corruptions.core.checks import suggest
+from corruptions.core.checks import one_of
 from corruptions.reading.folders import balanced_prefix
 from data import tfds_source
 from data.dataset import Dataset, Split
@@ -86,8 +86,7 @@ def names() -> tuple[str, ...]:
 
 def check_name(name: str) -> None:
     """Raises ValueError, with near names, unless `load` knows the name."""
-    if name not in _SOURCES:
-        raise ValueError(f"expected a dataset out of {', '.join(_SOURCES)}, found {name!r}{suggest(name, _SOURCES)}")
+    one_of("name", "a dataset", name, _SOURCES)
 
 
 def of_files() -> tuple[str, ...]:
@@ -161,10 +160,7 @@ def load(
     if others := [
         key for key in kwargs if key not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values())
     ]:
-        raise ValueError(
-            f"{name}: expected arguments among {', '.join(known)}, found {', '.join(others)}{suggest(others[0], known)}; "
-            f"data.load({name!r}) goes without"
-        )
+        one_of(others[0], f"arguments of {name}", others[0], known)
     size = source.image_size if image_size is None else image_size
     limits = {"train_limit": train_limit, "test_limit": test_limit}
     return loader(name, data_dir=data_dir, seed=seed, image_size=size, **limits, **kwargs)

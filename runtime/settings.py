@@ -225,7 +225,7 @@ def flag_for(error: Exception) -> str:
     """Names the flag that a library's error asks for, which has its name from the commands: '; --imports=MODULE', or ''."""
     if getattr(error, "unknown_prefix", ""):  # corruptions.core.errors, which would import JAX here
         return ": --imports=MODULE"
-    return f"; --config.{error.asset}=FOLDER" if hasattr(error, "asset") else ""
+    return f"; --config.{error.name}=FOLDER" if type(error).__name__ == "MissingAssets" else ""
 
 
 def of_percent(text: Any, check: Callable[[float], Any]) -> str:

@@ -20,6 +20,7 @@ from evaluation.shown import Shown
 from runtime import meshes
 from runtime.workdirs import WorkdirError
 from tests.analysis.made_up import read_counts
+from tests.corruptions.comparing import refused
 from tests.evaluation import known
 from tests.evaluation.any_classifier import evaluate
 from tests.fixtures import small
@@ -60,7 +61,7 @@ def test_counts_are_those_of_eval(split, tmp_path):
     thick = evaluate(predict, split.images, split.labels, **with_options)
     assert thick[:2] == expected[:2] and thick[2] != expected[2]
     assert corruptions.evaluate(predict, split.images, split.labels, **with_options) == [row[2:] for row in thick]
-    with pytest.raises(ValueError, match="noc/border has no option 'rnage'; did you mean 'range'"):
+    with refused("rnage", "'rnage'"):
         evaluate(predict, split.images, split.labels, **of | {"options": {"border": {"rnage": (8, 9)}}})
 
 

@@ -93,7 +93,7 @@ def test_a_config_imports_modules_and_workdirs_keep_them(tmp_path, monkeypatch, 
     name = written_module(tmp_path, monkeypatch)
     config = tiny.config(corruption="test_of_mine/shade")
     config.imports = (name,)
-    with pytest.raises(SettingsError, match=r"unknown corruption 'test_of_mine/shade'.* --imports=MODULE"):
+    with pytest.raises(SettingsError, match=r"found 'test_of_mine/shade'.* --imports=MODULE"):
         cli.check(config)
     import_all(config.imports)
     cli.check(config)

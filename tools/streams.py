@@ -32,11 +32,10 @@ import numpy as np
 from absl import flags
 from ml_collections import ConfigDict
 
-import corruptions
 from analysis import figures, frames, streams
 from analysis.answers import Key
 from analysis.frames import with_error
-from corruptions.core import origin
+from corruptions.core import checks, origin
 from corruptions.core.keys import prng
 from corruptions.core.origin import Probe
 from corruptions.scoring.conditions import expand
@@ -102,9 +101,7 @@ def make(kind: str, labels: np.ndarray, given: Any) -> orders.Stream:
       ValueError: an unknown kind or corruption, more images than there are, or an order of other corruptions.
     """
     if kind not in orders.KINDS:
-        known = (*orders.KINDS, CCC)
-        hint = corruptions.core.checks.suggest(kind, known)
-        raise ValueError(f"expected --streams of {', '.join(known)}, found {kind!r}{hint}")
+        checks.one_of("streams", "--streams", kind, (*orders.KINDS, CCC))
     names = listed(given.corruptions)
     if given.order >= 0:
         if len(names) != len(orders.STANDARD):

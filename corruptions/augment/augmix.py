@@ -13,6 +13,7 @@ import numpy as np
 
 from corruptions.augment.operations import BASE, CODES, IDENTITY, chain, levels, nearest, pack, unpack
 from corruptions.core.corruption import Params
+from corruptions.core.errors import Refused
 from corruptions.primitives import color, random
 
 LEAST_LEVEL = 0.1
@@ -49,7 +50,7 @@ def sample(
     """
     check_severity(severity)
     if width < 1 or depth < 1:
-        raise ValueError(f"expected a width and a depth of at least 1, found {width} and {depth}")
+        raise Refused("width", "a width and a depth of at least 1", f"{width} and {depth}")
     places = width * depth
     u = random.uniform(key, (2 * width + 1 + 3 * places,))
     for_weights, mix, for_length = u[:width], u[width], u[width + 1 : 2 * width + 1]
@@ -115,7 +116,7 @@ def _strength(code, for_level, for_sign, shape, severity, whole):
 def check_severity(severity: float) -> None:
     """Raises ValueError unless 0.1 < severity <= 10, where all operations are defined."""
     if not LEAST_LEVEL < severity <= GREATEST_SEVERITY:
-        raise ValueError(f"expected a severity above {LEAST_LEVEL} and up to {GREATEST_SEVERITY:g}, found {severity!r}")
+        raise Refused("severity", f"a severity above {LEAST_LEVEL} and up to {GREATEST_SEVERITY:g}", repr(severity))
 
 
 def strength(code: jax.Array, level: jax.Array, sign: jax.Array, shape: tuple[int, ...], whole: bool) -> jax.Array:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.augment.operations import CODES, IDENTITY, chain, pack, unpack
+from corruptions.core.checks import one_of
 from corruptions.core.corruption import Params
 from corruptions.primitives import random
 
@@ -123,8 +124,7 @@ def sample(
       {"operation": int32 [2], the identity where not carried out, "strength": float32 [2]}.
     """
     del choices
-    if table not in POLICIES:
-        raise ValueError(f"expected a table among {', '.join(POLICIES)}, found {table!r}")
+    one_of("table", "a table", table, POLICIES)
     codes, probabilities, centres, distances, signed = (jnp.asarray(t) for t in arrays(table, shape, released))
     u = random.uniform(key, (5,))
     pair = jnp.floor(u[0] * len(POLICIES[table])).astype(jnp.int32)

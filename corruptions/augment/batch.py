@@ -13,6 +13,7 @@ from corruptions.augment import schemes
 from corruptions.augment.schemes import Scheme
 from corruptions.core import checks, dispatch, forks, keys, program_cache
 from corruptions.core.batch import from_float, image_key, to_float
+from corruptions.core.errors import RefusedType
 from corruptions.primitives import staging
 
 _CHUNK = 2**25  # values processed at a time on an accelerator, to bound the temporaries of very large batches
@@ -60,7 +61,7 @@ def augment(
     checks.options(scheme.name, scheme.options, options)
     dtype = np.dtype(images.dtype if dtype is None else dtype)
     if dtype not in (np.uint8, np.float32):
-        raise TypeError(f"expected dtype uint8, float32 or None, found {dtype}")
+        raise RefusedType("dtype", "dtype uint8, float32 or None", dtype)
     index = keys.index_of("augment", index, key, images, validate)
     all_options = tuple(sorted((dict(scheme.defaults) | options).items()))
     static = (scheme.sampler, scheme.applier, all_options, dtype, scheme.rounding)

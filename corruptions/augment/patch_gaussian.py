@@ -9,7 +9,9 @@ import math
 import jax
 import jax.numpy as jnp
 
+from corruptions.core.checks import one_of
 from corruptions.core.corruption import Params
+from corruptions.core.errors import Refused
 from corruptions.primitives import color, random
 
 _SIDES = {"cifar": 32, "imagenet": 224}
@@ -34,13 +36,12 @@ def sample(
     noise belongs to the transform and is made from the seed at every application.
     """
     del choices
-    if table not in _SIDES:
-        raise ValueError(f"expected a table among {', '.join(_SIDES)}, found {table!r}")
+    one_of("table", "a table", table, _SIDES)
     if width is None:
         width = _WIDTHS[table] * min(shape[:2]) / _SIDES[table]
     for name, value in (("width", width), ("sigma", sigma)):
         if not 0 < value < math.inf:
-            raise ValueError(f"expected a finite, positive {name}, found {value!r}")
+            raise Refused(name, f"a finite, positive {name}", repr(value))
     draw_key, noise_key = jax.random.split(key)
     u = random.uniform(draw_key, (4,))
     return {

@@ -223,14 +223,10 @@ def _parse(name):
         return name, None
     if not equals or family not in _MIXED + _ALONE:
         forms = (*_WHOLE, *(f"{family}=" for family in (*_MIXED, *_ALONE)))
-        raise ValueError(
-            f"unknown augmentation scheme {name!r}{checks.suggest(name, forms)}; known: {', '.join(forms)}"
-        )
+        checks.one_of("name", "an augmentation scheme", name, forms)
     operations = [part.strip() for part in listed.split("+")] if listed.strip() else []
     for operation in operations:
-        if operation not in BASE:
-            suggestion = checks.suggest(operation, BASE)
-            raise ValueError(f"unknown operation {operation!r} in {name!r}{suggestion}; known: {', '.join(BASE)}")
+        checks.one_of("name", f"an operation of {family}=", operation, BASE)
     if len(set(operations)) != len(operations):
         raise ValueError(f"expected every operation once, found {name!r}")
     if family in _ALONE and len(operations) != 1:

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 from corruptions.core import checks, clips, dispatch, forks, keys, registry
 from corruptions.core.batch import image_key
 from corruptions.core.corruption import Array, Image, Key, Params, Positions, Severity, Shape
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.severity import Levels, lookup
 from corruptions.primitives import color, filters, padded, random, special, warps
 
@@ -204,9 +205,8 @@ def camera_crash(
     images, black = _checked(key, images, severity, value_range)
     cameras = images.shape[1]
     if not replace and severity > cameras:
-        raise ValueError(
-            f"expected at most {cameras} different cameras, found severity {severity}; replace=True repeats them"
-        )
+        expected, hint = f"at most {cameras} different cameras", "replace=True repeats them"
+        raise Refused("severity", expected, f"severity {severity}", hint)
     crashed = jax.random.choice(key, cameras, (severity,), replace=replace)
     lost = (jnp.arange(cameras)[:, None] == crashed[None]).any(1)
     return jnp.where(lost[None, :, None, None, None], black, images)
@@ -257,15 +257,14 @@ def _checked(key, images, severity, value_range):
     checks.refuse_torch(images)
     images, shape = dispatch.unmasked(images), np.shape(images)
     if not hasattr(images, "dtype"):
-        raise TypeError(f"expected an array of samples of cameras, found {type(images).__name__}; numpy.stack(samples)")
+        raise RefusedType("images", "an array of samples of cameras", type(images).__name__, "numpy.stack(samples)")
     if len(shape) != 5 or shape[1] == 0:
-        raise ValueError(
-            f"expected images of shape (number, cameras, height, width, channels) with at least one camera, found shape {shape}"
-        )
+        expected = "images of shape (number, cameras, height, width, channels) with at least one camera"
+        raise Refused("images", expected, shape)
     if images.dtype not in (np.uint8, *checks.FLOATS):
-        raise TypeError(f"expected samples of uint8 or floats, found dtype {images.dtype}; samples.astype(np.float32)")
+        raise RefusedType("images", "samples of uint8 or floats", images.dtype, "samples.astype(np.float32)")
     if not dispatch.is_traced(severity) and severity not in range(1, 6):
-        raise ValueError(f"expected a severity level 1..5, found {severity!r}")
+        raise Refused("severity", "a severity level 1..5", severity)
     low = 0 if value_range is None else clips.bounds(images, value_range, True)[0]
     images = dispatch.held(images)
     return images, jnp.asarray(low, images.dtype)

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from corruptions.core import checks, clips, dispatch, forks, keys, one_image, program_cache, registry
 from corruptions.core.corruption import Array, Corruption
+from corruptions.core.errors import Refused
 from corruptions.primitives import color, random
 
 # Values processed at a time inside a program: bounds the temporaries of very large batches.
@@ -89,7 +90,7 @@ def corrupt(
     checks.key(key)
     images = dispatch.unmasked(images)
     if validate not in (True, False, "checkify"):
-        raise ValueError(f"expected validate=True, False or 'checkify', found {validate!r}")
+        raise Refused("validate", "validate=True, False or 'checkify'", repr(validate))
     corruption = registry.get(name)
     if corruption.of_unit is not None:
         value_range, corruption = value_range or corruption.value_range, corruption.of_unit
@@ -215,7 +216,7 @@ def severities_and_index(
     # Checked here, while it is concrete; inside a program it is traced, so that one compile serves all.
     severities = corruption.check_severity(severity, options)
     if severities.shape not in ((), (number,)):
-        raise ValueError(f"expected a scalar severity or one of shape ({number},), found {severities.shape}")
+        raise Refused("severity", f"a scalar severity or one of shape ({number},)", severities.shape)
     concrete = isinstance(severities, np.ndarray) and isinstance(number, int)
     return np.broadcast_to(severities, (number,)) if concrete else jnp.broadcast_to(severities, (number,)), index
 

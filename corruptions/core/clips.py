@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core import checks, dispatch
+from corruptions.core.errors import Refused, RefusedType
 
 _NEAR = 1e-3  # in levels of 8 bits
 
@@ -40,14 +41,14 @@ def bounds(images: Any, value_range: Any, validate: bool | str) -> tuple[float, 
     low, high = ends(value_range)
     if not hasattr(images, "dtype") or images.dtype not in checks.FLOATS:
         found = getattr(images, "dtype", type(images).__name__)
-        raise TypeError(f"expected floats with value_range={value_range!r}, found {found}; uint8 images go without it")
+        expected = f"floats with value_range={value_range!r}"
+        raise RefusedType("images", expected, found, "uint8 images go without it")
     if validate and not dispatch.is_traced(images) and images.size:
         least, most = checks.extremes(images)
         near = _rounding(images.dtype, low, high)
         if not (least >= low - near and most <= high + near):
-            raise ValueError(
-                f"expected values in value_range=({low:g}, {high:g}), found values from {least:g} to {most:g}"
-            )
+            expected = f"values in value_range=({low:g}, {high:g})"
+            raise Refused("images", expected, f"values from {least:g} to {most:g}")
     return low, high
 
 
@@ -58,7 +59,7 @@ def ends(value_range: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         low = high = 0.0
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ValueError(f"expected value_range=(low, high) with low < high, found {value_range!r}")
+        raise Refused("value_range", "value_range=(low, high) with low < high", repr(value_range))
     return low, high
 
 
@@ -74,7 +75,7 @@ def inside(where: Any, images: Any, corrupted: jax.Array) -> jax.Array:
     """
     shape, dtype = np.shape(where), getattr(where, "dtype", type(where).__name__)
     if dtype != np.dtype(bool) or shape != tuple(images.shape[:-1]):
-        raise ValueError(f"expected where: bool of shape {tuple(images.shape[:-1])}, found {dtype} of shape {shape}")
+        raise Refused("where", f"where: bool of shape {tuple(images.shape[:-1])}", f"{dtype} of shape {shape}")
     where, images = dispatch.held((where, images))
     return jnp.where(jnp.asarray(where)[..., None], corrupted, jnp.asarray(images, corrupted.dtype))
 
@@ -90,16 +91,13 @@ def parts(key: jax.Array, images: Any, axis: Any, fresh_noise: bool) -> list[tup
     if cameras:
         expected = f"(number, {'time, ' if time else ''}cameras, height, width, channels)"
         if _rank(images, "samples of cameras") != 5 + time or images.shape[-4] == 0:
-            raise ValueError(
-                f"expected samples of shape {expected} with at least one camera, found shape {tuple(images.shape)}"
-            )
+            expected = f"samples of shape {expected} with at least one camera"
+            raise Refused("images", expected, tuple(images.shape))
         rigs = [(jax.random.fold_in(key, m), images[..., m, :, :, :]) for m in range(images.shape[-4])]
         return [(rig_key, rig.reshape(-1, *rig.shape[-3:]) if time else rig) for rig_key, rig in rigs]
     if _rank(images, "clips") != 5:
-        raise ValueError(
-            f"expected clips of shape (number, time, height, width, channels), found shape {tuple(images.shape)}; "
-            "images alone go without axis"
-        )
+        expected = "clips of shape (number, time, height, width, channels)"
+        raise Refused("images", expected, tuple(images.shape), "images alone go without axis")
     return [(key, images.reshape(-1, *images.shape[-3:]))]
 
 
@@ -126,10 +124,11 @@ def joined(
     """
     time, cameras = _axes(axis, fresh_noise)
     if fresh_noise and corruption.members:
-        raise ValueError(f"expected fresh_noise=False for {corruption.qualified_name}, whose parts draw together")
+        expected = f"fresh_noise=False for {corruption.qualified_name}, whose parts draw together"
+        raise Refused("fresh_noise", expected, True)
     fresh = fresh_noise and corruption.family == "noise"
     if fresh and index.ndim > 1:
-        raise ValueError("expected an index below 2**31 with fresh_noise=True, found more bits")
+        raise Refused("index", "an index below 2**31 with fresh_noise=True", "more bits")
     if cameras and levels is None:
         levels = draw(key, index)
 
@@ -156,13 +155,13 @@ def _axes(axis: Any, fresh_noise: bool) -> tuple[bool, bool]:
     known = {None: (False, False), "time": (True, False), "camera": (False, True), ("time", "camera"): (True, True)}
     axis = tuple(axis) if isinstance(axis, list) else axis
     if not isinstance(axis, str | tuple | None) or axis not in known:
-        raise ValueError(f"expected axis=None, 'time', 'camera' or ('time', 'camera'), found {axis!r}")
+        raise Refused("axis", "axis=None, 'time', 'camera' or ('time', 'camera')", repr(axis))
     if fresh_noise and not known[axis][0]:
-        raise ValueError(f"expected axis='time' with fresh_noise=True, found axis={axis!r}")
+        raise Refused("axis", "axis='time' with fresh_noise=True", f"axis={axis!r}")
     return known[axis]
 
 
 def _rank(images: Any, what: str) -> int:
     if not hasattr(images, "shape"):
-        raise TypeError(f"expected an array of {what}, found {type(images).__name__}")
+        raise RefusedType("images", f"an array of {what}", type(images).__name__)
     return len(images.shape)

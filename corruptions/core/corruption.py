@@ -20,6 +20,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions.core import checks, clips, dispatch, forks, one_image, severity_tables
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.severity import Fraction, Levels
 from corruptions.primitives import padded
 from corruptions.primitives.padded import Padding
@@ -114,9 +115,9 @@ class Corruption:
     def __post_init__(self) -> None:
         check_kind(self.scale, self.rounding)
         if any(c.isspace() for c in self.qualified_name):
-            raise ValueError(f"expected a name without spaces, found {self.qualified_name!r}")
+            raise Refused("name", "a name without spaces", repr(self.qualified_name))
         if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
-            raise ValueError(f"expected a version 1, 2, ..., found {self.version!r}")
+            raise Refused("version", "a version 1, 2, ...", repr(self.version))
         docs = (inspect.getdoc(self.applier), inspect.getdoc(self.sampler))
         object.__setattr__(self, "__doc__", "\n\n".join(filter(None, docs)))
 
@@ -203,15 +204,13 @@ class Corruption:
         """Returns a severity as `scale.check` does; its ValueError names the corruption."""
         try:
             return self.scale.check(severity, options)
-        except ValueError as error:
-            raise ValueError(f"{self.qualified_name}: {error}") from None
+        except Refused as error:
+            raise error.at(self.qualified_name) from None
 
     def check_request(self, channels: int, options: Iterable[str]) -> None:
         """Refuses, by a ValueError, more than four channels where it mixes them, or an unknown option."""
         if channels > 4 and not self.per_channel:
-            raise ValueError(
-                f"expected 1 to 4 channels for {self.qualified_name}, which {self.mixes}; found {channels}"
-            )
+            raise Refused("images", f"1 to 4 channels for {self.qualified_name}, which {self.mixes}", channels)
         checks.options(self.qualified_name, self.options, options)
 
     def with_gradient(self, gradient: str | None) -> "Corruption":
@@ -223,7 +222,7 @@ class Corruption:
         if gradient is None:
             return self
         if gradient != STRAIGHT_THROUGH:
-            raise ValueError(f"expected gradient=None or {STRAIGHT_THROUGH!r}, found {gradient!r}")
+            raise Refused("gradient", f"gradient=None or {STRAIGHT_THROUGH!r}", repr(gradient))
         if self.of_unit is not None:
             return self.of_unit.with_gradient(gradient).with_value_range(self.value_range)
         return self if self.straight_through is None else self._with_straight_through
@@ -260,10 +259,8 @@ class Corruption:
         options = self.options_for(shape, options)
         level = None if severity is None else self.check_severity(severity, options)
         if level is not None and level.shape:
-            raise ValueError(
-                f"expected a scalar severity for one image, found one of shape {level.shape}; corrupt(key, images, name, "
-                "severity) takes one for each image of a batch"
-            )
+            hint = "corrupt(key, images, name, severity) takes one for each image of a batch"
+            raise Refused("severity", "a scalar severity for one image", f"one of shape {level.shape}", hint)
         seen = one_image.seen_shape(shape if isinstance(shape, tuple) else tuple(shape))
         return _sample(key, level, corruption=self, shape=seen, options=checks.static_options(options))
 
@@ -309,9 +306,8 @@ class Corruption:
         """
         forks.refuse_forked()
         if self.moves and self.mapper is None:
-            raise ValueError(
-                f"expected a corruption with a map of coordinates, found {self.qualified_name}, which {self.moves}"
-            )
+            found = f"{self.qualified_name}, which {self.moves}"
+            raise Refused("name", "a corruption with a map of coordinates", found)
         return _find(params, corruption=self, sides=tuple(shape[:2]))
 
     def reflected(self, shape: Sequence[int], params: Params) -> jax.Array:
@@ -357,9 +353,9 @@ def _in_range(unit: Corruption, low: float, high: float) -> Corruption:
 def check_kind(scale: Any, rounding: Any) -> None:
     """Requires the `scale` and `rounding` of a `Corruption` to be some that exist."""
     if not isinstance(scale, Levels | Fraction):
-        raise TypeError(f"expected scale=Levels(number) or Fraction(), found {scale!r}")
+        raise RefusedType("scale", "scale=Levels(number) or Fraction()", repr(scale))
     if rounding not in ("truncate", "nearest"):
-        raise ValueError(f"expected rounding='truncate' or 'nearest', found {rounding!r}")
+        raise Refused("rounding", "rounding='truncate' or 'nearest'", repr(rounding))
 
 
 def straight_through_estimator(exact: Applier, unrounded: Applier) -> Applier:

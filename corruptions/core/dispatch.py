@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from corruptions.core import program_cache
+from corruptions.core.errors import Refused
 
 Array = jax.Array | np.ndarray
 
@@ -47,8 +48,8 @@ def unmasked(array: Any) -> Any:
     not take. ValueError for an array with masked values, of which NumPy and JAX take what lies below the mask.
     """
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise ValueError(
-            "expected an array whose values all count, found masked ones; array.filled(VALUE) gives them a value"
+        raise Refused(
+            "array", "an array whose values all count", "masked ones", "array.filled(VALUE) gives them a value"
         )
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("="))
@@ -187,10 +188,8 @@ def varying(array: Any) -> frozenset[Any]:
 def refuse_counting(call: str, key: jax.Array, images: Any) -> None:
     """Refuses (ValueError), inside `shard_map`, a batch without an index: each device would count its images from 0."""
     if varying(images) - varying(key):
-        raise ValueError(
-            "expected index inside shard_map, where each device counts its own images from 0: split the positions like the "
-            f"images and give {call}(..., index=positions)"
-        )
+        hint = f"split the positions like the images and give {call}(..., index=positions)"
+        raise Refused("index", "index inside shard_map, where each device counts its own images from 0", "none", hint)
 
 
 def sharded(

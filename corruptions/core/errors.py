@@ -1,26 +1,50 @@
-"""Errors with fields: what a caller may add to, a command its flag for instance."""
+"""What the library raises where it refuses an argument: errors with fields, of which the one line is made."""
+
+import copy
+from typing import Any
 
 
-class UnknownCorruption(ValueError):
-    """No corruption has this name.
-
-    Attributes:
-      name: the name.
-      unknown_prefix: the part before the slash, where no registered corruption has it; empty otherwise.
-    """
-
-    def __init__(self, message: str, name: str, unknown_prefix: str = "") -> None:
-        super().__init__(message)
-        self.name, self.unknown_prefix = name, unknown_prefix
-
-
-class MissingAssets(ValueError):
-    """A corruption needs pictures or weights that this process has not read.
+class Refused(ValueError):
+    """An argument is not what the call takes: "expected ..., found ...; what to do".
 
     Attributes:
-      asset: which: `frost`, `bank`, ...
+      name: the argument: `images`, `severity`, `table`, ...
+      expected: what the call takes, in words.
+      actual: what was given: a value, shape, dtype or name of a type; or words, as in "values from 0 to 255".
+      hint: what to do, mostly the call that works; "" where that is plain.
+      place: which one it is of several, `image 3` or `noc/hue`; "" where there is one.
     """
 
-    def __init__(self, message: str, asset: str) -> None:
-        super().__init__(message)
-        self.asset = asset
+    def __init__(self, name: str, expected: str, actual: Any, hint: str = "", place: str = "") -> None:
+        super().__init__(
+            name, expected, actual, hint, place
+        )  # what pickle gives to the class again, in another process
+        self.name, self.expected, self.actual, self.hint, self.place = name, expected, actual, hint, place
+
+    def __str__(self) -> str:
+        place, hint = self.place and f"{self.place}: ", self.hint and f"; {self.hint}"
+        return f"{place}expected {self.expected}, found {self.actual}{hint}"
+
+    def at(self, place: str) -> "Refused":
+        """Returns the same error, of one among several."""
+        error = copy.copy(self)
+        error.place = f"{place}: {self.place}" if self.place else place
+        return error
+
+
+class RefusedType(Refused, TypeError):
+    """An argument of another type or dtype than the call takes; a TypeError, too."""
+
+
+class UnknownCorruption(Refused):
+    """No corruption has this name, `actual`; `hint` has the nearest ones.
+
+    Attributes:
+      unknown_prefix: the part before the slash, where no registered corruption has it; "" otherwise.
+    """
+
+    unknown_prefix = ""
+
+
+class MissingAssets(Refused):
+    """A corruption needs pictures that this process has not read; `name` says which: `frost`, `bank`."""

@@ -14,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core import dispatch, forks
+from corruptions.core.errors import Refused, RefusedType
 
 _WORD = 2**32
+_NO_NEGATIVE = "an index without negative integers"
 
 
 def seed_key(seed: int) -> jax.Array:
@@ -24,9 +26,9 @@ def seed_key(seed: int) -> jax.Array:
     Raises TypeError for no integer, ValueError for one outside of 0 .. 2^64 - 1.
     """
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer):
-        raise TypeError(f"expected an integer seed, found {' '.join(repr(seed).split())}")
+        raise RefusedType("seed", "an integer seed", " ".join(repr(seed).split()))
     if not 0 <= seed < _WORD**2:
-        raise ValueError(f"expected a seed from 0 to 2**64 - 1, found {seed}")
+        raise Refused("seed", "a seed from 0 to 2**64 - 1", seed)
     high, low = divmod(int(seed), _WORD)
     forks.refuse_forked()
     key = jax.random.key(np.uint32(low))
@@ -62,11 +64,11 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
     """
     index = integers(index)
     if index.dtype.kind not in "iu":
-        raise TypeError(f"expected an index of integers, found dtype {index.dtype}")
+        raise RefusedType("index", "an index of integers", f"dtype {index.dtype}")
     if index.shape == (number, 2) and index.dtype == np.uint32:
         return index
     if index.shape != (number,):
-        raise ValueError(f"expected an index of shape ({number},), found {tuple(index.shape)}")
+        raise Refused("index", f"an index of shape ({number},)", tuple(index.shape))
     if isinstance(index, jax.Array):
         if validate:
             _refuse_negative(index)
@@ -74,7 +76,7 @@ def image_index(index: Any, number: int, validate: bool = True) -> jax.Array | n
             return index
         return jnp.stack([index & (_WORD - 1), index >> 32], axis=1).astype(jnp.uint32)
     if number and index.min() < 0:
-        raise ValueError(f"expected an index without negative integers, found {index.min()}")
+        raise Refused("index", _NO_NEGATIVE, index.min())
     if number == 0 or index.max() < _WORD // 2:
         return index.astype(np.int32)  # one dtype, so one compile; no value turns negative
     index = index.astype(np.uint64)  # a word more than uint32 can say
@@ -104,13 +106,13 @@ def integers(index: Any) -> jax.Array | np.ndarray:
             raise TypeError
         values = list(index)
     except TypeError:
-        raise TypeError(f"expected an index of integers, one for each image, found {index!r}") from None
+        raise RefusedType("index", "an index of integers, one for each image", repr(index)) from None
     if wrong := [v for v in values if isinstance(v, bool | np.bool_) or not isinstance(v, int | np.integer)]:
-        raise TypeError(f"expected an index of integers, found {wrong[0]!r} in it")
+        raise RefusedType("index", "an index of integers", f"{wrong[0]!r} in it")
     if values and max(values) >= _WORD**2:
-        raise ValueError(f"expected an index of at most 64 bits, found {max(values)}")
+        raise Refused("index", "an index of at most 64 bits", max(values))
     if values and min(values) < 0:
-        raise ValueError(f"expected an index without negative integers, found {min(values)}")
+        raise Refused("index", _NO_NEGATIVE, min(values))
     return np.array(values, np.uint64)
 
 
@@ -118,4 +120,4 @@ def _refuse_negative(index):
     """Refuses negative integers in a JAX array with known values: -1 would be the image 2^32 - 1."""
     known = index.dtype.kind == "i" and index.size and not dispatch.is_traced(index) and index.is_fully_addressable
     if known and (least := np.asarray(index).min()) < 0:
-        raise ValueError(f"expected an index without negative integers, found {least}")
+        raise Refused("index", _NO_NEGATIVE, least)

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from corruptions.core import batch, checks, dispatch, forks, one_image, program_cache, registry
 from corruptions.core.corruption import Array, Corruption
+from corruptions.core.errors import Refused, RefusedType
 
 _LOOKED_AT, _MIRRORED = 4, 0.01  # images, and the share of their pixels, by which mirrored positions are noticed
 _FLAT, _FARTHEST = 1e-3, 64.0  # least area that a pixel shows; largest squared distance of a position, in pixels
@@ -57,7 +58,8 @@ def coordinates(
     checks.key(key)
     images, corruption = dispatch.unmasked(images), registry.get(name)
     if values := [name for name in ("value_range", "validate", "gradient") if name in options]:
-        raise ValueError(f"expected no {values[0]} for coordinates, which no values of pixels decide: leave it out")
+        expected = f"no {values[0]} for coordinates, which no values of pixels decide"
+        raise Refused(values[0], expected, repr(options[values[0]]), "leave it out")
     checks.image_batch(images, validate=False, any_kind=True)
     corruption.check_request(images.shape[-1], options)
     options = corruption.options_for(images.shape[1:], options)
@@ -114,19 +116,18 @@ def move_masks(
     forks.refuse_forked()
     where, mirrored = _parted(coordinates)
     if reflected is True and mirrored is None:
-        raise ValueError(
-            "expected the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True), found positions alone"
-        )
+        expected = "the pair of coordinates(..., reflected=True) with move_masks(..., reflected=True)"
+        raise Refused("coordinates", expected, "positions alone")
     left_out = reflected if not isinstance(reflected, bool) else mirrored if reflected else None
     masks = checks.array(masks, "masks", "biufc")
     if isinstance(masks, np.ndarray) and masks.dtype in (np.int64, np.uint64) and masks.size:
         least, most = int(masks.min()), int(masks.max())
         if least <= -(2**31) or most >= 2**31:
-            raise ValueError(f"expected labels of at most 31 bits, found {most if most >= 2**31 else least}")
+            raise Refused("masks", "labels of at most 31 bits", most if most >= 2**31 else least)
     masks, where, fill, left_out = dispatch.held((masks, where, fill, left_out))
     masks, (height, width) = jnp.asarray(masks), where.shape[1:3]
     if masks.shape[:3] != where.shape[:3] or masks.ndim > 4:
-        raise ValueError(f"expected masks of shape {tuple(where.shape[:3])} or with one axis more, found {masks.shape}")
+        raise Refused("masks", f"masks of shape {tuple(where.shape[:3])} or with one axis more", masks.shape)
     _check_reflected(left_out, where)
     fill = _checked_fill(fill, masks)
     nearest = jnp.floor(jnp.asarray(where) + 0.5)
@@ -144,7 +145,7 @@ def _parted(coordinates: Array | tuple[Array, Array]) -> tuple[Array, Array | No
     where, reflected = coordinates if isinstance(coordinates, tuple) else (coordinates, None)
     where = checks.array(where, "coordinates", "iuf")
     if len(where.shape) != 4 or where.shape[3] != 2:
-        raise ValueError(f"expected coordinates of shape (number, height, width, 2), found {tuple(where.shape)}")
+        raise Refused("coordinates", "coordinates of shape (number, height, width, 2)", tuple(where.shape))
     _check_reflected(reflected, where)
     return where, reflected
 
@@ -163,8 +164,8 @@ def _with_pair(what: str, labels: Any, columns: int, coordinates: Any, reflected
     labels, coordinates, reflected = dispatch.held((labels, coordinates, reflected))
     labels = jnp.asarray(labels, jnp.float32)
     if len(labels.shape) != 3 or labels.shape[::2] != (coordinates.shape[0], columns):
-        expected = f"({coordinates.shape[0]}, number, {columns})"
-        raise ValueError(f"expected {what} of shape {expected}, found {tuple(labels.shape)}")
+        expected = f"{what} of shape ({coordinates.shape[0]}, number, {columns})"
+        raise Refused(what, expected, tuple(labels.shape))
     return labels, jnp.asarray(coordinates), reflected
 
 
@@ -188,14 +189,13 @@ def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
         )
 
 
+from corruptions.core.errors import Refused, RefusedType
 def _checked_fill(fill: Any, masks: jax.Array) -> Any:
     """Requires a value that masks of this dtype hold: a fill of .5 or 300 would become another label."""
     dtype, whole = masks.dtype, jnp.issubdtype(masks.dtype, jnp.integer)
     if dispatch.is_traced(fill):
         if jnp.issubdtype(fill.dtype, jnp.inexact) and (whole or dtype.kind == "b"):
-            raise ValueError(
-                f"expected fill of {dtype} as the masks, found dtype {fill.dtype}; fill.astype(masks.dtype)"
-            )
+            raise Refused("fill", f"fill of {dtype} as the masks", f"dtype {fill.dtype}", "fill.astype(masks.dtype)")
         return fill
     low, high = (0, 1) if dtype.kind == "b" else (float(end) for end in _ends(dtype))
     value = np.asarray(None if isinstance(fill, list | tuple) else fill)
@@ -208,10 +208,10 @@ def _checked_fill(fill: Any, masks: jax.Array) -> Any:
         )
     if not known:
         kind = "True or False" if dtype.kind == "b" else f"a {'whole ' * whole}number from {low:.9g} to {high:.9g}"
-        hint = "" if dtype == jnp.float32 else "; move_masks(masks.astype(numpy.float32), ...) takes other numbers"
-        raise ValueError(f"expected fill: {kind} for masks of {dtype}, found {' '.join(repr(fill).split())}{hint}")
+        hint = "" if dtype == jnp.float32 else "move_masks(masks.astype(numpy.float32), ...) takes other numbers"
+        raise Refused("fill", f"fill: {kind} for masks of {dtype}", " ".join(repr(fill).split()), hint)
     if value.ndim and value.shape not in ((1,), masks.shape[3:]):
-        raise ValueError(f"expected one fill, or one for each of the last axis {masks.shape[3:]}, found {value.shape}")
+        raise Refused("fill", f"one fill, or one for each of the last axis {masks.shape[3:]}", value.shape)
     return value
 
 
@@ -225,9 +225,8 @@ def _check_reflected(reflected: Any, coordinates: Array) -> None:
         return
     shape, dtype = np.shape(reflected), getattr(reflected, "dtype", type(reflected).__name__)
     if dtype != np.dtype(bool) or shape != tuple(coordinates.shape[:3]):
-        raise ValueError(
-            f"expected reflected: bool of shape {tuple(coordinates.shape[:3])}, found {dtype} of shape {shape}"
-        )
+        expected = f"reflected: bool of shape {tuple(coordinates.shape[:3])}"
+        raise Refused("reflected", expected, f"{dtype} of shape {shape}")
 
 
 def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected: Array | None = None) -> jax.Array:
@@ -254,9 +253,8 @@ def move_boxes(boxes: Array, coordinates: Array | tuple[Array, Array], reflected
     forks.refuse_forked()
     boxes, where, reflected = _with_pair("boxes", boxes, 4, coordinates, reflected)
     if not dispatch.is_traced(boxes) and (crossed := ~(boxes[..., :2] <= boxes[..., 2:]).all(-1)).any():
-        raise ValueError(
-            f"expected boxes left <= right, top <= bottom, found left, top, right, bottom = {boxes[crossed][0].tolist()}"
-        )
+        found = f"left, top, right, bottom = {boxes[crossed][0].tolist()}"
+        raise Refused("boxes", "boxes left <= right, top <= bottom", found)
     return _boxes_of_batch(boxes, where, reflected)
 
 

@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from corruptions.core import batch, checks, dispatch, forks, keys, one_image, program_cache, registry, severity_tables
 from corruptions.core.corruption import Array, Corruption
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.primitives import padded
 
 _MODES = ("L", "LA", "RGB", "RGBA")
@@ -25,6 +26,7 @@ _MODES = ("L", "LA", "RGB", "RGBA")
 _WINDOW = 64
 _VALUES = 2**26
 _END: Any = object()
+_AS_MANY = "as many positions in index as images"
 # With these options a CPU compiles in 40 % less time: squares up to this side, where the bits stay (`Padding.quick`).
 _QUICK: Any = {
     "xla_cpu_use_fusion_emitters": False,
@@ -93,35 +95,29 @@ def corrupt_image(
 def as_array(image: Any) -> np.ndarray:
     """Makes an array of an image; refuses types, shapes and dtypes that `corrupt_image` does not take, as it does."""
     if dispatch.is_traced(image):
-        raise TypeError("expected an image with values, found a traced one; inside a jit use corruptions.corrupt")
+        hint = "inside a jit use corruptions.corrupt"
+        raise RefusedType("image", "an image with values", "a traced one", hint)
     if isinstance(image, list | tuple):
         array = _from_lists(image)
     elif hasattr(image, "shape") and hasattr(image, "dtype"):
         array = np.asarray(dispatch.unmasked(image))
     elif hasattr(image, "mode"):
         if image.mode not in _MODES:
-            raise ValueError(
-                f"expected a Pillow image of mode {', '.join(_MODES)}, found mode {image.mode}; convert it: "
-                "corruptions.read_image(image)"
-            )
+            expected, hint = f"a Pillow image of mode {', '.join(_MODES)}", "convert it: corruptions.read_image(image)"
+            raise Refused("image", expected, f"mode {image.mode}", hint)
         array = np.asarray(image)
     else:
-        hint = "; corruptions.read_image(path) reads one" if isinstance(image, str | os.PathLike) else ""
-        raise TypeError(f"expected an array, nested lists or a Pillow image, found {type(image).__name__}{hint}")
+        hint = "corruptions.read_image(path) reads one" if isinstance(image, str | os.PathLike) else ""
+        raise RefusedType("image", "an array, nested lists or a Pillow image", type(image).__name__, hint)
     if array.ndim == 4:
-        raise ValueError(
-            f"expected one image, found a batch of shape {array.shape}; "
-            "use corruptions.corrupt(key, images, name, severity) for batches"
-        )
+        raise Refused("image", "one image", f"a batch of shape {array.shape}", checks.FOR_BATCHES)
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[-1] not in (1, 2, 3, 4)):
-        hint = "; channels come last: image.transpose(1, 2, 0)" if array.shape[:1] in ((1,), (3,), (4,)) else ""
-        raise ValueError(
-            "expected an image of shape (height, width) or (height, width, channels) with 1 to 4 channels, "
-            f"found shape {array.shape}{hint}"
-        )
+        hint = "channels come last: image.transpose(1, 2, 0)" if array.shape[:1] in ((1,), (3,), (4,)) else ""
+        expected = "an image of shape (height, width) or (height, width, channels) with 1 to 4 channels"
+        raise Refused("image", expected, array.shape, hint)
     if array.dtype != np.uint8 and array.dtype not in checks.FLOATS:
-        hint = "; corruptions.read_image(path) makes uint8 of 16 bits" if array.dtype in (np.uint16, np.int32) else ""
-        raise TypeError(f"expected an image of uint8 or of floats in [0, 1], found dtype {array.dtype}{hint}")
+        hint = "corruptions.read_image(path) makes uint8 of 16 bits" if array.dtype in (np.uint16, np.int32) else ""
+        raise RefusedType("image", "an image of uint8 or of floats in [0, 1]", array.dtype, hint)
     return array
 
 
@@ -150,14 +146,12 @@ def _from_lists(rows: list[Any] | tuple[Any, ...]) -> np.ndarray:
     try:
         array = np.asarray(rows)
     except ValueError:
-        raise ValueError(
-            "expected an image as lists of equal lengths, found lists of different lengths; images of many sizes go "
-            "through corrupt_each(key, images, name, severity)"
-        ) from None
+        hint = "images of many sizes go through corrupt_each(key, images, name, severity)"
+        raise Refused("image", "an image as lists of equal lengths", "lists of different lengths", hint) from None
     if array.dtype.kind != "i" or not array.size:
         return array
     if array.min() < 0 or array.max() > 255:
-        raise ValueError(f"expected levels from 0 to 255, found values from {array.min()} to {array.max()}")
+        raise Refused("image", "levels from 0 to 255", f"values from {array.min()} to {array.max()}")
     return array.astype(np.uint8)
 
 
@@ -214,9 +208,8 @@ def corrupt_each(
       OSError: the file of an image cannot be read; also names its place.
     """
     if isinstance(images, str | os.PathLike):
-        raise TypeError(
-            f"expected a list or iterator of images, found the path {str(images)!r}; corruptions.read_image reads one"
-        )
+        found = f"the path {str(images)!r}"
+        raise RefusedType("images", "a list or iterator of images", found, "corruptions.read_image reads one")
     index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
     found, options = registry.get(name), dict(checks.static_options(options))
     corruption = found.for_many_sizes
@@ -238,13 +231,13 @@ def _preparation(
     checks.key(key)
     checks.options(corruption.qualified_name, corruption.options, options)
     if corruption.value_range is not None:
-        raise ValueError(f"expected a corruption of images in [0, 1], found {corruption!r}: only corrupt takes it")
+        raise Refused("name", "a corruption of images in [0, 1]", repr(corruption), "only corrupt takes it")
     if sizes not in ("bucket", "exact"):
-        raise ValueError(f"expected sizes='bucket' or 'exact', found {sizes!r}")
+        raise Refused("sizes", "sizes='bucket' or 'exact'", repr(sizes))
     if severity is not None:
         severity = corruption.check_severity(severity, {**corruption.fixed, **options})
         if severity.shape != ():
-            raise ValueError(f"expected a scalar severity, found one of shape {severity.shape}")
+            raise Refused("severity", "a scalar severity", f"one of shape {severity.shape}")
     exact = sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels"}
     return functools.partial(_exact if exact else _padded, key, corruption, severity, options)
 
@@ -289,12 +282,12 @@ def _tasks(
             break
         position = next(positions, _END)
         if position is _END:
-            raise ValueError(f"expected as many positions in index as images, found {place} and more images")
+            raise Refused("index", _AS_MANY, f"{place} and more images")
         with _placed(place):
             task = prepare(np.array(as_array(image)), keys.image_index([position], 1))  # the next may take its memory
         yield task._replace(call=_placed(place)(task.call))
     if index is not None and next(positions, _END) is not _END:
-        raise ValueError(f"expected as many positions in index as images, found {place} images and more positions")
+        raise Refused("index", _AS_MANY, f"{place} images and more positions")
 
 
 @contextlib.contextmanager
@@ -303,6 +296,8 @@ def _placed(place: int) -> Iterator[None]:
     kinds = (MemoryError, OSError, TypeError, ValueError)
     try:
         yield
+    except Refused as error:
+        raise error.at(f"image {place}") from error
     except kinds as error:
         # Not the error's own type: a type such as UnicodeDecodeError takes other arguments.
         kind = next(kind for kind in kinds if isinstance(error, kind))

@@ -10,6 +10,7 @@ import numpy as np
 
 from corruptions.core import registry
 from corruptions.core.corruption import STRAIGHT_THROUGH, Corruption, Parameter, Params
+from corruptions.core.errors import Refused
 from corruptions.core.severity import Fraction, Levels, lookup
 from corruptions.primitives import staging
 
@@ -55,10 +56,10 @@ def random_choice(
     benchmark = members if isinstance(members, str) else None
     found = tuple(map(registry.get, registry.names(benchmark) if benchmark else members))
     if weights is not None and len(weights) != len(found):
-        raise ValueError(f"expected a weight for each of {len(found)} members, found {len(weights)}")
+        raise Refused("weights", f"a weight for each of {len(found)} members", len(weights))
     shares = tuple(map(float, [1.0] * len(found) if weights is None else weights))
     if found and not (all(share >= 0 for share in shares) and 0 < sum(shares) < np.inf):
-        raise ValueError(f"expected weights that are not negative, one of them positive, found {weights}")
+        raise Refused("weights", "weights that are not negative, one of them positive", weights)
     label = benchmark or "+".join(member.name for member in found)
     selected = tuple(registry.selected_levels(member, benchmark) if benchmark else None for member in found)
     return _choice(_checked(found, probability), shares, selected, probability, name or f"choice/{label}")
@@ -87,13 +88,11 @@ def compose(*parts: str | Corruption, probability: float = 1.0, name: str | None
 
 def _checked(found: tuple[Corruption, ...], probability: float) -> tuple[Corruption, ...]:
     if not found:
-        raise ValueError("expected at least one corruption, found none")
+        raise Refused("members", "at least one corruption", "none")
     if ranged := [member for member in found if member.value_range is not None]:
-        raise ValueError(
-            f"expected members of images in [0, 1], found {ranged[0]!r}: get(made of them, value_range=...)"
-        )
+        raise Refused("members", "members of images in [0, 1]", repr(ranged[0]), "get(made of them, value_range=...)")
     if not 0 <= probability <= 1:
-        raise ValueError(f"expected a probability in [0, 1], found {probability}")
+        raise Refused("probability", "a probability in [0, 1]", probability)
     return found
 
 
@@ -152,7 +151,7 @@ def _made(name, family, members, scale, drawn, bounds, branches, docs, remade):
     """
     prefix, found, own = name.partition("/")
     if not (prefix and found and own):
-        raise ValueError(f"expected name='PREFIX/NAME', found {name!r}")
+        raise Refused("name", "name='PREFIX/NAME'", repr(name))
 
     def sample(key, shape, severity):
         del shape

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from corruptions.core.errors import Refused
 from corruptions.core.severity import DRAWING, Levels
 from corruptions.primitives import random
 
@@ -38,9 +39,8 @@ def apply(image: Any, params: Any, corruption: Any) -> jax.Array:
     with jax.enable_x64(False):
         corrupted = corruption.applier(pixels, params)
     if corrupted.shape != pixels.shape:
-        raise ValueError(
-            f"expected {corruption.qualified_name} to keep the shape {pixels.shape} of an image, found {corrupted.shape}"
-        )
+        expected = f"{corruption.qualified_name} to keep the shape {pixels.shape} of an image"
+        raise Refused("applier", expected, corrupted.shape)
     return restored(corrupted.astype(image.dtype), image)
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from corruptions.core import built_in, checks, one_image
 from corruptions.core.corruption import Applier, Corruption, Parameter, Sampler, check_kind, straight_through_estimator
-from corruptions.core.errors import UnknownCorruption
+from corruptions.core.errors import Refused, RefusedType, UnknownCorruption
 from corruptions.core.severity import Fraction, Levels, selected
 from corruptions.primitives.padded import Padding
 
@@ -44,10 +44,8 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     global NAMED
     if not isinstance(corruption, Corruption):
         kind = getattr(corruption, "__name__", type(corruption).__name__)
-        raise TypeError(
-            f"expected a Corruption, found {kind}; registrar('mine', Levels(5), 'nearest', source)(family, sampler, "
-            f"units)({kind}) makes and registers one"
-        )
+        made = f"registrar('mine', Levels(5), 'nearest', source)(family, sampler, units)({kind})"
+        raise RefusedType("corruption", "a Corruption", kind, f"{made} makes and registers one")
     own = corruption.qualified_name
     for part in (corruption.benchmark, corruption.name, *corruption.aliases):
         _check_part(part, f"corruption {own!r}")
@@ -55,7 +53,9 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     with _registering:
         before = NAMED.get(own)
         if own in NAMED and not replace:
-            raise ValueError(f"corruption {own!r} is registered already; replace=True replaces it")
+            raise Refused(
+                "corruption", "a name that is free", f"{own!r}, registered already", "replace=True replaces it"
+            )
         checks.refuse_merged(own, {known.qualified_name for known in NAMED.values() if known is not None})
         named = {name: known for name, known in NAMED.items() if known is None or known is not before}
         named[own] = corruption
@@ -70,9 +70,8 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
 
 def _check_part(part: str, owner: str) -> None:
     if not _PART.fullmatch(part):
-        raise ValueError(
-            f"{owner}: expected names of letters, digits and _ . + -, that begin with a letter or digit, found {part!r}"
-        )
+        expected = "names of letters, digits and _ . + -, that begin with a letter or digit"
+        raise Refused("name", expected, repr(part), place=str(owner))
 
 
 def _check_parameters(corruption: Corruption) -> None:
@@ -85,10 +84,8 @@ def _check_parameters(corruption: Corruption) -> None:
         return
     for parameter in corruption.parameters:
         if parameter.name not in returned:
-            raise ValueError(
-                f"{corruption.qualified_name}: expected units of parameters that its sampler returns, "
-                f"{', '.join(sorted(returned)) or 'none'}, found {parameter.name!r}"
-            )
+            expected = f"units of parameters that its sampler returns, {', '.join(sorted(returned)) or 'none'}"
+            raise Refused("units", expected, repr(parameter.name), place=corruption.qualified_name)
 
 
 def registrar(
@@ -193,13 +190,13 @@ def register_benchmark(
     _check_part(name, "benchmark")
     built_in.load(name)
     if name in _BENCHMARKS and not replace:
-        raise ValueError(f"benchmark {name!r} is registered already; replace=True replaces it")
+        raise Refused("name", "a name that is free", f"{name!r}, registered already", "replace=True replaces it")
     if isinstance(members, Mapping) and levels is None:
         levels = members
     members = tuple(members)
     missing = [m for m in members if (found := find(m)) is None or found.qualified_name != m]
     if missing:
-        raise ValueError(f"benchmark {name!r} names corruptions that are not registered: {missing}")
+        raise Refused("members", f"registered corruptions in the benchmark {name!r}", missing)
     known = {option for member in members for option in get(member).options}
     checks.options(f"benchmark {name!r}", known, options or ())
     selected = {member: None if levels is None else _checked_levels(member, levels.get(member)) for member in members}
@@ -209,7 +206,7 @@ def register_benchmark(
 def _checked_levels(member: str, levels: Any) -> tuple[int, ...]:
     scale = get(member).scale
     if not isinstance(scale, Levels) or levels is None:
-        raise ValueError(f"expected levels of each member, which has levels, found {levels} of {member}")
+        raise Refused("levels", "levels of each member, which has levels", f"{levels} of {member}")
     return selected(tuple(levels), scale.count) or ()
 
 
@@ -281,7 +278,7 @@ def selected_levels(name: str | Corruption, benchmark: str) -> tuple[int, ...] |
     """
     corruption, members = get(name), _members(benchmark)
     if corruption.qualified_name not in members:
-        raise ValueError(f"expected a member of {benchmark}, found {corruption.qualified_name}")
+        raise Refused("name", f"a member of {benchmark}", corruption.qualified_name)
     return members[corruption.qualified_name]
 
 
@@ -293,12 +290,12 @@ def with_levels(options: Mapping[str, Any], levels: Sequence[int] | None) -> Map
 def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Checks {corruption: its options}; returns the options by qualified name. Those of `fog` and `imagenet_c/fog` join."""
     if not isinstance(options, Mapping):
-        raise TypeError(f"expected options as {{corruption: {{option: value}}}}, found {type(options).__name__}")
+        raise RefusedType("options", "options as {corruption: {option: value}}", type(options).__name__)
     found: dict[str, dict[str, Any]] = {}
     for name, given in options.items():
         corruption = get(name)
         if not isinstance(given, Mapping):
-            raise ValueError(f"{name}: expected {{option: value}}, found {given!r}")
+            raise Refused("options", "{option: value}", repr(given), place=str(name))
         checks.options(corruption.qualified_name, corruption.options, given)
         found.setdefault(corruption.qualified_name, {}).update(checks.static_options(given))
     return found
@@ -307,10 +304,7 @@ def qualified_options(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dic
 def _members(benchmark: str) -> dict[str, tuple[int, ...] | None]:
     built_in.load(benchmark)
     if benchmark not in _BENCHMARKS:
-        known = benchmarks()
-        raise ValueError(
-            f"unknown benchmark {benchmark!r}{checks.suggest(benchmark, known)}; known: {', '.join(known)}"
-        )
+        checks.one_of("benchmark", "a benchmark", benchmark, benchmarks())
     return _BENCHMARKS[benchmark]
 
 
@@ -336,10 +330,8 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
         return name
     if not isinstance(name, str):
         kind = name if isinstance(name, int | float) else type(name).__name__
-        raise TypeError(
-            f"expected the name of a corruption, found {kind}; the order is corrupt(key, images, name, severity), "
-            "corrupt_image(image, name, severity)"
-        )
+        hint = "the order is corrupt(key, images, name, severity), corrupt_image(image, name, severity)"
+        raise RefusedType("name", "the name of a corruption", kind, hint)
     if (corruption := find(name)) is not None:
         return corruption
     known = every()
@@ -347,20 +339,19 @@ def get(name: str | Corruption, *, value_range: tuple[float, float] | None = Non
         sharing = [c.qualified_name for c in known if name in _spellings(c) and c.qualified_name not in _COPIES]
         users = "benchmarks or packages" if name in built_in.OF_OTHERS else "benchmarks"
         sharing += [built_in.OF_OTHERS[name]] if name in built_in.OF_OTHERS else []
-        raise ValueError(f"corruption name {name!r} is used by several {users}; say {' or '.join(map(repr, sharing))}")
+        hint = f"say {' or '.join(map(repr, sharing))}"
+        raise Refused("name", "the name of one corruption", f"{name!r}, which several {users} use", hint)
     if name in benchmarks():
-        raise ValueError(f"expected a corruption, found the benchmark {name!r}; its members are names({name!r})")
+        raise Refused("name", "a corruption", f"the benchmark {name!r}", f"its members are names({name!r})")
     spellings = [*(s for c in known for s in (c.qualified_name, c.name)), *benchmarks()]
-    hint = "see corruptions.names()"
     prefix, slash, _ = name.partition("/")
     prefix = prefix if slash and prefix not in {c.qualified_name.partition("/")[0] for c in known} else ""
-    hint += f"; if {prefix} is yours, import its module first" if prefix else ""
-    meant = (
-        f"; did you mean {built_in.OF_OTHERS[name]!r}?"
-        if name in built_in.OF_OTHERS
-        else checks.suggest(name, spellings)
-    )
-    raise UnknownCorruption(f"unknown corruption {name!r}{meant}; {hint}", name, prefix)
+    near = checks.suggest(name, spellings)
+    meant = f"did you mean {built_in.OF_OTHERS[name]!r}?" if name in built_in.OF_OTHERS else near
+    hints = (meant, "see corruptions.names()", prefix and f"if {prefix} is yours, import its module first")
+    error = UnknownCorruption("name", "a registered corruption", repr(name), "; ".join(filter(None, hints)))
+    error.unknown_prefix = prefix
+    raise error
 
 
 def find(name: str) -> Corruption | None:
@@ -386,8 +377,8 @@ def registered(name: str | Corruption) -> Corruption:
     """Finds a corruption that its name finds again, as `get`; raises ValueError for a record that is not registered."""
     corruption = get(name)
     if NAMED.get(corruption.qualified_name) is not corruption:
-        raise ValueError(
-            f"expected registered corruptions, found {corruption!r}, which is not: corruptions.register(it) first"
+        raise Refused(
+            "name", "registered corruptions", f"{corruption!r}, which is not", "corruptions.register(it) first"
         )
     return corruption
 

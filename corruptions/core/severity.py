@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions.core.dispatch import is_traced, unmasked
+from corruptions.core.errors import Refused
 
 DRAWING: contextvars.ContextVar[Any] = contextvars.ContextVar("drawing", default=None)
 """The corruption with levels whose sampler is running."""
@@ -32,7 +33,7 @@ class Levels:
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or self.count < 1:
-            raise ValueError(f"expected a number of levels of at least 1, found {self.count!r}")
+            raise Refused("count", "a number of levels of at least 1", repr(self.count))
 
     def draw(self, key: jax.Array, options: Mapping[str, Any]) -> jax.Array:
         """Draws a severity: uniform over all levels, over the levels `levels`, or over the interval `range`; ValueError
@@ -48,7 +49,7 @@ class Levels:
     def _drawn_from(self, options: Mapping[str, Any]) -> tuple[tuple[float, float] | None, tuple[int, ...] | None]:
         bounds, levels = level_range(options.get("range"), self.count), selected(options.get("levels"), self.count)
         if bounds and levels:
-            raise ValueError(f"expected one of the options range and levels, found range={bounds} and levels={levels}")
+            raise Refused("range", "one of the options range and levels", f"range={bounds} and levels={levels}")
         return bounds, levels
 
     def check(self, severity: ArrayLike, options: Mapping[str, Any]) -> jax.Array | np.ndarray:
@@ -63,22 +64,18 @@ class Levels:
         unmasked(severity)
         kind, interpolate = _dtype(severity).kind, options.get("interpolate", False)
         if kind not in "iuf":
-            raise ValueError(f"expected a severity level 1..{self.count} or None, found {_shown(severity)}")
+            raise Refused("severity", f"a severity level 1..{self.count} or None", _shown(severity))
         if is_traced(severity):
             if kind == "f" and not interpolate:
-                raise ValueError(
-                    f"expected a traced integer severity, found dtype {_dtype(severity)}; "
-                    "pass interpolate=True for real severities between two levels"
-                )
+                hint = "pass interpolate=True for real severities between two levels"
+                raise Refused("severity", "a traced integer severity", f"dtype {_dtype(severity)}", hint)
             return jnp.asarray(severity, jnp.float32)
         values = np.asarray(severity)
         if not np.all((values >= 1) & (values <= self.count)):
-            raise ValueError(f"expected a severity level 1..{self.count}, found {_shown(severity)}")
+            raise Refused("severity", f"a severity level 1..{self.count}", _shown(severity))
         if not interpolate and not np.all(values == np.round(values)):
-            raise ValueError(
-                f"expected a whole severity level 1..{self.count}, found {_shown(severity)}; pass interpolate=True to "
-                "interpolate the parameters between two levels (our extension, not part of the benchmark)"
-            )
+            hint = "pass interpolate=True to interpolate the parameters between two levels (our extension, not part of the benchmark)"
+            raise Refused("severity", f"a whole severity level 1..{self.count}", _shown(severity), hint)
         return values.astype(np.float32)
 
 
@@ -105,19 +102,25 @@ class Fraction:
         del options
         unmasked(severity)
         if _dtype(severity).kind not in "iuf":
-            raise ValueError(f"expected a severity fraction in [0, 1] or None, found {_shown(severity)}")
+            raise Refused("severity", "a severity fraction in [0, 1] or None", _shown(severity))
         if is_traced(severity):
             return jnp.asarray(severity, jnp.float32)
         values = np.asarray(severity)
         if not np.all((values >= 0) & (values <= 1)):
             why = self.members and f" (its members count differently: {self.members})"
-            raise ValueError(f"expected a severity in [0, 1], a fraction of the range{why}, found {_shown(severity)}")
+            raise Refused("severity", f"a severity in [0, 1], a fraction of the range{why}", _shown(severity))
         return values.astype(np.float32)
 
 
-def _shown(severity: Any) -> str:
+def _shown(severity: Any) -> Any:
     """Shows a severity in one line; NumPy breaks those of many images."""
-    return repr(severity) if isinstance(severity, str) else " ".join(str(severity).split())
+    return (
+        severity
+        if isinstance(severity, int | float)
+        else repr(severity)
+        if isinstance(severity, str)
+        else " ".join(str(severity).split())
+    )
 
 
 def _dtype(severity: Any) -> np.dtype:
@@ -131,9 +134,9 @@ def level_range(bounds: Any, count: int) -> tuple[float, float] | None:
     try:
         mild, severe = (float(v) for v in bounds)
     except (TypeError, ValueError):
-        raise ValueError(f"expected range=(mild, severe), two severities in 1..{count}, found {bounds!r}") from None
+        raise Refused("range", f"range=(mild, severe), two severities in 1..{count}", repr(bounds)) from None
     if not 1 <= mild <= severe <= count:
-        raise ValueError(f"expected range=(mild, severe) with 1 <= mild <= severe <= {count}, found {bounds!r}")
+        raise Refused("range", f"range=(mild, severe) with 1 <= mild <= severe <= {count}", bounds)
     return mild, severe
 
 
@@ -142,7 +145,7 @@ def selected(levels: Any, count: int) -> tuple[int, ...] | None:
     if levels is None:
         return None
     if not isinstance(levels, tuple | list) or not levels or any(v not in range(1, count + 1) for v in levels):
-        raise ValueError(f"expected levels=(1, 3, ...), whole numbers in 1..{count}, found {levels!r}")
+        raise Refused("levels", f"levels=(1, 3, ...), whole numbers in 1..{count}", repr(levels))
     return tuple(levels)
 
 
@@ -157,10 +160,8 @@ def lookup(table: ArrayLike | Sequence, severity: ArrayLike) -> jax.Array:
     rows = jnp.asarray(table if isinstance(table, jax.Array) else np.asarray(table, np.float32))
     drawing = DRAWING.get()
     if drawing is not None and rows.shape[0] != drawing.scale.count:
-        raise ValueError(
-            f"expected a table of {drawing.scale.count} rows, one for each level of {drawing.qualified_name}, found "
-            f"{rows.shape[0]}"
-        )
+        expected = f"a table of {drawing.scale.count} rows, one for each level of {drawing.qualified_name}"
+        raise Refused("table", expected, rows.shape[0])
     position = jnp.clip(severity - 1.0, 0.0, rows.shape[0] - 1.0)
     low = jnp.floor(position).astype(jnp.int32)
     high = jnp.minimum(low + 1, rows.shape[0] - 1)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from corruptions.core import checks
 from corruptions.core.severity import lookup
 from corruptions.primitives import padded
 
@@ -41,9 +42,7 @@ class Tables:
         geometric means of neighbouring sides.
         """
         if table not in (None, BY_SIZE):
-            if table not in self.sides:
-                known = ", ".join((*self.sides, BY_SIZE))
-                raise ValueError(f"expected a severity table among {known}, found {table!r}")
+            checks.one_of("table", "a severity table", table, (*self.sides, BY_SIZE))
             return table
         side = min(shape[:2])
         return min(self.sides, key=lambda name: abs(math.log(side / self.sides[name])))

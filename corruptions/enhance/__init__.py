@@ -69,10 +69,7 @@ def check(name: str) -> None:
 def _settings(name: str) -> tuple[str, dict[str, Any]]:
     """Splits `NAME:setting=value,...` into the name and the settings."""
     own, _, listed = name.partition(":")
-    if own not in names():
-        raise ValueError(
-            f"expected an enhancement out of {', '.join(names())}, found {name!r}{checks.suggest(own, names())}"
-        )
+    checks.one_of("name", "an enhancement", own, names())
     parameters = inspect.signature(_OF_PIXELS[own]).parameters if own in _OF_PIXELS else {}
     known = {p.name: p.default for p in parameters.values() if p.kind is p.KEYWORD_ONLY}
     settings: dict[str, Any] = {}

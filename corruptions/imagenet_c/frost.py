@@ -290,12 +290,10 @@ def find(digest: str) -> Photographs:
     if digest == ORIGINAL:
         digest = use_photographs(ORIGINAL)
     if digest not in _USED:
-        raise MissingAssets(
-            f"expected frost photographs of digest {str(digest)[:16]}, found them in no folder given here; name it, "
-            "corruptions.imagenet_c.use_photographs(FOLDER); FOLDER may be the word original where imagecorruptions-imaug is "
-            "installed",
-            "frost",
-        )
+        expected = f"frost photographs of digest {str(digest)[:16]}"
+        where = "FOLDER may be the word original where imagecorruptions-imaug is installed"
+        hint = f"name it, corruptions.imagenet_c.use_photographs(FOLDER); {where}"
+        raise MissingAssets("frost", expected, "them in no folder given here", hint)
     return _USED[digest]
 
 

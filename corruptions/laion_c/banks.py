@@ -101,12 +101,9 @@ def default(shape: Sequence[int] = ()) -> str | None:
 def find(digest: str | None) -> Bank:
     """Gives the bank of a digest; raises ValueError where this process has not read it."""
     if digest not in _USED:
-        wanted = "found none" if digest is None else f"found none of digest {str(digest)[:16]}"
-        raise MissingAssets(
-            f"expected a bank of images to make tiles of, {wanted}; read one: corruptions.laion_c.use_bank(FOLDER) or "
-            "use_bank(images [N, H, W, 3])",
-            "bank",
-        )
+        wanted = "none" if digest is None else f"none of digest {str(digest)[:16]}"
+        hint = "read one: corruptions.laion_c.use_bank(FOLDER) or use_bank(images [N, H, W, 3])"
+        raise MissingAssets("bank", "a bank of images to make tiles of", wanted, hint)
     return _USED[digest]
 
 

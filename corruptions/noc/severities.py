@@ -21,6 +21,7 @@ import numpy as np
 
 from corruptions.core import registry
 from corruptions.core.corruption import Key, Params, Sampler, Severity, Shape
+from corruptions.core.errors import Refused
 from corruptions.core.severity import Fraction
 from corruptions.noc import stamps
 from corruptions.primitives import padded
@@ -127,7 +128,7 @@ def ranges(shape: Sequence[int]) -> dict[str, tuple[float, float]]:
     """
     shape = tuple(shape)
     if len(shape) not in (2, 3) or min(shape[:2]) < 1:
-        raise ValueError(f"expected an image shape (height, width) or (height, width, 3), found {shape}")
+        raise Refused("shape", "an image shape (height, width) or (height, width, 3)", shape)
     return {name: (r.scale(r.mild, shape), r.scale(r.severe, shape)) for name, r in _RANGES.items()}
 
 
@@ -145,19 +146,17 @@ def resolve(name: str, shape: Sequence[int], custom: Iterable[float] | None = No
     try:
         mild, severe = (float(v) for v in custom)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: expected range=(mild, severe), two {kind}, found {custom!r}") from None
+        raise Refused("range", f"range=(mild, severe), two {kind}", repr(custom), place=name) from None
     least, greatest = published.domain(shape)
     if not all(math.isfinite(v) and least <= v <= greatest for v in (mild, severe)):
-        raise ValueError(
-            f"{name}: expected a range within [{least}, {greatest}] ({published.unit}) "
-            f"for images of {shape[0]}x{shape[1]}, found {custom!r}"
-        )
+        expected = f"a range within [{least}, {greatest}] ({published.unit}) for images of {shape[0]}x{shape[1]}"
+        raise Refused("range", expected, repr(custom), place=name)
     if published.integer and not (mild.is_integer() and severe.is_integer()):
-        raise ValueError(f"{name}: expected a range of whole numbers ({published.unit}), found {custom!r}")
+        raise Refused("range", f"a range of whole numbers ({published.unit})", repr(custom), place=name)
     down = published.descends
     if mild != severe and (severe < mild) != down:
         order = "from the greater (mild) to the smaller (severe)" if down else "from the smaller to the greater"
-        raise ValueError(f"{name}: expected a range {order} value, found {custom!r}")
+        raise Refused("range", f"a range {order} value", repr(custom), place=name)
     return (int(mild), int(severe)) if published.integer else (mild, severe)
 
 
@@ -247,5 +246,5 @@ def grey_value(key: jax.Array, fixed: float | None) -> jax.Array:
     if fixed is None:
         return jax.random.uniform(key)
     if not isinstance(fixed, (int, float)) or not math.isfinite(fixed) or not 0 <= fixed <= 1:
-        raise ValueError(f"expected grey=None (random) or a number in [0, 1], found {fixed!r}")
+        raise Refused("grey", "grey=None (random) or a number in [0, 1]", repr(fixed))
     return jnp.float32(fixed)

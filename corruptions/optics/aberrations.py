@@ -11,6 +11,7 @@ import numpy as np
 
 from corruptions.core import registry
 from corruptions.core.corruption import Applier, Corruption, Image, Key, Parameter, Params, Severity, Shape
+from corruptions.core.errors import Refused
 from corruptions.core.severity import Levels, lookup
 from corruptions.imagenet_c.tables import padding, table_for
 from corruptions.optics.psf import psf
@@ -107,9 +108,9 @@ def _sample(key: Key, table: Any, severity: Severity, shape: Shape, kernel: int 
     """Picks one of the kernels of a table [levels, number, ...], and says whether black surrounds the image."""
     number = np.shape(table)[1]
     if border not in BORDERS:
-        raise ValueError(f"expected border='reflect' or 'zeros', found {border!r}")
+        raise Refused("border", "border='reflect' or 'zeros'", repr(border))
     if kernel is not None and kernel not in range(number):
-        raise ValueError(f"expected kernel=None or one of 0 to {number - 1}, found {kernel!r}")
+        raise Refused("kernel", f"kernel=None or one of 0 to {number - 1}", repr(kernel))
     choice = jax.random.randint(key, (), 0, number) if kernel is None else kernel
     chosen = jnp.asarray(table, jnp.float32)[:, choice]
     black = jnp.bool_(border == "zeros")

@@ -15,6 +15,7 @@ from corruptions.assets import with_files
 from corruptions.core import registry
 from corruptions.core.batch import corrupt
 from corruptions.core.corruption import Corruption
+from corruptions.core.errors import Refused
 from corruptions.core.keys import named_key
 from corruptions.core.origin import Origin, Probe, make, places_of, probed_places, values_of
 from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
@@ -98,7 +99,7 @@ def evaluate(
         process.
     """
     if path is not None and not os.fspath(path):
-        raise ValueError("expected path=None, or the path of a folder, found an empty one")
+        raise Refused("path", "path=None, or the path of a folder", "an empty one")
     conditions = Conditions(corruptions, severity, options, seed)
     test_set = TestSet(images, labels, index, batch_size)
     evaluation = Evaluation(Classifier(predict, dtype, outputs, network), test_set, conditions)

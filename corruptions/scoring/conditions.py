@@ -14,6 +14,7 @@ from typing import Any
 
 from corruptions.core import registry
 from corruptions.core.corruption import Corruption
+from corruptions.core.errors import Refused
 from corruptions.core.keys import seed_key
 from corruptions.core.severity import Levels
 
@@ -89,10 +90,9 @@ def list_conditions(
     conditions = list(dict.fromkeys(conditions))
     at_random = collections.Counter(c.corruption for c in conditions if c.severity == RANDOM)
     if twice := [name for name, count in at_random.items() if count > 1]:
-        raise ValueError(
-            f"expected one selection of the random severities of {twice[0]}, found those of two benchmarks among "
-            f"{', '.join(names)}; evaluate each by itself, into a folder of its own, or with severity=levels"
-        )
+        expected = f"one selection of the random severities of {twice[0]}"
+        hint = "evaluate each by itself, into a folder of its own, or with severity=levels"
+        raise Refused("corruptions", expected, f"those of two benchmarks among {', '.join(names)}", hint)
     return conditions
 
 
@@ -149,7 +149,7 @@ def _severities(name: str, benchmark: str | None, text: str, options: Mapping[st
     if benchmark and (selected := registry.selected_levels(name, benchmark)):
         known: dict[int | float, int] = dict(enumerate(selected, 1))
         if unknown := [severity for severity in severities if severity not in known]:
-            raise ValueError(f"expected severities 1..{len(known)} of {benchmark}, found {unknown[0]}")
+            raise Refused("severity", f"severities 1..{len(known)} of {benchmark}", unknown[0])
         return [known[severity] for severity in severities]
     for severity in severities:
         corruption.check_severity(severity, options)
@@ -161,9 +161,8 @@ def _as_text(severities: Severities) -> str:
         return severities
     values = list(severities) if isinstance(severities, Iterable) else [severities]
     if not values or any(isinstance(value, bool) or not isinstance(value, numbers.Real) for value in values):
-        raise ValueError(
-            f'expected severity "levels", "random" (each image draws its own), 3 or (1, 3, 5), found {severities!r}'
-        )
+        expected = 'severity "levels", "random" (each image draws its own), 3 or (1, 3, 5)'
+        raise Refused("severity", expected, repr(severities))
     return ",".join(map(str, values))
 
 
@@ -171,5 +170,5 @@ def _numbers(text: str, whole: bool) -> list[int | float]:
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"expected a severity random, levels, or numbers like 1,3,5, found {text!r}") from None
+        raise Refused("severity", "a severity random, levels, or numbers like 1,3,5", repr(text)) from None
     return [int(value) if whole and value.is_integer() else value for value in values]

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from corruptions.core.batch import to_float
-from corruptions.core.checks import FLOATS
+from corruptions.core.checks import FLOATS, one_of
 from corruptions.core.dispatch import unmasked
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.scoring import confidence
 
 BYTES = {"float32": 4, "uint8": 1}
@@ -45,10 +46,8 @@ class Classifier:
     network: str | None = None
 
     def __post_init__(self) -> None:
-        if self.dtype not in BYTES:
-            raise ValueError(f"expected dtype among {', '.join(BYTES)}, found {self.dtype!r}")
-        if self.outputs not in OUTPUTS:
-            raise ValueError(f"expected outputs among {', '.join(OUTPUTS)}, found {self.outputs!r}")
+        one_of("dtype", "dtype", self.dtype, BYTES)
+        one_of("outputs", "outputs", self.outputs, OUTPUTS)
 
     def classify(
         self,
@@ -66,10 +65,9 @@ class Classifier:
           update: called with the number of images of each batch, for a progress bar.
         """
         if not callable(self.predict):
-            raise TypeError(
-                f"expected predict, a function from images to {self.outputs}, found {type(self.predict).__name__}; "
-                "corruptions.scoring.folder.read_wrong(path) reads a folder without it"
-            )
+            expected = f"predict, a function from images to {self.outputs}"
+            hint = "corruptions.scoring.folder.read_wrong(path) reads a folder without it"
+            raise RefusedType("predict", expected, type(self.predict).__name__, hint)
         parts = []
         for start in range(0, len(labels), batch_size):
             # Copies of the last image fill the last batch: a compiled `predict` sees one shape.
@@ -96,18 +94,15 @@ class Classifier:
         foreign = hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray | jax.Array)
         scores = np.asarray(jax.dlpack.from_dlpack(given) if foreign else unmasked(given))
         if scores.ndim != 2 or scores.shape[0] != number or scores.dtype not in FLOATS:
-            hint = "; predict(images).astype(numpy.float32)" if scores.ndim == 2 and scores.dtype not in FLOATS else ""
-            hint = "; classes are not enough, give the score of each" if scores.shape == (number,) else hint
-            raise ValueError(
-                f"expected real {self.outputs} [{number}, classes] from predict, found {scores.dtype}"
-                f"{list(scores.shape)}{hint}"
-            )
+            hint = "predict(images).astype(numpy.float32)" if scores.ndim == 2 and scores.dtype not in FLOATS else ""
+            hint = "classes are not enough, give the score of each" if scores.shape == (number,) else hint
+            expected = f"real {self.outputs} [{number}, classes] from predict"
+            raise Refused("predict", expected, f"{scores.dtype}{list(scores.shape)}", hint)
         if scores.shape[1] <= max(largest, 1):
-            raise ValueError(
-                f"expected {self.outputs} of at least {max(largest, 1) + 1} classes for these labels, found {scores.shape[1]}"
-            )
+            expected = f"{self.outputs} of at least {max(largest, 1) + 1} classes for these labels"
+            raise Refused("predict", expected, scores.shape[1])
         top = scores.max(-1)
         if not (top < np.inf).all() or (top == -np.inf).any():
             found = "NaN" if np.isnan(top).any() else "infinity"
-            raise ValueError(f"expected {self.outputs} from predict, found {found} among them")
+            raise Refused("predict", f"{self.outputs} from predict", f"{found} among them")
         return scores

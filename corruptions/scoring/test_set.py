@@ -11,6 +11,7 @@ import numpy as np
 
 from corruptions.core.checks import image_shape
 from corruptions.core.dispatch import unmasked
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.keys import image_index, integers
 
 LARGEST_FILLING = 2**30
@@ -36,18 +37,18 @@ class Part:
         index = np.arange(len(labels)) if index is None else np.asarray(integers(index))
         kind = getattr(images, "dtype", type(images).__name__)
         if np.ndim(images) != 4 or np.shape(images)[-1] != 3 or kind != np.uint8:
-            raise TypeError(f"expected images uint8[N, H, W, 3], found {kind}{list(np.shape(images))}")
+            raise RefusedType("images", "images uint8[N, H, W, 3]", f"{kind}{list(np.shape(images))}")
         image_shape(images.shape[1:])
         number = len(images)
         if number == 0:
-            raise ValueError("expected at least one image, found none")
+            raise Refused("images", "at least one image", "none")
         for name, array in (("labels", labels), ("index", index)):
             if array.shape != (number,) or array.dtype.kind not in "iu":
-                raise ValueError(f"expected {name} of integers [{number}], found {array.dtype}{list(array.shape)}")
+                raise Refused(name, f"{name} of integers [{number}]", f"{array.dtype}{list(array.shape)}")
         if labels.min() < 0 or labels.max() > _LARGEST_LABEL:
-            raise ValueError(f"expected labels from 0 to {_LARGEST_LABEL}, found {labels.min()} to {labels.max()}")
+            raise Refused("labels", f"labels from 0 to {_LARGEST_LABEL}", f"{labels.min()} to {labels.max()}")
         if size < 1:
-            raise ValueError(f"expected batch_size of at least 1, found {size}")
+            raise Refused("batch_size", "batch_size of at least 1", size)
         image_index(index, number)  # refuses a wrong index
         return cls(images, labels, index, size)
 
@@ -86,12 +87,11 @@ class TestSet:
         images = self.images
         if isinstance(images, Iterator) or not isinstance(images, Iterable) or hasattr(images, "dtype"):
             kind = f"{type(images).__name__} without labels"
-            raise TypeError(
-                "expected images with labels, or a list, DataLoader or other iterable of batches (images, labels) that can "
-                f"be read once for each condition, found {kind}"
-            )
+            batches = "a list, DataLoader or other iterable of batches (images, labels)"
+            expected = f"images with labels, or {batches} that can be read once for each condition"
+            raise RefusedType("images", expected, kind)
         if self.index is not None:
-            raise ValueError("expected index=None with batches, which number their images in order, found an index")
+            raise Refused("index", "index=None with batches, which number their images in order", "an index")
 
     @functools.cached_property
     def whole(self) -> Part | None:
@@ -106,14 +106,14 @@ class TestSet:
         start, size = 0, 0
         for batch in self.images:
             if not isinstance(batch, tuple | list) or len(batch) != 2:
-                raise TypeError(f"expected batches (images, labels), found {type(batch).__name__}")
+                raise RefusedType("images", "batches (images, labels)", type(batch).__name__)
             images, labels = (np.asarray(unmasked(array)) for array in batch)
             size = size or len(labels)
             self.sizes.add(images.shape[1:3])
             yield Part.checked(images, labels, np.arange(start, start + len(labels)), size)
             start += len(labels)
         if not start:
-            raise ValueError("expected at least one batch, found none")
+            raise Refused("images", "at least one batch", "none")
 
     def check_filling(self, value_bytes: int) -> None:
         """Refuses (ValueError) images in memory whose batch would be mostly filling; `value_bytes` are those of a value."""
@@ -121,10 +121,9 @@ class TestSet:
             return
         number, filled = len(self.images), self.batch_size * math.prod(self.images.shape[1:]) * value_bytes
         if self.batch_size > number and filled > LARGEST_FILLING:
-            raise ValueError(
-                f"expected batch_size up to {number}, the number of images, found {self.batch_size}, a batch that copies of "
-                f"the last image fill up to {filled / 2**30:.3g} GiB; batch_size={number}"
-            )
+            expected, size = f"batch_size up to {number}, the number of images", f"{filled / 2**30:.3g} GiB"
+            found = f"{self.batch_size}, a batch that copies of the last image fill up to {size}"
+            raise Refused("batch_size", expected, found, f"batch_size={number}")
 
 
 class _Passes:
@@ -149,7 +148,6 @@ class _Passes:
         self._whole = True
 
     def _refuse(self, batch: int) -> None:
-        raise ValueError(
-            f"expected the same images in the same order each time the batches are read, found others in batch {batch}: give a "
-            "loader that does not shuffle (shuffle=False) and draws no augmentation"
-        )
+        expected = "the same images in the same order each time the batches are read"
+        hint = "give a loader that does not shuffle (shuffle=False) and draws no augmentation"
+        raise Refused("images", expected, f"others in batch {batch}", hint)

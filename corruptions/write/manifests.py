@@ -1,19 +1,20 @@
-"""`manifest.json`: the content of a written dataset, its settings, and its finished parts.
+"""`manifest.json`: the content of a written dataset, its settings, and its finished parts; and the card that tells readers.
 
-The file is rewritten after each block (one corruption at one severity). Its field `sha256` is the digest
-of the other fields, so that a changed manifest is refused.
+The manifest is rewritten after each block (one corruption at one severity). Its field `sha256` is the digest of the other fields,
+so that a changed manifest is refused. The card, README.md, is sealed in its last line, and a changed one stays.
 """
 
 import collections
 import datetime
 import functools
+import html
 import json
 import numbers
 import os
 import pathlib
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -34,6 +35,8 @@ Entry = dict[str, Any]  # the manifest's record of one corruption
 Severity = int | float | str
 
 NAME = "manifest.json"
+CARD = "README.md"
+_CARD_SEAL = "<!-- Written by corruptions.write, and again by its next call unless edited: sha256 {} -->\n"
 FORMAT = 2
 # The settings that decide the pixels: a folder is continued only with equal ones.
 _IDENTITY = ("format", "layout", "seed", "prng", "jpeg_quality", "source", "images", "image_shape", "class_names")
@@ -284,3 +287,75 @@ def _severities(corruption, requested, options, selected):
     if not severities or len(set(severities)) < len(severities):
         raise ValueError(f"expected severities of {corruption.qualified_name} without repetition, found {requested}")
     return severities
+
+
+def save_card(folder: pathlib.Path, manifest: Manifest, suffix: str) -> bool:
+    """Writes the card, README.md; False where it was edited, and stays."""
+    path = folder / CARD
+    if path.exists() and (before := path.read_text("utf-8")) != _sealed(before[: before.rfind("<!--")]):
+        return False
+    files.replace(path, card(manifest, suffix).encode())
+    return True
+
+
+def card(manifest: Manifest, suffix: str) -> str:
+    """Makes the dataset card, README.md, with the metadata that Hugging Face reads on top; `suffix` ends its shards.
+
+    Nothing in it depends on time or machine. Its last line holds the digest of the others, which tells an edited
+    card from one to be written again.
+    """
+    source, shape, quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
+    sizes = f"{shape[1]}x{shape[0]} pixels" if shape else "their own sizes"
+    name, split = source.get("name", source["kind"]), source.get("split", "all")
+    encoded = "PNG, without loss" if quality is None else f"JPEG of quality {quality}, 4:2:0"
+    lines = [
+        "---",
+        "task_categories:",
+        "- image-classification",
+        "configs:",
+        *_configurations(manifest["corruptions"], suffix),
+        "---",
+        "",
+        "# Images under corruptions",
+        "",
+        f"{manifest['images']} images of {sizes} in {len(manifest['class_names'])} classes, corrupted by "
+        "`jax-corruptions`. A configuration is one corruption at one severity.",
+        "",
+        "| corruption | severities | levels | table | options |",
+        "|---|---|---|---|---|",
+        *_rows(manifest["corruptions"]),
+        "",
+        f"- Source: {_code(name)}, split {_code(split)}. This copy has the same licence.",
+        f"- Draws: seed {manifest['seed']}; image i has the key `{manifest['key']}`.",
+        f"- Files: {encoded}, labels beside the images. `checksums/` has the sha256 of each, for `sha256sum -c`;",
+        "  `manifest.json` has all settings, versions and commands.",
+        "",
+    ]
+    return _sealed("\n".join(lines))
+
+
+def _sealed(lines):
+    return lines + _CARD_SEAL.format(files.digest_of(lines))
+
+
+def _configurations(entries: Mapping[str, Entry], suffix: str) -> Iterator[str]:
+    for _, entry in sorted(entries.items()):
+        for severity in map(token, entry["written"]):
+            name, path = f"{entry['path']}-{severity}", f"{entry['path']}/{severity}/*{suffix}"
+            yield from (f"- config_name: {json.dumps(name)}", "  data_files:")
+            yield from ("  - split: test", f"    path: {json.dumps(path)}")
+
+
+def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for name, entry in sorted(entries.items()):
+        severities = ", ".join(map(token, entry["written"]))
+        levels = ", ".join(map(str, entry["levels"] or ())) or "-"
+        options = _code(json.dumps(entry["options"], sort_keys=True)) if entry["options"] else "-"
+        version = entry.get("version") or 1
+        named = f"{_code(name)}{f', version {version} of its pixels' * (version > 1)}"
+        yield f"| {named} | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
+
+
+def _code(text):
+    """Formats text so that Markdown shows it unchanged, in a table too: names come from foreign datasets and corruptions."""
+    return f"<code>{html.escape(' '.join(str(text).split())).replace('|', '&#124;')}</code>"

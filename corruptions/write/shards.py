@@ -3,29 +3,28 @@
     parquet       contrast/3/00000.parquet    columns image {bytes, path} and label, as Hugging Face stores images
     webdataset    contrast/3/00000.tar        00000042.jpg (or .png) and 00000042.cls, the label, for each image
 
-A shard holds 10,000 images. The same images give the same files, whatever the batch size.
+A shard holds 10,000 images. The same images give the same files, whatever the batch size: a damaged shard is written again
+with the bytes that its digest tells of. So pyarrow writes Parquet with settings of ours, and Python's own tarfile, below
+`webdataset.TarWriter` too, writes the tar files: TarWriter puts the time and a user into them, and each label before its image.
 """
 
-import html
 import importlib
 import io
 import json
 import pathlib
 import tarfile
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from corruptions import files
+from corruptions.write import manifests
 from corruptions.write.layouts import LOG, Folders
-from corruptions.write.manifests import Entry, Manifest, Severity, token
+from corruptions.write.manifests import Entry, Severity
 from corruptions.write.sources import require
 
 IMAGES = 10_000  # images in a shard: a few hundred megabytes of photographs
 ROWS = 100  # images in a row group of Parquet, which readers load as a whole
-CARD = "README.md"
-_SEAL = "<!-- Written by corruptions.write, and again by its next call unless edited: sha256 {} -->\n"
 
 
 class Shards(Folders):
@@ -63,11 +62,8 @@ class Shards(Folders):
 
     def close(self) -> None:
         """Writes the dataset card too, unless it was edited."""
-        path = self.folder / CARD
-        if path.exists() and (before := path.read_text("utf-8")) != _sealed(before[: before.rfind("<!--")]):
-            LOG.warning("%s was edited; left as it is", path)
-        else:
-            files.replace(path, card(self.manifest, self.file_suffix).encode())
+        if not manifests.save_card(self.folder, self.manifest, self.file_suffix):
+            LOG.warning("%s was edited; left as it is", self.folder / manifests.CARD)
         super().close()
 
     def _end_shard(self):
@@ -156,66 +152,3 @@ class _Members:
 
     def close(self):
         self._file.close()
-
-
-def card(manifest: Manifest, suffix: str) -> str:
-    """Makes the dataset card, README.md, with the metadata that Hugging Face reads on top; `suffix` ends its shards.
-
-    Nothing in it depends on time or machine. Its last line holds the digest of the others, which tells an edited
-    card from one to be written again.
-    """
-    source, shape, quality = manifest["source"], manifest["image_shape"], manifest["jpeg_quality"]
-    sizes = f"{shape[1]}x{shape[0]} pixels" if shape else "their own sizes"
-    name, split = source.get("name", source["kind"]), source.get("split", "all")
-    encoded = "PNG, without loss" if quality is None else f"JPEG of quality {quality}, 4:2:0"
-    lines = [
-        "---",
-        "task_categories:",
-        "- image-classification",
-        "configs:",
-        *_configurations(manifest["corruptions"], suffix),
-        "---",
-        "",
-        "# Images under corruptions",
-        "",
-        f"{manifest['images']} images of {sizes} in {len(manifest['class_names'])} classes, corrupted by "
-        "`jax-corruptions`. A configuration is one corruption at one severity.",
-        "",
-        "| corruption | severities | levels | table | options |",
-        "|---|---|---|---|---|",
-        *_rows(manifest["corruptions"]),
-        "",
-        f"- Source: {_code(name)}, split {_code(split)}. This copy has the same licence.",
-        f"- Draws: seed {manifest['seed']}; image i has the key `{manifest['key']}`.",
-        f"- Files: {encoded}, labels beside the images. `checksums/` has the sha256 of each, for `sha256sum -c`;",
-        "  `manifest.json` has all settings, versions and commands.",
-        "",
-    ]
-    return _sealed("\n".join(lines))
-
-
-def _sealed(lines):
-    return lines + _SEAL.format(files.digest_of(lines))
-
-
-def _configurations(entries: Mapping[str, Entry], suffix: str) -> Iterator[str]:
-    for _, entry in sorted(entries.items()):
-        for severity in map(token, entry["written"]):
-            name, path = f"{entry['path']}-{severity}", f"{entry['path']}/{severity}/*{suffix}"
-            yield from (f"- config_name: {json.dumps(name)}", "  data_files:")
-            yield from ("  - split: test", f"    path: {json.dumps(path)}")
-
-
-def _rows(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for name, entry in sorted(entries.items()):
-        severities = ", ".join(map(token, entry["written"]))
-        levels = ", ".join(map(str, entry["levels"] or ())) or "-"
-        options = _code(json.dumps(entry["options"], sort_keys=True)) if entry["options"] else "-"
-        version = entry.get("version") or 1
-        named = f"{_code(name)}{f', version {version} of its pixels' * (version > 1)}"
-        yield f"| {named} | {severities} | {levels} | {entry['table'] or '-'} | {options} |"
-
-
-def _code(text):
-    """Formats text so that Markdown shows it unchanged, in a table too: names come from foreign datasets and corruptions."""
-    return f"<code>{html.escape(' '.join(str(text).split())).replace('|', '&#124;')}</code>"

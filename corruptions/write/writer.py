@@ -17,6 +17,7 @@ import numpy as np
 from corruptions import files
 from corruptions.core import checks, dispatch, forks
 from corruptions.core.batch import corrupt
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.keys import named_key, prng, seed_key
 from corruptions.core.many_sizes import corrupt_each
 from corruptions.files import WriteError
@@ -91,21 +92,20 @@ def write_dataset(
     """
     forks.refuse_forked()
     if not os.fspath(out):
-        raise ValueError("expected the path of a folder to write, found an empty one; out='.' writes here")
-    if layout not in LAYOUTS:
-        raise ValueError(f"expected a layout among {', '.join(LAYOUTS)}, found {layout!r}")
+        raise Refused("out", "the path of a folder to write", "an empty one", "out='.' writes here")
+    checks.one_of("layout", "a layout", layout, LAYOUTS)
     if layout != "npy" and jpeg_quality is not None and jpeg_quality not in range(1, 96):
-        raise ValueError(f"expected a jpeg_quality 1..95 or None for PNG, found {jpeg_quality!r}")
+        raise Refused("jpeg_quality", "a jpeg_quality 1..95 or None for PNG", repr(jpeg_quality))
     if batch_size is not None and batch_size < 1:
-        raise ValueError(f"expected a batch_size of at least 1, found {batch_size}")
+        raise Refused("batch_size", "a batch_size of at least 1", batch_size)
     seed_key(seed)  # refuses a value that is no seed
     folder = files.local(out)  # before images are read
     if not isinstance(source, sources.Source):
         if not isinstance(source, tuple | list) or len(source) != 2:
-            raise TypeError(f"expected (images, labels) or a Source to write, found {type(source).__name__}")
+            raise RefusedType("source", "(images, labels) or a Source to write", type(source).__name__)
         source = sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
-        raise ValueError("expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy")
+        raise Refused("layout", "--layout=folders, parquet or webdataset for images that keep their sizes", "npy")
     first = np.shape(source.read(range(1))[0])
     checks.image_shape(first)
     shape = None if source.many_sizes else first

@@ -11,6 +11,7 @@ import numpy as np
 import corruptions
 from corruptions import cbar
 from corruptions.core.checks import suggest
+from corruptions.core.errors import Refused
 from corruptions.files import content_sha256
 from corruptions.write import WriteError, manifests, verify
 from corruptions.write.manifests import Severity
@@ -105,8 +106,8 @@ class CorruptedDataset(abc.ABC):
         there = list(dict.fromkeys(name for name, _ in self._places))
         matches = [name for name in there if corruption in (name, name.rpartition("/")[2])]
         if not matches:
-            hint = suggest(corruption, there + [name.rpartition("/")[2] for name in there])
-            raise ValueError(f"{self.path} has no corruption {corruption!r}{hint}; found {', '.join(there)}")
+            near = suggest(corruption, there + [name.rpartition("/")[2] for name in there])
+            raise Refused("corruption", f"a corruption of {self.path}: {', '.join(there)}", repr(corruption), near)
         severity = parse_severity(str(severity))
         if (matches[0], severity) not in self._places:
             severities = [str(s) for name, s in self._places if name == matches[0]]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corruptions.core.checks import suggest
+from corruptions.core.checks import one_of
 from corruptions.reading import pictures
 from data import cache, decode, tfds_source, tree
 from data.dataset import Split, make_split
@@ -155,8 +155,7 @@ def listed(text: str) -> list[str]:
 
 def get(name: str) -> NaturalSet:
     """Returns a test set by name; raises ValueError, with the nearest name, where there is none."""
-    if name not in _SETS:
-        raise ValueError(f"expected natural test sets of {', '.join(NAMES)}, found {name!r}{suggest(name, NAMES)}")
+    one_of("name", "natural test sets", name, NAMES)
     return _SETS[name]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from corruptions.core.checks import suggest
+from corruptions.core.checks import one_of
 from evaluation.streams.eata import Eata, Eta, Sar
 from evaluation.streams.lame import Lame
 from evaluation.streams.roid import Roid
@@ -50,8 +50,7 @@ def make(
     if window and batch != 1:
         raise ValueError(f"expected batches of one image with a window, found {batch}; take --batch=1")
     known = _known(window or batch, side, classes, transformer)
-    if name not in known:
-        raise ValueError(f"expected a method among {', '.join(known)}, found {name!r}{suggest(name, known)}")
+    one_of("method", "a method", name, known)
     return Windowed(known[name](), window) if window else known[name]()
 
 

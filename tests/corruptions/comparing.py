@@ -2,17 +2,29 @@
 compare draws with their distributions.
 """
 
+import contextlib
 import functools
 
 import jax
 import numpy as np
+import pytest
 import scipy.stats
 
 import corruptions
 from corruptions.core.batch import from_float, to_float
+from corruptions.core.errors import Refused
 
 A_THOUSANDTH_OF_A_LEVEL = 1e-3 / 255
 SHAPE = (24, 33, 3)
+
+
+@contextlib.contextmanager
+def refused(name, actual, kind=Refused):
+    """Expects that the block refuses an argument of this name and value, in one line."""
+    with pytest.raises(kind) as refusal:
+        yield refusal
+    error = refusal.value
+    assert (error.name, str(error.actual)) == (name, str(actual)) and "\n" not in str(error), error
 
 
 def assert_same(found, expected, bound=A_THOUSANDTH_OF_A_LEVEL):

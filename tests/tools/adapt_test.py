@@ -91,7 +91,7 @@ def test_adaptation_to_test_images_is_marked(source, adapted, dataset):
     [
         ({"images": 200}, "config.adapt.images up to 160"),
         ({"images": 500, "batch_size": 500}, "config.adapt.images up to 160"),
-        ({"scheme": "augmx"}, "unknown augmentation scheme"),
+        ({"scheme": "augmx"}, "an augmentation scheme .*, found 'augmx'"),
         ({"pseudo_count": -1.0}, "at least 0, found -1"),
     ],
 )

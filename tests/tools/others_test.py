@@ -13,6 +13,7 @@ from configs import imagenet
 from corruptions.core import registry
 from evaluation.strength import Strength
 from models import costs
+from tests.corruptions.comparing import refused
 from tests.training import tiny
 from tools import exits, strength, weights
 
@@ -90,7 +91,7 @@ def test_severities_out_of_order_are_listed():
 def test_refusals(tmp_path):
     with pytest.raises(ValueError, match=r"expected --out=FILE\.md, found"):
         strength.run(["imagenet_c"], "shapes", None, 32, 12, 0, tmp_path / "strength.csv")
-    with pytest.raises(ValueError, match="unknown benchmark"):
+    with refused("benchmark", "'imagenet_d'"):
         strength.run(["imagenet_d"], "shapes", None, 32, 12, 0, tmp_path / "strength.md")
     assert not list(tmp_path.iterdir())
 

@@ -16,8 +16,10 @@ from jax.experimental import checkify
 import corruptions
 from corruptions import cbar, imagenet_c
 from corruptions.core import batch, checks, dispatch
+from corruptions.core.errors import UnknownCorruption
 from corruptions.core.severity import Levels, lookup
 from corruptions.primitives import random
+from tests.corruptions.comparing import refused
 
 KEY = jax.random.key(0)
 IMAGES = np.zeros((2, 32, 32, 3), np.uint8)
@@ -127,7 +129,7 @@ def test_checkify_makes_errors_of_what_a_jit_clips():
             error.throw()
     with pytest.raises(ValueError, match=r"expected values in \[-1, 1\], found values from 1.5"):
         checkify.checkify(jax.jit(lambda x: step(x, 1, value_range=(-1, 1))))(images + 1)[0].throw()
-    with pytest.raises(ValueError, match="values in"):
+    with refused("images", "values from 1.5 to 1.5"):
         step(images + 1, 1)  # outside of a jit, as always
 
 
@@ -137,7 +139,7 @@ def test_a_jit_may_close_over_images():
         call = functools.partial(corruptions.corrupt, images=images, name="noc/brightness", severity=1.0, **given)
         np.testing.assert_allclose(jax.jit(call)(KEY), call(KEY), atol=1e-6)
     images += 1
-    with pytest.raises(ValueError, match=r"from 1\.5 to 1\.5"):
+    with refused("images", "values from 1.5 to 1.5"):
         jax.jit(lambda key: corruptions.corrupt(key, images, "noc/brightness"))(KEY)
 
 
@@ -152,7 +154,7 @@ def test_a_cell_of_a_notebook_that_runs_again_replaces_its_corruption(own_regist
         darker = mine(Levels(5), "nearest", replace=replace)
         assert corruptions.get("mine/darker") is darker
         corruptions.register_benchmark("cell", ("cbar/ripple",), options={"table": "cifar"}, replace=replace)
-    with pytest.raises(ValueError, match="'mine/darker' is registered already"):
+    with refused("corruption", "'mine/darker', registered already"):
         mine(Levels(5), "nearest")
 
 
@@ -292,7 +294,7 @@ def looked_up(table):
 
 def test_a_table_has_a_row_for_each_level(own_registry):
     for table in ((0.1, 0.2, 0.3), (0.1,) * 6):
-        with pytest.raises(ValueError, match=f"5 rows, one for each level of mine/darker, found {len(table)}"):
+        with refused("table", len(table)):
             looked_up(table).sample(KEY, (32, 32, 3), 5)
     assert looked_up((0.1, 0.2, 0.3, 0.4, 0.5)).sample(KEY, (32, 32, 3), 5)["s"] == np.float32(0.5)
 
@@ -326,7 +328,7 @@ def test_a_replaced_corruption_leaves_no_alias(own_registry):
     assert corruptions.get("old_frame") is first is corruptions.get("frame")
     second = corruptions.register(dataclasses.replace(first, aliases=()), replace=True)
     assert corruptions.get("mine/frame") is second is corruptions.get("frame")
-    with pytest.raises(ValueError, match="unknown corruption 'old_frame'"):
+    with refused("name", "'old_frame'", UnknownCorruption):
         corruptions.get("old_frame")
 
 
@@ -341,5 +343,5 @@ def test_values_are_not_read_where_they_need_no_check():
         lambda **given: corruptions.augment.augment(KEY, outside, "op=rotate", **given),
     ):
         assert call(validate=False).shape == outside.shape
-        with pytest.raises(ValueError, match="found values from 2 to 2"):
+        with refused("images", "values from 2 to 2"):
             call()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import corruptions
+from corruptions.core.errors import Refused
 from tests.corruptions.comparing import assert_same
 from tests.pages import example_of
 from tests.reference.photographs import photographs
@@ -104,7 +105,7 @@ def test_values_at_the_ends_of_a_range_are_inside_in_their_precision(dtype):
     found = corruptions.corrupt(KEY, images, "noc/hue", 1, value_range=ends)
     assert found.dtype == dtype and found.shape == images.shape
     corruptions.corrupt(KEY, jnp.clip(FLOATS, 0.1, 0.9).astype(dtype), "noc/hue", 1, value_range=(0.1, 0.9))
-    with pytest.raises(ValueError, match=r"expected values in value_range=\(0\.1, 0\.9\), found values from"):
+    with pytest.raises(Refused):
         corruptions.corrupt(KEY, jnp.clip(FLOATS, 0.05, 0.9).astype(dtype), "noc/hue", 1, value_range=(0.1, 0.9))
 
 
@@ -241,7 +242,7 @@ def test_a_range_is_fixed_once(name):
         jnp.asarray(SIGNED)
     )
     assert np.abs(slope).max() > 0.1
-    with pytest.raises(ValueError, match=r"values in value_range=\(-1, 1\)"):
+    with pytest.raises(Refused):
         corruptions.corrupt(KEY, 3 * SIGNED, signed, level)
 
 

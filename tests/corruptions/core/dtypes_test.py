@@ -7,6 +7,8 @@ import pytest
 
 import corruptions
 from corruptions import augment, camera, enhance, laion_c
+from corruptions.core.errors import Refused
+from tests.corruptions.comparing import refused
 
 KEY = jax.random.key(0)
 IMAGES = np.random.default_rng(0).random((2, 32, 32, 3), np.float32)
@@ -99,7 +101,7 @@ def test_arrays_of_other_things_are_refused_in_one_line(name, kind):
     if (name, kind) in TAKEN:
         return
     call, array = CALLS[name]
-    with pytest.raises((TypeError, ValueError), match=r"expected .*found") as refusal:
+    with pytest.raises(Refused) as refusal:
         call(OF_OTHERS[kind](array))
     assert "\n" not in str(refusal.value)
 
@@ -125,33 +127,32 @@ def test_the_fill_is_a_value_that_the_masks_hold(masks, fills, wrong):
         found = corruptions.move_masks(labels, outside, fill=fill)
         assert (found.dtype == masks and (np.asarray(found) == np.array(fill).astype(masks)).all()) or fill != fill
     for fill in wrong:
-        with pytest.raises(ValueError, match="expected fill") as refusal:
+        with refused("fill", repr(fill)):
             corruptions.move_masks(labels, outside, fill=fill)
-        assert "\n" not in str(refusal.value)
 
 
 def test_a_fill_for_each_of_the_last_axis_and_a_traced_one():
     outside = np.full((1, 16, 16, 2), np.nan, np.float32)  # positions that are no numbers lie outside, too
     labels = np.ones((1, 16, 16, 2), np.int32)
     assert (np.asarray(corruptions.move_masks(labels, outside, fill=np.array([4, 5]))) == [4, 5]).all()
-    with pytest.raises(ValueError, match="expected one fill"):
+    with refused("fill", (3,)):
         corruptions.move_masks(labels, outside, fill=np.array([4, 5, 6]))
     moved = jax.jit(lambda fill: corruptions.move_masks(labels, outside, fill=fill))
     assert (np.asarray(moved(4)) == 4).all()
-    with pytest.raises(ValueError, match="expected fill of int32"):
+    with refused("fill", "dtype float32"):
         moved(0.5)
 
 
 def test_labels_of_more_than_31_bits_are_refused_at_both_ends():
     where = np.zeros((1, 16, 16, 2), np.float32)
     for label in (2**40, -(2**40), -(2**63)):
-        with pytest.raises(ValueError, match=f"at most 31 bits, found {label}"):
+        with refused("masks", label):
             corruptions.move_masks(np.full((1, 16, 16), label, np.int64), where)
 
 
 def test_lists_of_numbers_are_arrays_and_lists_of_several_lengths_are_refused():
     found = corruptions.move_masks(MASKS.tolist(), WHERE.tolist())
     np.testing.assert_array_equal(found, corruptions.move_masks(MASKS, WHERE))
-    with pytest.raises(ValueError, match="expected masks as an array, found lists of different lengths"):
+    with refused("masks", "lists of different lengths"):
         corruptions.move_masks([[1, 2], [3]], WHERE)
     assert jnp.asarray(corruptions.move_boxes(BOXES.tolist(), WHERE)).dtype == jnp.float32

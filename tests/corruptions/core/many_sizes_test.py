@@ -14,6 +14,7 @@ from corruptions.core.corruption import Corruption
 from corruptions.core.severity import Fraction
 from corruptions.primitives import padded
 from corruptions.primitives.padded import Padding
+from tests.corruptions.comparing import refused
 from tests.pages import example_of
 from tests.reference.photographs import photograph
 
@@ -195,8 +196,9 @@ def test_a_compiler_that_lacks_an_option_is_not_asked_for_it():
 def test_what_comes_before_a_bad_image_is_given():
     results = corruptions.corrupt_each(KEY, [IMAGES[0], IMAGES[0][:8]], "imagenet_c/contrast", 1)
     assert next(results).shape == IMAGES[0].shape
-    with pytest.raises(ValueError, match=r"image 1: .*found 8x41"):
+    with refused("images", "8x41 in shape (1, 8, 41, 3)") as refusal:
         next(results)
+    assert refusal.value.place == "image 1"
 
 
 def test_what_comes_before_a_file_that_cannot_be_read_is_given(tmp_path):

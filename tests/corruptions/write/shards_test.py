@@ -12,7 +12,7 @@ import yaml
 from PIL import Image
 
 import corruptions
-from corruptions.write import shards, verify, write_dataset, writer
+from corruptions.write import manifests, shards, verify, write_dataset, writer
 from tests.corruptions.write.datasets import IMAGES, LABELS, contents, expected_at_once, register_mine
 from tests.pages import example_of
 
@@ -71,6 +71,37 @@ def test_shards_hold_the_corrupted_images_in_order(layout, tmp_path):
     assert verify(tmp_path, everything=True) == []
 
 
+def of_datasets(folder, cache):
+    import datasets
+
+    found = datasets.load_dataset(str(folder), "hue-0.5", split="test", cache_dir=str(cache))  # as the card tells
+    assert found.features == datasets.Features(
+        {"image": datasets.Image(), "label": datasets.ClassLabel(names=["0", "1", "2"])}
+    )
+    return [(row["image"], row["label"]) for row in found]
+
+
+def of_webdataset(folder, cache):
+    import webdataset
+
+    paths = sorted(map(str, (folder / "hue" / "0.5").iterdir()))
+    return list(webdataset.WebDataset(paths, shardshuffle=False).decode("pil").to_tuple("png", "cls"))
+
+
+@pytest.mark.parametrize(
+    ("layout", "read"),
+    [
+        pytest.param("parquet", of_datasets, marks=pytest.mark.needs("datasets")),
+        pytest.param("webdataset", of_webdataset, marks=pytest.mark.needs("webdataset")),
+    ],
+)
+def test_the_libraries_of_the_forms_read_them(layout, read, tmp_path):
+    write_dataset(tmp_path / "out", (IMAGES, LABELS), layout=layout, jpeg_quality=None, seed=3, **OPTIONS)
+    images, labels = zip(*read(tmp_path / "out", tmp_path / "cache"))
+    assert np.array_equal(np.stack(images), expected_at_once(IMAGES, "noc/hue", 0.5, seed=3))
+    assert list(labels) == LABELS.tolist()
+
+
 @pytest.mark.parametrize("layout", READ)
 def test_again_and_after_damage_the_bytes_are_the_same(layout, stub, tmp_path, caplog):
     write_dataset(tmp_path, (IMAGES, LABELS), layout=layout, batch_size=7, **OPTIONS)
@@ -122,7 +153,7 @@ def test_names_of_others_are_shown_as_they_are_on_the_card():
     manifest = {"source": {"kind": "tfds", "name": "a|b\n# <script>", "split": "`x`"}, "image_shape": [32, 32, 3]}
     manifest |= {"jpeg_quality": None, "corruptions": {"my/<i>|": entry}, "images": 1}
     manifest |= {"class_names": ["a"], "seed": 0, "key": "k"}
-    card = shards.card(manifest, ".tar")
+    card = manifests.card(manifest, ".tar")
     assert "<script>" not in card and "<i>" not in card and "<b>" not in card and "\n# <" not in card
     (row,) = [line for line in card.splitlines() if "my/" in line]
     assert row.count("|") == 6 and "a&#124;b" in row
