@@ -82,7 +82,7 @@ class Parquet(Shards):
         super().start()
 
     def open_shard(self, path: pathlib.Path) -> Any:
-        return _Rows(path, self.source.class_names)
+        return Rows(path, self.source.class_names)
 
     def _encoded(self, folder, number):
         rows = _pyarrow().parquet.ParquetFile(folder / f"{0:05d}{self.file_suffix}").read_row_group(0)
@@ -95,14 +95,14 @@ class WebDataset(Shards):
     file_suffix = ".tar"
 
     def open_shard(self, path: pathlib.Path) -> Any:
-        return _Members(path)
+        return Members(path)
 
     def _encoded(self, folder, number):
         with tarfile.open(folder / f"{0:05d}{self.file_suffix}") as file:
             return [file.extractfile(member).read() for member in file.getmembers()[: 2 * number : 2]]
 
 
-class _Rows:
+class Rows:
     """A Parquet file, without compression: encoded images do not become smaller."""
 
     def __init__(self, path, class_names):
@@ -137,7 +137,7 @@ def _pyarrow():
     return importlib.import_module("pyarrow")
 
 
-class _Members:
+class Members:
     """A tar file, without times and owners."""
 
     def __init__(self, path):

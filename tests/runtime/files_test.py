@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from corruptions.files import cache_folder, digest_of_file, remove_parts
+from corruptions.files import cache_folder, digest_of_file
 from runtime import artifacts, files
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
@@ -209,18 +209,6 @@ def test_a_damaged_array_is_named_with_size_and_remedy(tmp_path, mapped):
 def test_what_is_not_there_is_not_called_damaged(tmp_path, read):
     with pytest.raises(FileNotFoundError, match="nothing"):
         read(tmp_path / "nothing")
-
-
-def test_parts_of_killed_writers_are_removed(tmp_path):
-    code = (
-        "import os, sys; from runtime import files\n"
-        "with files.writing(sys.argv[1]) as file: file.write(b'1' * 10**6); os._exit(9)\n"
-    )
-    (tmp_path / "kept").write_text("")
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "value")]).returncode == 9
-    assert len(names(tmp_path)) == 2
-    remove_parts(tmp_path)
-    assert names(tmp_path) == ["kept"]
 
 
 def test_a_folder_has_one_writer(tmp_path):

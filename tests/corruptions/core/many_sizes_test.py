@@ -1,7 +1,5 @@
 """Images of many sizes: the exact way gives what `corrupt` gives, padding what the exact way gives."""
 
-import importlib.metadata
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -183,14 +181,6 @@ def test_a_quick_compile_gives_the_same_bits(monkeypatch):
     for name, expected in zip(names, quick):
         for found, same in zip(each([IMAGES[0], IMAGES[0] / np.float32(255)], name, 1), expected):
             np.testing.assert_array_equal(found, same)
-
-
-def test_a_compiler_that_lacks_an_option_is_not_asked_for_it():
-    options = tuple(many_sizes._QUICK.items())
-    version = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
-    assert many_sizes._compiles_with(options) == (version < (0, 11))  # 0.12 has lost the first
-    assert many_sizes._compiles_with(options[1:])
-    assert not many_sizes._compiles_with((("xla_cpu_unknown", True),))
 
 
 def test_what_comes_before_a_bad_image_is_given():

@@ -12,7 +12,6 @@ import time
 import numpy as np
 import pytest
 
-from corruptions import files
 from corruptions.write import WriteError, write_dataset, writer
 from tests import compiling, processes
 from tests.corruptions.write.datasets import contents
@@ -194,17 +193,3 @@ def test_two_devices_write_the_same_files(tmp_path):
     assert "2 x cpu" in json.loads((out / "manifest.json").read_text())["runs"][0]["device"]
     write_dataset(whole, first_of(150), corruptions=NAMES.split(","), severities=[1], seed=4)
     assert contents(out) == contents(whole)
-
-
-def test_what_a_killed_command_left_aside_is_taken_up(tmp_path):
-    """The next writing of a file replaces it: no hidden part of a file stays for good."""
-    path = tmp_path / "manifest.json"
-    code = (
-        "import os, pathlib, signal, sys; from corruptions import files; "
-        "os.replace = lambda *names: os.kill(os.getpid(), signal.SIGKILL); "
-        "files.replace(pathlib.Path(sys.argv[1]), b'half done')"
-    )
-    assert run([sys.executable, "-c", code, str(path)]).returncode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
-    files.replace(path, b"done")
-    assert [(p, p.read_bytes()) for p in tmp_path.iterdir()] == [(path, b"done")]

@@ -95,7 +95,7 @@ def test_a_shard_that_was_changed_is_refused_and_named_when_it_is_read(written):
 )
 def test_shards_of_other_labels_or_numbers_are_refused_though_their_sha256_fits(written, monkeypatch, labels, message):
     folder, shard, _ = written
-    opened = shards._Rows(shard, ["a"]) if shard.suffix == ".parquet" else shards._Members(shard)
+    opened = shards.Rows(shard, ["a"]) if shard.suffix == ".parquet" else shards.Members(shard)
     for position, (image, label) in enumerate(zip(pixels("clean", 0), labels)):
         png = io.BytesIO()
         Image.fromarray(image).save(png, "PNG")
