@@ -111,14 +111,11 @@ COMMAND = ["-m", "tools.scheme_study", f"--config={ROOT / 'configs' / 'scheme_st
 COMMAND += [f"--config.{setting}" for setting in SETTINGS]
 
 
-def start(folder, devices):
-    """The command as a user runs it, its workdir in `folder`."""
-    command = [sys.executable, *COMMAND]
-    return processes.Process(command, cwd=folder, env=environment(devices), output=folder / "output")
-
-
 def finish(folder, devices):
-    assert start(folder, devices).wait(PATIENCE) == 0, (folder / "output").read_text()[-5000:]
+    """Runs the command as a user runs it, its workdir in `folder`."""
+    command = [sys.executable, *COMMAND]
+    process = processes.Process(command, cwd=folder, env=environment(devices), output=folder / "output")
+    assert process.wait(PATIENCE) == 0, (folder / "output").read_text()[-5000:]
 
 
 def results(workdir):
