@@ -11,6 +11,7 @@ import corruptions
 from corruptions.core import batch, keys
 from corruptions.core.errors import Refused, RefusedType
 from corruptions.write import write_dataset
+from tests.corruptions.comparing import refused
 from tests.evaluation.any_classifier import evaluate
 
 KEY = jax.random.key(3)
@@ -90,9 +91,9 @@ def test_seeds_of_numpy_are_those_of_python():
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True])
 def test_nothing_is_written_or_evaluated_with_what_is_no_seed(tmp_path, seed):
-    with pytest.raises((TypeError, ValueError), match=r"integer seed, found|from 0 to 2\*\*64 - 1, found"):
+    with refused("seed", seed):
         write_dataset(tmp_path / "out", (IMAGES, np.zeros(2, int)), corruptions=NOISE, seed=seed)
-    with pytest.raises((TypeError, ValueError), match=r"integer seed, found|from 0 to 2\*\*64 - 1, found"):
+    with refused("seed", seed):
         evaluate(lambda images: 1 / 0, IMAGES, np.zeros(2, int), seed=seed, workdir=tmp_path / "out", batch_size=2)
     assert not (tmp_path / "out").exists()
 
@@ -117,13 +118,12 @@ def test_evaluate_takes_an_index_of_64_bits_in_a_list(tmp_path):
 
     np.testing.assert_array_equal(shown([7, 2**64 - 1]), shown(np.array([7, 2**64 - 1], np.uint64)))
     assert (shown([7, 2**64 - 1]) != shown([7, 2**32 - 1])).any()
-    for index, message in (([0, -1], "without negative integers"), ([0, 2**64], "at most 64 bits"), (3, "found 3")):
-        with pytest.raises((TypeError, ValueError), match=message):
+    for index, actual in (([0, -1], -1), ([0, 2**64], 2**64), (3, 3)):
+        with refused("index", actual):
             evaluate(lambda images: 1 / 0, IMAGES, np.zeros(2, int), index=index, workdir=tmp_path / "w", batch_size=2)
     assert not (tmp_path / "w").exists()
 
 
-NEGATIVE = "without negative integers, found -1"
 INDICES = [
     (np.array([0.2, 0.7]), RefusedType, "dtype float64"),
     (np.array([True, False]), RefusedType, "dtype bool"),
@@ -147,29 +147,24 @@ INDICES = [
     ([0, 1, 2], Refused, (3,)),
 ]
 SEEDS = [
-    (lambda: keys.seed_key(-1), ValueError, r"from 0 to 2\*\*64 - 1, found -1"),
-    (lambda: keys.seed_key(2**64), ValueError, "found 18446744073709551616"),
-    (lambda: keys.seed_key(1.0), TypeError, "integer seed, found 1.0"),
-    (lambda: keys.seed_key(True), TypeError, "integer seed, found True"),
-    (lambda: keys.seed_key(np.bool_(True)), TypeError, "integer seed"),
-    (lambda: keys.seed_key(np.int64(-1)), ValueError, "found -1"),
-    (lambda: keys.seed_key(np.float32(1)), TypeError, "integer seed"),
-    (lambda: keys.seed_key("0"), TypeError, "integer seed, found '0'"),
-    (lambda: keys.seed_key(None), TypeError, "integer seed, found None"),
-    (lambda: keys.image_index(np.array([0, -1]), 2, validate=False), ValueError, "negative"),
+    *((seed, Refused) for seed in (-1, 2**64, np.int64(-1))),
+    *((seed, RefusedType) for seed in (1.0, True, np.bool_(True), np.float32(1), "0", None)),
 ]
 
 
 @pytest.mark.parametrize("draw", [corrupt, augment])
-@pytest.mark.parametrize(("index", "error", "message"), INDICES, ids=range(len(INDICES)))
-def test_other_indices_are_refused_in_one_line(draw, index, error, message):
-    with pytest.raises(error, match=message) as refusal:
+@pytest.mark.parametrize(("index", "kind", "actual"), INDICES, ids=range(len(INDICES)))
+def test_other_indices_are_refused_in_one_line(draw, index, kind, actual):
+    with refused("index", actual, kind):
         draw(index)
-    assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(("call", "error", "message"), SEEDS, ids=range(len(SEEDS)))
-def test_other_seeds_are_refused_in_one_line(call, error, message):
-    with pytest.raises(error, match=message) as refusal:
-        call()
-    assert "\n" not in str(refusal.value)
+def test_an_index_on_the_host_is_looked_at_in_any_case():
+    with refused("index", -1):
+        keys.image_index(np.array([0, -1]), 2, validate=False)
+
+
+@pytest.mark.parametrize(("seed", "kind"), SEEDS, ids=range(len(SEEDS)))
+def test_other_seeds_are_refused_in_one_line(seed, kind):
+    with refused("seed", seed if kind is Refused else repr(seed), kind):
+        keys.seed_key(seed)

@@ -267,7 +267,7 @@ OF_REGISTRY = [
     *((lambda name=name: corruptions.registrar(name, Levels(5), "nearest", "of mine"), ValueError, "expected names ")
       for name in (*WRONG_NAMES, "a/b")),
     *((lambda call=call: call("elastic"),
-       ValueError, "'elastic' is used by several .* say 'noc/elastic' or 'imagenet_c/elastic_transform'")
+       Refused, "name", "'elastic', which several benchmarks or packages use", "say 'noc/elastic' or 'imagenet_c/elastic_transform'")
       for call in (lambda name: corrupt(IMAGES, name), lambda name: one_image(IMAGES[0], name), corruptions.get,
                    lambda name: corruptions.evaluate(None, IMAGES, [0, 1], corruptions=["noc/hue", name], severity=1))),
     (lambda: corruptions.get("frosted_glass_blur"),
