@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
+from corruptions.core.errors import MissingAssets, UnknownCorruption
 from corruptions.files import similar
 
 MOST = 2**31 - 1  # largest count or index: an int32 on the device
@@ -223,9 +224,9 @@ def check(values: Mapping[str, Any], known: Mapping[str, Setting]) -> None:
 
 def flag_for(error: Exception) -> str:
     """Names the flag that a library's error asks for, which has its name from the commands: '; --imports=MODULE', or ''."""
-    if getattr(error, "unknown_prefix", ""):  # corruptions.core.errors, which would import JAX here
+    if isinstance(error, UnknownCorruption) and error.unknown_prefix:
         return ": --imports=MODULE"
-    return f"; --config.{error.name}=FOLDER" if type(error).__name__ == "MissingAssets" else ""
+    return f"; --config.{error.name}=FOLDER" if isinstance(error, MissingAssets) else ""
 
 
 def of_percent(text: Any, check: Callable[[float], Any]) -> str:

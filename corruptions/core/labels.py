@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 
 from corruptions.core import batch, checks, dispatch, forks, one_image, program_cache, registry
 from corruptions.core.corruption import Array, Corruption
-from corruptions.core.errors import Refused, RefusedType
+from corruptions.core.errors import Refused
 
 _LOOKED_AT, _MIRRORED = 4, 0.01  # images, and the share of their pixels, by which mirrored positions are noticed
 _FLAT, _FARTHEST = 1e-3, 64.0  # least area that a pixel shows; largest squared distance of a position, in pixels
@@ -189,7 +189,6 @@ def _warn_of_mirror_images(call: str, coordinates: Array) -> None:
         )
 
 
-from corruptions.core.errors import Refused, RefusedType
 def _checked_fill(fill: Any, masks: jax.Array) -> Any:
     """Requires a value that masks of this dtype hold: a fill of .5 or 300 would become another label."""
     dtype, whole = masks.dtype, jnp.issubdtype(masks.dtype, jnp.integer)

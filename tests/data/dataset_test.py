@@ -76,7 +76,7 @@ def test_make_split_says_what_is_wrong(images, labels, message):
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("cifar-10", {}, rf"expected a dataset out of {', '.join(data.names())}, .* did you mean 'cifar10'"),
+        ("cifar-10", {}, rf"expected a dataset among {', '.join(data.names())}, .* did you mean 'cifar10'"),
         ("shapes", {"train_limit": 0}, r"train_limit of at least 1 image \(or None for all\), found 0"),
         ("cifar10", {"test_limit": -3}, "test_limit of at least 1 image .*found -3"),
         ("cifar10", {"image_size": 64}, "cifar10: expected image_size 32 or None, found 64"),

@@ -139,7 +139,7 @@ def test_cifar_10_1_is_read_from_its_arrays(read, tmp_path):
     for name, size, error, message in (
         ("cifar10_1_v4", 32, FileNotFoundError, "cifar10_1_v4 in .* as one of cifar10_1_v4, cifar10_1, CIFAR"),
         ("cifar10_1", 224, ValueError, "cifar10_1 has 32x32 images, expected a model of this size, found 224"),
-        ("imagenet-r", 8, ValueError, "expected natural test sets of imagenet_v2, .* did you mean 'imagenet_r'"),
+        ("imagenet-r", 8, ValueError, "expected natural test sets among imagenet_v2, .* did you mean 'imagenet_r'"),
     ):
         with pytest.raises(error, match=message):
             read(name, size)

@@ -154,7 +154,7 @@ def test_commands_take_the_setting_for_files_alone(roots):
     np.testing.assert_array_equal(study.load_dataset(config).test.images[:3], images(roots["turned"]))
     with pytest.raises(SettingsError, match=r"config.dataset.turn False with shapes, .* found True"):
         cli.check(config_of("shapes", turn=True))
-    with pytest.raises(ValueError, match=r"shapes: expected arguments among .*, found turn"):
+    with pytest.raises(ValueError, match=r"expected arguments of shapes among .*, found 'turn'"):
         data.load("shapes", turn=True)
 
 

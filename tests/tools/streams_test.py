@@ -165,7 +165,10 @@ def test_a_stream_that_does_not_wait_keeps_the_measured_cost(tmp_path):
 @pytest.mark.parametrize(
     "changed, message",
     [
-        ({"streams": ["continal"]}, "expected --streams of continual, .* found 'continal'; did you mean 'continual'"),
+        (
+            {"streams": ["continal"]},
+            "expected --streams among continual, .* found 'continal'; did you mean 'continual'",
+        ),
         ({"images": 31}, "expected --images up to the 30 test images, found 31"),
         ({"order": 3}, "expected 15 corruptions with --order, found 2"),
         ({"corruptions": ["noc/bordre"]}, "noc/border"),
