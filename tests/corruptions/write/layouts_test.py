@@ -302,7 +302,7 @@ def test_an_empty_path_is_no_folder(clean, tmp_path, monkeypatch):
         (
             {"corruptions": dataclasses.replace(registry.get("noc/hue"))},
             ValueError,
-            r"not: corruptions\.register\(it\)",
+            r"not; corruptions\.register\(it\)",
         ),
         ({"severities": [1, 1]}, ValueError, "without repetition"),
         ({"options": {"noc/border": {"rang": 1}}}, ValueError, "did you mean 'range'"),
