@@ -10,6 +10,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from corruptions.core import checks
+from corruptions.core.errors import Refused, RefusedType
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -61,17 +62,16 @@ def superclass_scores(
       ValueError: another word than `mean` or `sum`, a class without members, or a number that is not below K.
     """
     if reduce not in ("mean", "sum"):
-        raise ValueError(f"expected reduce='mean' or 'sum', found {reduce!r}")
+        raise Refused("reduce", "reduce='mean' or 'sum'", repr(reduce))
     given = checks.array(logits, "logits", "iuf")
     if not given.ndim:
-        raise TypeError(f"expected logits [number, classes], found the number {given}")
+        raise RefusedType("logits", "logits [number, classes]", f"the number {given}")
     number = given.shape[-1]
     if empty := [name for name, members in classes.items() if not len(members)]:
-        raise ValueError(f"expected members of every class, found none of {', '.join(empty)}")
+        raise Refused("classes", "members of every class", f"none of {', '.join(empty)}")
     if outside := sorted({k for members in classes.values() for k in members if not 0 <= k < number}):
-        raise ValueError(
-            f"expected logits of all classes that a superclass holds, up to {outside[-1]}, found {number} logits"
-        )
+        expected = f"logits of all classes that a superclass holds, up to {outside[-1]}"
+        raise Refused("logits", expected, f"{number} logits")
     shares = np.zeros((number, len(classes)), np.float32)
     for column, members in enumerate(classes.values()):
         shares[list(members), column] = 1 / len(members) if reduce == "mean" else 1
@@ -83,6 +83,7 @@ def superclass_labels(labels: ArrayLike, classes: Mapping[str, Sequence[int]] = 
     """Numbers the superclass of each label: int32 [N], -1 where it has none. Such images are to be left out."""
     given = checks.array(labels, "labels", "biuf")
     if np.dtype(given.dtype).kind not in "iu" and given.size:
-        raise TypeError(f"expected labels of integers, found dtype {given.dtype}; labels.astype(int) of whole numbers")
+        hint = "labels.astype(int) of whole numbers"
+        raise RefusedType("labels", "labels of integers", f"dtype {given.dtype}", hint)
     numbers = {k: place for place, members in enumerate(classes.values()) for k in members}
     return np.array([numbers.get(int(label), -1) for label in np.ravel(given)], np.int32)

@@ -16,6 +16,7 @@ import numpy as np
 
 from corruptions import files, remote
 from corruptions.core.dispatch import unmasked
+from corruptions.core.errors import Refused
 from corruptions.reading import pictures
 from corruptions.reading.folders import SUFFIXES, balanced_prefix, class_folders, labelled_images
 
@@ -115,7 +116,7 @@ def open_source(
 
 def _check_limit(limit: int | None, name: str = "limit") -> None:
     if limit is not None and limit < 1:
-        raise ValueError(f"expected a {name} of at least 1, found {limit}")
+        raise Refused("limit", f"a {name} of at least 1", limit)
 
 
 def _load(path: Any, **options: Any) -> Any:
@@ -140,19 +141,19 @@ def from_arrays(images: np.ndarray, labels: np.ndarray, class_names: Sequence[st
     """
     images, labels = np.asanyarray(unmasked(images)), np.asarray(unmasked(labels))
     if images.ndim != 4 or images.shape[-1] != 3 or images.dtype != np.uint8:
-        raise ValueError(f"expected images uint8[N, H, W, 3], found {images.dtype}{list(images.shape)}")
+        raise Refused("images", "images uint8[N, H, W, 3]", f"{images.dtype}{list(images.shape)}")
     if not len(images):
-        raise ValueError("expected at least one image, found none")
+        raise Refused("images", "at least one image", "none")
     if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
-        raise ValueError(f"expected whole labels [{len(images)}], found {labels.dtype}{list(labels.shape)}")
+        raise Refused("labels", f"whole labels [{len(images)}]", f"{labels.dtype}{list(labels.shape)}")
     classes = int(labels.max()) + 1
     if class_names is None:
         if classes > _MOST_CLASSES:
-            raise ValueError(f"expected labels below {_MOST_CLASSES} without class_names, found {classes - 1}")
+            raise Refused("labels", f"labels below {_MOST_CLASSES} without class_names", classes - 1)
         class_names = _numbered(classes)
     if labels.min() < 0 or classes > len(class_names):
         found = f"{labels.min()}..{labels.max()}"
-        raise ValueError(f"expected labels 0..{len(class_names) - 1}, one per class name, found {found}")
+        raise Refused("labels", f"labels 0..{len(class_names) - 1}, one per class name", found)
 
     def read(positions):
         # A range as a slice: a view instead of a copy.
