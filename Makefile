@@ -10,12 +10,18 @@ $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --no-compile -e '.[$(1)]'
 endef
 
-.PHONY: demo test suite slow pixels torture lint docs dist release lowest newest all-extras clean
+.PHONY: demo real test suite slow pixels torture lint docs dist release lowest newest all-extras clean
 
 demo: $(VENV)/.study
 	$(BIN)/python overlap.py --config=configs/overlap_shapes.py --workdir=runs/overlap_shapes
 	$(BIN)/python -m tools.msd --config=configs/msd.py:shapes --workdir=runs/overlap_shapes
 	$(BIN)/python -m tools.report --workdir=runs/overlap_shapes
+
+# A network of ImageNet shown your own photographs, `make real IMAGES=DIR`; docs/real.md says how DIR is laid out.
+RUN ?= runs/real
+real: $(VENV)/.real
+	$(BIN)/python -m tools.real --images="$(IMAGES)" --workdir="$(RUN)" $(REAL)
+	$(BIN)/python -m tools.confidence --workdir="$(RUN)"
 
 test: $(VENV)/.dev
 	$(MAKE) --no-print-directory -j 2 lint suite
@@ -91,6 +97,10 @@ all-extras: $(VENV)/.dev
 $(VENV)/.study: pyproject.toml
 	$(call install,study)
 	touch $@
+
+$(VENV)/.real: pyproject.toml
+	$(call install,real)
+	touch $@ $(VENV)/.study
 
 $(VENV)/.docs: pyproject.toml
 	$(call install,docs)

@@ -4,6 +4,7 @@ dataset.py       `Dataset` of two `Split`s, the result of every source; images i
 shapes.py        `shapes`: drawn from a seed, needs no download
 tfds_source.py   `cifar10`, `cifar100`: TensorFlow Datasets in array_record, read without TensorFlow
 image_folder.py  `image_folder`: a tree of class folders, which tree.py lists
+photographs.py   `photographs`: your own, of some of ImageNet's classes
 imagenet/        `imagenet`, `imagenet100` (every tenth class): prepared shards, or such a tree
 corrupted/       corrupted datasets on disk, published or written by `corruptions.write`
 natural/         naturally shifted test sets of ImageNet's and CIFAR-10's classes
@@ -52,6 +53,7 @@ _SOURCES = {
     "cifar10": _Source("data.tfds_source:load_cifar"),
     "cifar100": _Source("data.tfds_source:load_cifar"),
     "image_folder": _Source("data.image_folder:load_image_folder", 224, resizable=True, of_files=True),
+    "photographs": _Source("data.photographs:load_photographs", 224, resizable=True, of_files=True),
     "imagenet100": _Source("data.imagenet.store:load_imagenet", 224, resizable=True, of_files=True),
     "imagenet": _Source("data.imagenet.store:load_imagenet", 224, resizable=True, of_files=True),
 }

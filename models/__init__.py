@@ -9,6 +9,7 @@ densenet.py      DenseNets; condensenet.py: CondenseNets, whose groups are learn
 msdnet.py        MSDNets, with several exits; multigrid.py: multigrid networks
 vit.py           vision transformers, DeiT's sizes among them
 vgg.py           VGGs, AlexNet, SqueezeNets
+efficientnet.py  EfficientNet-Lites
 
 and their common parts:
 
@@ -16,7 +17,7 @@ layers.py        convolution, linear, dropout, normalisation of the input, pooli
 norms.py         BatchNorm, LayerNorm and GroupNorm
 conv_cpu.py      convolutions whose gradients are fast on a CPU
 torchvision.py   weights of torchvision, timm and other publishers as values of our models
-torch_files.py   files of PyTorch weights as NumPy arrays
+torch_files.py   files of PyTorch weights as NumPy arrays; torch_pickles.py: the tensors of .pth files
 costs.py         multiply-adds
 """
 
@@ -29,10 +30,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from models import condensenet, densenet, fast_cifar, msdnet, multigrid, resnet, vgg, vit
+from models import condensenet, densenet, efficientnet, fast_cifar, msdnet, multigrid, resnet, vgg, vit
 from models.layers import INITS, Options, ShapesOnly, path_of
 
-_FAMILIES = (resnet, densenet, condensenet, msdnet, multigrid, vgg, fast_cifar, vit)
+_FAMILIES = (resnet, densenet, condensenet, msdnet, multigrid, vgg, efficientnet, fast_cifar, vit)
 _REGISTRY = {name: network for family in _FAMILIES for name, network in family.FAMILY.items()}
 _SMALLEST = densenet.SMALLEST | condensenet.SMALLEST | vgg.SMALLEST | vit.SMALLEST
 _SHARED = ("mean", "std", "init", "conv")  # options that all networks have

@@ -37,6 +37,7 @@ from models.norms import BatchNorm, channels_last
 INITS = ("he", "xavier", "goyal")  # rules of a model; each family maps them to rules of its layers
 MEAN_STD = {  # mean and standard deviation of the training images, on the scale of [0, 1]
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "efficientnet_lite": ((127 / 255,) * 3, (128 / 255,) * 3),
     "cifar": ((125.3 / 255, 123.0 / 255, 113.9 / 255), (63.0 / 255, 62.1 / 255, 66.7 / 255)),
 }
 
@@ -52,7 +53,8 @@ class Conv(nnx.Module):
       c_in, c_out: channels.
       size, stride: side of the kernel and step of the output, in pixels.
       rng: np.random.Generator.
-      padding: zeros on each side, in pixels; None is size // 2, as residual networks have it.
+      padding: zeros on each side, in pixels; None is size // 2, as residual networks have it; `same` is TensorFlow's, ceil(H / stride)
+        outputs, as many zeros on either side, an odd one at the end.
       groups: runs of channels convolved apart from each other; divides c_in and c_out.
       bias: add one number per output channel.
       init: rule of the initial values; `goyal` is `he`.
@@ -86,8 +88,11 @@ class Conv(nnx.Module):
 
         H' = (H + 2 padding - size) // stride + 1.
         """
-        kernel = self.kernel[...].astype(self.dtype)
-        pads, strides = ((self.padding, self.padding),) * 2, (self.stride, self.stride)
+        kernel, strides = self.kernel[...].astype(self.dtype), (self.stride, self.stride)
+        if self.padding == "same":
+            pads = tuple(lax.padtype_to_pads(x.shape[1:3], kernel.shape[:2], strides, "SAME"))
+        else:
+            pads = ((self.padding, self.padding),) * 2
         y = convolve(x.astype(self.dtype), kernel, strides, pads, self.conv, self.groups)
         return y if self.bias is None else y + channels_last(self.bias[...], y.ndim).astype(self.dtype)
 

@@ -21,7 +21,7 @@ import numpy as np
 from flax import nnx
 
 import models
-from models import torch_files, vit
+from models import efficientnet, torch_files, vit
 from models.densenet import DENSENETS
 from models.vgg import VGG11, VGG19
 
@@ -114,6 +114,23 @@ def _numbered_densenet(sizes):
     )
 
 
+def _efficientnet(sizes):
+    """Names the modules of `efficientnet-lite-pytorch`, which numbers the blocks of all stages in one row."""
+    inside = {"expand": "_expand_conv", "depthwise": "_depthwise_conv", "project": "_project_conv"}
+    inside |= {"expand_norm": "_bn0", "depthwise_norm": "_bn1", "project_norm": "_bn2"}
+    return (
+        (r"^stem$", "_conv_stem"),
+        (r"^stem_norm$", "_bn0"),
+        (
+            r"^stages\.(\d+)\.(\d+)\.(\w+)$",
+            lambda m: f"_blocks.{sum(sizes[: int(m[1])]) + int(m[2])}.{inside[m[3]]}",
+        ),
+        (r"^last$", "_conv_head"),
+        (r"^last_norm$", "_bn1"),
+        (r"^head$", "_fc"),
+    )
+
+
 _MSDNET = (  # the PyTorch port's names
     (r"^blocks\.0\.0\.stem\.(conv|norm)$", lambda m: f"blocks.0.0.layers.0.{int(m[1] == 'norm')}"),
     (r"^blocks\.0\.0\.downs\.(\d+)", lambda m: f"blocks.0.0.layers.{int(m[1]) + 1}.net"),
@@ -184,6 +201,7 @@ LAYOUTS = {
     "alexnet": (_ALEXNET,),
     "squeezenet1_0": (_squeezenet((0, 3, 7)),),
     "squeezenet1_1": (_squeezenet((0, 2, 4)),),
+    **{name: (_efficientnet(efficientnet.blocks(depth)),) for name, (_, depth, _) in efficientnet.SIZES.items()},
     **dict.fromkeys(("msdnet", "msdnet_step4"), (_MSDNET,)),
     **dict.fromkeys(_CONDENSENETS, (_CONDENSENET,)),
     **dict.fromkeys(vit.FAMILY, (_TIMM_VIT, _TORCHVISION_VIT)),

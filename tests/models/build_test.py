@@ -22,6 +22,7 @@ _PUBLISHED = {
     msdnet_step4=23_958_440 multigrid34=32_899_176
     deit_tiny=5_717_416 deit_small=22_050_664 deit_base=86_567_656 vit_tiny=5_717_416 vit_small=22_050_664
     vit_base=86_567_656 resnet50_gn=25_557_032
+    efficientnet_lite0=4_652_008 efficientnet_lite1=5_416_680 efficientnet_lite2=6_092_072
     """,
     10: """
     cifar_resnet18=11_173_962 cifar_vgg19_bn=20_040_522 wrn_40_2=2_243_546 wrn_16_4=2_748_890 wrn_28_10=36_479_194
@@ -79,6 +80,8 @@ SHAPES = [  # name, side of the images, (side, channels) of each stage, features
     ("alexnet", 224, [(27, 64), (13, 192), (6, 256)], 4096),
     ("squeezenet1_0", 224, [(109, 96), (54, 256), (27, 512), (13, 512)], 512),
     ("squeezenet1_1", 224, [(111, 64), (55, 128), (27, 256), (13, 512)], 512),
+    ("efficientnet_lite0", 224, list(zip([112, 56, 28, 14, 14, 7, 7], [16, 24, 40, 80, 112, 192, 320])), 1280),
+    ("efficientnet_lite2", 260, list(zip([130, 65, 33, 17, 17, 9, 9], [16, 24, 48, 88, 120, 208, 352])), 1280),
     ("cifar_vgg19_bn", 32, [(16, 64), (8, 128), (4, 256), (2, 512), (1, 512)], 512),
     ("cifar_resnext50", 32, [(32, 256), (16, 512), (8, 1024), (4, 2048)], 2048),
     ("cifar_densenet121", 32, [(32, 256), (16, 512), (8, 1024), (4, 1024)], 1024),
@@ -117,7 +120,16 @@ def test_widths_inside_bottlenecks_are_the_published_ones():
 
 @pytest.mark.parametrize(
     "name",
-    ["small_resnet", "wrn_16_4", "cifar_resnet18", "resnet50", "cifar_resnext50", "densenet121", "cifar_densenet121"]
+    [
+        "small_resnet",
+        "wrn_16_4",
+        "cifar_resnet18",
+        "resnet50",
+        "cifar_resnext50",
+        "efficientnet_lite0",
+        "densenet121",
+        "cifar_densenet121",
+    ]
     + ["vgg11", "cifar_vgg19_bn", "alexnet", "squeezenet1_0", "squeezenet1_1"]
     + [pytest.param(name, marks=pytest.mark.slow) for name in ("multigrid34", "condensenet74_8", "msdnet_step4")],
 )

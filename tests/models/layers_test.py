@@ -225,6 +225,30 @@ def test_values_and_gradients_of_groups_are_those_of_lax_and_of_separate_convolu
         np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-3)
 
 
+def test_values_and_gradients_of_one_kernel_a_channel_are_those_of_lax(case):
+    images, kernel, strides, padding = case
+    groups = images.shape[-1]
+    given = images, kernel[:, :, :1].repeat(groups, 3)[..., :groups], strides, padding, groups
+    (expected, expected_gradients), (found, gradients) = values_and_gradients((by_lax, grouped_conv2d), *given)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5)
+    for gradient, other in zip(gradients, expected_gradients):
+        np.testing.assert_allclose(gradient, other, rtol=1e-4, atol=1e-4)
+
+
+def test_same_padding_is_tensorflows():
+    """ceil(H / stride) results; zeros on both sides, an odd one at the end (tf.nn.convolution's documentation)."""
+    for side, size, stride, before in ((8, 3, 2, 0), (7, 3, 2, 1), (8, 5, 2, 1), (15, 5, 2, 2), (6, 5, 1, 2)):
+        layer = Conv(1, 1, size, stride=stride, padding="same", rng=np.random.default_rng(0))
+        images = np.random.default_rng(1).random((1, side, side, 1), np.float32)
+        wide = np.zeros((side + 2 * size, side + 2 * size))
+        wide[before : before + side, before : before + side] = images[0, ..., 0]
+        expected = [
+            [(wide[i : i + size, j : j + size] * layer.kernel[..., 0, 0]).sum() for j in range(0, side, stride)]
+            for i in range(0, side, stride)
+        ]
+        np.testing.assert_allclose(layer(images)[0, ..., 0], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_gradients_of_gradients_are_those_of_lax():
     shape, size, strides, padding = CASES["3x3 stride 2 odd"]
     rng = np.random.default_rng(5)
