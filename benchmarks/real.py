@@ -3,7 +3,7 @@
     python -m benchmarks.real --images=DIR --peer_python=PEER --out=benchmarks/results/real_parity.md
 
 DIR is laid out as for tools.real, PEER a Python with imagecorruptions-imaug or torch-uncertainty. Of each corruption of ImageNet-C the
-table has the mean error over five severities on our images, and by how much it is above that on theirs, with the 95 % interval over
+table has the mean error over severities on our images, and by how much it is above that on theirs, with the 95 % interval over
 photographs, which are the same. Draws are each library's own, so their noise is in the interval.
 """
 
@@ -28,7 +28,6 @@ from runtime.files import write_atomically
 from runtime.log import bar
 
 PEERS = ("images.py", "tensors.py")
-SEVERITIES = range(1, 6)
 
 
 def errors(predict, images, labels, batch=50):
@@ -38,10 +37,10 @@ def errors(predict, images, labels, batch=50):
     return np.concatenate(found) != labels
 
 
-def row(name, images, labels, predict, peers, folder):
+def row(name, images, labels, predict, peers, folder, severities):
     """Makes the cells after the name of a corruption."""
     ours = np.mean(
-        [errors(predict, corruptions.corrupt(named_key(0, name), images, name, k), labels) for k in SEVERITIES], 0
+        [errors(predict, corruptions.corrupt(named_key(0, name), images, name, k), labels) for k in severities], 0
     )
     cells = [f"{100 * ours.mean():.1f}"]
     for place, peer in enumerate(peers):
@@ -49,7 +48,9 @@ def row(name, images, labels, predict, peers, folder):
         if peer is None or peer.spend(name=name, file=str(file)) is None or not file.exists():
             cells.append("-")
             continue
-        difference = ours - np.mean([errors(predict, theirs, labels) for theirs in np.load(file)], 0)
+        difference = ours - np.mean(
+            [errors(predict, theirs, labels) for theirs in np.load(file)[np.array(severities) - 1]], 0
+        )
         file.unlink()
         mean, half = difference.mean(), intervals.Z * intervals.of_mean(difference, paired=True)
         cells.append(f"{100 * mean:+.1f} [{100 * (mean - half):+.1f}, {100 * (mean + half):+.1f}]")
@@ -58,6 +59,7 @@ def row(name, images, labels, predict, peers, folder):
 
 def main(argv):
     given = command.given(argv, {"images": "DIR", "peer_python": "PYTHON"})
+    severities = [int(one) for one in given.severities]
     predict, side, identity = packaged.predictor(given.network)
     shown = data.load("photographs", data_dir=given.images, image_size=side, resize=given.resize).test
     images, labels = np.asarray(shown.images), np.asarray(shown.labels)
@@ -69,13 +71,13 @@ def main(argv):
         names = [peer.hello["version"] for peer in found]
         peers = [peer if name and not name.startswith(",") else None for peer, name in zip(found, names)]
         rows = [
-            (name, *row(name, images, labels, predict, peers, folder))
+            (name, *row(name, images, labels, predict, peers, folder, severities))
             for name in bar("corruption", expand(given.corruptions), desc="parity")
         ]
     means = 100 * errors(predict, images, labels).mean()
     top = (
         f"# Parity through a real network\n\n{timing.title()}. {identity} on {len(labels)} photographs of {side} pixels, clean error {means:.1f} %. "
-        f"Mean top-1 error over five severities, %, on our images, and ours less theirs with its paired 95 % interval. "
+        f"Mean top-1 error over the severities {', '.join(given.severities)}, %, on our images, and ours less theirs with its paired 95 % interval. "
         f"Peers: {'; '.join(name or 'not installed' for name in names)}.\n\n"
     )
     text = top + timing.markdown(("corruption", "ours", "ours - imaug", "ours - torch-uncertainty"), rows)
@@ -89,6 +91,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("peer_python", None, "Python with the other libraries (required).")
     flags.DEFINE_enum("network", "efficientnet-lite0", list(packaged.NETWORKS), "The network.")
     flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks.")
+    flags.DEFINE_list("severities", ["1", "2", "3", "4", "5"], "Severities, of which errors are means.")
     flags.DEFINE_enum("resize", "crop", RESIZE, "How photographs become square.")
     flags.DEFINE_string("out", "", "Markdown file to write.")
     command.run(main)

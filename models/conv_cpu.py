@@ -157,7 +157,7 @@ def grouped_conv2d(images, kernel, strides, padding, groups):
         padded[:, a : a + ends[0] : strides[0], b : b + ends[1] : strides[1]] for a in range(k_h) for b in range(k_w)
     ]
     if c_in == 1 and c_out == groups:
-        taps = kernel.reshape(-1, c_out)
+        taps = kernel.reshape(-1, 1, 1, 1, c_out)
         return sum((window * tap for window, tap in zip(windows[1:], taps[1:])), windows[0] * taps[0])
     windows = jnp.stack(windows, -2).reshape(n * rows * cols, k_h * k_w, groups, c_in)
     windows = windows.transpose(2, 0, 1, 3).reshape(groups, n * rows * cols, -1)

@@ -101,12 +101,12 @@ def likeness(wrong):
     published = alexnet()
     ours = {name: np.mean([images for _, images in rows], 0) for name, rows in of_corruptions(wrong).items()}
     names = [name for name in ours if name in published]
-    if len(names) < 3:
+    if len(names) < 3 or len({ours[name].mean() for name in names}) == 1:
         return ""
     images, other = np.stack([ours[name] for name in names]), [published[name].mean() for name in names]
     drawn = np.random.default_rng(0).integers(0, images.shape[1], (RESAMPLES, images.shape[1]))
     samples = [scipy.stats.spearmanr(images[:, rows].mean(1), other)[0] for rows in drawn]
-    low, high = np.quantile(samples, [0.025, 0.975])
+    low, high = np.nanquantile(samples, [0.025, 0.975])
     rank = scipy.stats.spearmanr(images.mean(1), other)[0]
     return (
         f"Rank correlation of the {len(names)} mean errors with AlexNet's published ones: {rank:.2f} (95 % of resamples of the "
