@@ -28,10 +28,11 @@ from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
 from corruptions.scoring.folder import is_folder
 from runtime import artifacts
 from runtime.command import refuse_imports
-from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch
+from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
 from runtime.log import log
 
 FOLDER = "answers"
+ACCEPTED = "accepted.json"
 Key = tuple[str, int]
 """(model, seed)."""
 Cell = tuple[str, int, str, int | float | str]
@@ -274,6 +275,11 @@ class Answers:
         listed = (name for record, _ in self._files for name in record.about.get("imports", ()))
         return tuple(dict.fromkeys(listed))
 
+    def records(self, conditions: Iterable[tuple[str, int | str]]) -> list[Record]:
+        """Returns the records of (corruption, severity), of random severities those from all levels."""
+        known = {(r.corruption, r.severity): r for r, _ in self._files if r.levels is None}
+        return [known[condition] for condition in conditions]
+
     def study(self, names: Sequence[str], chosen: Collection[int] = ()) -> tuple[np.ndarray, tuple[int, ...]]:
         """Arranges the answers of an overlap study of the corruptions `names`, at severities drawn from all levels, of the
         `chosen` seeds, or of all.
@@ -319,6 +325,12 @@ def _order(record: Record) -> tuple:
 def _rank(record: Record) -> tuple:
     """Sorts the files of one condition in tables: the last counts, see `Answers`."""
     return record.serial, record.levels is not None, [-level for level in record.levels or ()]
+
+
+def accepted(folder: str | os.PathLike) -> dict[str, str]:
+    """Reads which code a probe found equal to that of the answers in a folder: {digest of their stem and origin: code}."""
+    path = pathlib.Path(folder) / ACCEPTED
+    return read_json(path, remedy="remove it", shape={str: str}) if path.exists() else {}
 
 
 def next_serial(folder: str | os.PathLike, record: Record) -> int:

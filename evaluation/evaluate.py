@@ -33,7 +33,6 @@ Ask = Callable[[dict[Key, Any], Images], dict[Key, Answered]]
 """From models and images under a condition to {(name, seed): `Answered`}."""
 Prepare = Callable[[Model, Images], Model]
 """Gives the model for a condition from its images, such as one adapted to them."""
-_ACCEPTED = "accepted.json"
 _LISTED = 10  # conditions that an error names
 
 
@@ -92,7 +91,7 @@ class Evaluation:
         Answers of a model that was trained again since, or to images that are corrupted otherwise now, are left out with
         a warning, and so are those that lack the confidence at a temperature.
         """
-        found, other, drawn, accepted = {}, [], {}, self._workdir.for_all(self._accepted)
+        found, other, drawn, accepted = {}, [], {}, self._workdir.for_all(answers.accepted, self._workdir)
         before_now = dict(accepted)
         for condition, record in self._records.items():
             content, found[condition] = self._workdir.for_all(self._content, record), {}
@@ -128,13 +127,8 @@ class Evaluation:
                 *(self._workdir, len(self._changed), next(c for c in found if c in self._changed)),
             )
         if accepted != before_now and self._workdir.writes:
-            files.write_json(self._workdir / _ACCEPTED, accepted, sort_keys=True)
+            files.write_json(self._workdir / answers.ACCEPTED, accepted, sort_keys=True)
         return found
-
-    def _accepted(self):
-        """Reads which code a probe found equal to that of stored answers: {digest of their origin: code}."""
-        path = self._workdir / _ACCEPTED
-        return files.read_json(path, remedy="remove it", shape={str: str}) if path.exists() else {}
 
     def _is_corrupted_otherwise(self, condition, record, before, accepted):
         shown = self._shown.under(condition)

@@ -16,6 +16,7 @@ import pandas as pd
 from analysis import answers, figures, frames
 from analysis.errors.scores import LEAST
 from analysis.frames import CLEAN, RANDOM, STANDARD, Count
+from analysis.overlap import origins
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
 from analysis.overlap.uncertainty import Errors, Repeats, held_noise, standard_errors
@@ -79,7 +80,23 @@ def read_study(workdir: pathlib.Path) -> Study:
     """
     found = answers.read(workdir)
     names = corruptions_of(workdir, found)
-    return Study.of(names, *found.study(names, seeds_of(workdir)), found.conditions["classes"] or None)
+    bits, seeds, other = answers_of(workdir, found, names)
+    if other:
+        log.warning("%s.", other)
+    return Study.of(names, bits, seeds, found.conditions["classes"] or None)
+
+
+def answers_of(
+    workdir: pathlib.Path, found: answers.Answers, names: Sequence[str]
+) -> tuple[np.ndarray, tuple[int, ...], str]:
+    """Arranges the answers of a study and compares their origins: (bits, seeds) as of `Answers.study`, and the sentence of
+    `origins.other_code`. Raises ValueError as these do, and where the answers are of several origins.
+    """
+    config, wanted = workdirs.read_config(workdir), [(CLEAN, 0), *((name, RANDOM) for name in names)]
+    bits, seeds = found.study(names, seeds_of(workdir))
+    records = found.records(wanted)
+    origins.refuse_mixed(workdir, records, config.get("train", {}).get("corruption_options", {}))
+    return bits, seeds, origins.other_code(workdir, records)
 
 
 def seeds_of(workdir: pathlib.Path) -> tuple[int, ...]:

@@ -260,7 +260,7 @@ def _won(study):
 
 def warnings(study: Study) -> list[tuple[bool, str]]:
     """Lists (serious, sentence), serious ones first."""
-    sentences = [(True, sentence) for sentence in study.overlap.warnings]
+    sentences = [(True, sentence) for sentence in (*study.overlap.warnings, study.other_code) if sentence]
     sentences += _near_threshold(study) + _selection(study) + _revisions(study) + _errors(study)
     return sorted(sentences, key=lambda sentence: not sentence[0])
 

@@ -84,6 +84,7 @@ class Study(NamedTuple):
     whole: study.Study  # the study of all corruptions
     # The study of the corruptions without a flag; None of fewer than two. Means over pairs come from it.
     clear: study.Study | None
+    other_code: str  # as of `analysis.overlap.origins`
     threshold: float  # largest overlap between two members
     chosen_at: str  # time of that choice, or ""
     # Benchmark at the threshold, and its share of resamples; None where no overlap is defined.
@@ -157,7 +158,7 @@ def read(workdir: str | pathlib.Path) -> Study:
     stored = {name: _json(workdir / name) for name in SHAPES if name != "section.json"}
     found, omitted = answers.read(workdir), {}
     names = study.corruptions_of(workdir, found)
-    bits, seeds = found.study(names, study.seeds_of(workdir))
+    bits, seeds, other_code = study.answers_of(workdir, found, names)
     whole = study.Study.of(names, bits, seeds, found.conditions["classes"] or None)
     choice = stored["benchmark.json"] or {}
     threshold = float(choice.get("threshold", config.get("study", {}).get("threshold", 0.1)))
@@ -173,6 +174,7 @@ def read(workdir: str | pathlib.Path) -> Study:
         short_names(names),
         whole,
         _clear(whole, bits, seeds),
+        other_code,
         threshold,
         str(choice.get("written", "")),
         selection,

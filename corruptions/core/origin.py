@@ -69,7 +69,7 @@ class Origin:
       evaluator: its name and settings: superclasses, temperature, enhancement, adaptation.
       seed, generator, partitionable: of the random draws.
       codec, era: how encoded images were decoded, where the pixels depend on it.
-      recorded: versions, revision, devices, cores: never compared.
+      recorded: versions, revision, devices, cores, digest of the library's source: not compared by `differences`.
     """
 
     data: Any = UNKNOWN
@@ -123,7 +123,7 @@ def make(*, imports: Iterable[str] = (), recording: Mapping[str, Any] | None = N
     found["code"] = code_digest(imports, name)
     if name not in (None, "clean"):
         found["version"] = registry.get(name).version
-    made = Origin(**found | fields | {"recorded": recorded() | dict(recording or {})})
+    made = Origin(**found | fields | {"recorded": recorded() | {"library": code_digest((), "clean")} | dict(recording or {})})
     return Origin.from_json(made.to_json())  # as it would be read
 
 
