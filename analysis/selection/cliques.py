@@ -69,20 +69,6 @@ def colour_classes(adjacent: Sequence[int], candidates: int) -> list[int]:
     return classes
 
 
-def colour_lists(adjacent: Sequence[int], candidates: int) -> list[list[int]]:
-    """Lists the vertices of each of the `colour_classes`, lowest first."""
-    classes = []
-    while candidates:
-        free, colour = candidates, []
-        while free:
-            low = free & -free
-            colour.append(v := low.bit_length() - 1)
-            candidates ^= low
-            free &= ~(adjacent[v] | low)
-        classes.append(colour)
-    return classes
-
-
 def largest_cliques(graph: np.ndarray, limit: int, work: Work) -> Largest:
     """Lists at most `limit` cliques of the largest size, at least 1, of a graph bool [n, n]."""
     order = _order(graph)
@@ -179,9 +165,20 @@ def cheapest_clique(
             return
         if not work.take():
             return
-        lists = colour_lists(adjacent, candidates)
-        if len(lists) < need:
+        classes = colour_classes(adjacent, candidates)
+        while len(classes) == need and (forced := [colour for colour in classes if colour & (colour - 1) == 0]):
+            for colour in forced:  # a clique takes one vertex of each class
+                if not candidates & colour:
+                    return
+                v = colour.bit_length() - 1
+                spent = tuple(s + more for s, more in zip(spent, linked[:, v].tolist(), strict=True))
+                clique, need, candidates, linked = clique | colour, need - 1, candidates & adjacent[v], linked + costs[:, v]
+            classes = [rest for colour in classes if (rest := colour & candidates)]
+        if need == 0:
+            best = min(best, (*spent, tuple(bits(clique))))
+        if len(classes) < need or need == 0:
             return
+        lists = [[*bits(colour)] for colour in classes]
         lists.sort(key=len)
         order = [v for group in lists for v in group]
         least, reach = _bounds(costs, linked, lists, order, need)
