@@ -172,7 +172,8 @@ def cheapest_clique(
                     return
                 v = colour.bit_length() - 1
                 spent = tuple(s + more for s, more in zip(spent, linked[:, v].tolist(), strict=True))
-                clique, need, candidates, linked = clique | colour, need - 1, candidates & adjacent[v], linked + costs[:, v]
+                clique, need, candidates = clique | colour, need - 1, candidates & adjacent[v]
+                linked = linked + costs[:, v]
             classes = [rest for colour in classes if (rest := colour & candidates)]
         if need == 0:
             best = min(best, (*spent, tuple(bits(clique))))

@@ -123,7 +123,8 @@ def make(*, imports: Iterable[str] = (), recording: Mapping[str, Any] | None = N
     found["code"] = code_digest(imports, name)
     if name not in (None, "clean"):
         found["version"] = registry.get(name).version
-    made = Origin(**found | fields | {"recorded": recorded() | {"library": code_digest((), "clean")} | dict(recording or {})})
+    noted = recorded() | {"library": code_digest((), "clean")} | dict(recording or {})
+    made = Origin(**found | fields | {"recorded": noted})
     return Origin.from_json(made.to_json())  # as it would be read
 
 

@@ -44,7 +44,7 @@ def test_answers_to_other_images_are_refused(workdir, stem):
     shown = SHOWN if stem == "clean-0" else DRAWN
     change(workdir, stem, shown | {"images": {"images": "c" * 64, "labels": "b" * 64}})
     for read in (read_study, inputs.read):
-        with pytest.raises(ValueError, match="images: stored (aaa|ccc).*run overlap.py again"):
+        with pytest.raises(ValueError, match=r"images: stored (aaa|ccc).*run overlap.py again"):
             read(workdir)
 
 
