@@ -80,12 +80,12 @@ _WRITTEN = ("out", "write_reference")  # flags of results
 
 def _copied(argv):
     """Puts paths of copies in place of addresses among the arguments and flags; returns the arguments."""
-    from runtime import files  # after `_end_import` is set: it imports NumPy, which takes a while
-
     known = flags.FLAGS.flag_values_dict()
     texts = [text for key, value in known.items() for _, text in _texts(key, value)]
     if not any("://" in text for text in texts) and not any(":/" in text for text in argv[1:]):
         return argv
+    from runtime import files  # imports NumPy, which takes a while
+
     _show_addresses()
     for name in sorted(known, key=_WRITTEN.__contains__):  # results last: they may lie in a folder that is read
         value, use = known[name], "write" if name in _WRITTEN else "read"
