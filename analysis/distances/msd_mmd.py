@@ -22,7 +22,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
 
 from analysis.frames import percentile_interval
 
@@ -147,6 +146,8 @@ def _points(x, y):
 
 def _spearman(x, y):
     """Rank correlations [...] of x and y [..., n]."""
+    from scipy.stats import rankdata  # takes a second, and most commands do without
+
     x, y = (rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2 for values in (x, y))
     norm = np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
     return np.where(norm > 0, (x * y).sum(-1) / np.where(norm > 0, norm, 1), np.nan)

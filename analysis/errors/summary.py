@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from analysis import frames
 from analysis.errors import scores
@@ -199,7 +199,7 @@ def paired(first: Sequence[Value], second: Sequence[Value]) -> Difference | None
     p, test = sign_flips(difference)
     if len(parts) > 1 and variance > 0:
         freedom = variance**2 / sum(part**2 / degrees for part, degrees in parts)
-        p = max(p, float(2 * stats.t.sf(abs(value) / math.sqrt(variance), freedom)))
+        p = max(p, float(2 * special.stdtr(freedom, -abs(value) / math.sqrt(variance))))
         test += " and Welch's t over seeds"
     return Difference(value, math.sqrt(variance), p, test)
 
@@ -216,6 +216,8 @@ def sign_flips(differences: np.ndarray) -> tuple[float, str]:
     total, number = abs(float(np.sum(differences))), len(size)
     if not number or np.ptp(size) <= _ROUNDING * size.max():
         fewer = (number - round(total / float(size.mean()))) // 2 if number else 0
+        from scipy import stats  # takes a second, and most commands do without
+
         return min(1.0, 2 * float(stats.binom.cdf(fewer, number, 0.5))), BINOMIAL
     least = total - _ROUNDING * float(size.sum())
     if number <= _EXACT:
