@@ -107,7 +107,8 @@ def likeness(wrong):
     names = [name for name in ours if name in published]
     if len(names) < 3 or len({ours[name].mean() for name in names}) == 1:
         return ""
-    images, other = np.stack([ours[name] for name in names]), [published[name].mean() for name in names]
+    levels = {name: [int(level) - 1 for level, _ in rows] for name, rows in of_corruptions(wrong).items()}
+    images, other = np.stack([ours[name] for name in names]), [published[name][levels[name]].mean() for name in names]
     drawn = np.random.default_rng(0).integers(0, images.shape[1], (RESAMPLES, images.shape[1]))
     samples = [scipy.stats.spearmanr(images[:, rows].mean(1), other)[0] for rows in drawn]
     low, high = np.nanquantile(samples, [0.025, 0.975])
