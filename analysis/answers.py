@@ -1,112 +1,44 @@
-"""The answers of a workdir: which test images every model answers correctly, a file per condition.
+"""The answers of a workdir, or of a folder of `corruptions.evaluate`: which test images every model answers correctly, a file
+per condition (`corruptions.scoring.results`).
 
-    WORKDIR/answers/noc.border-random.npz              a corruption at a severity, `/` written as `.`
-    WORKDIR/answers/cbar.lines-random-1-4-7.npz        severities drawn from some of its levels
-
-A file is an artifact (`runtime.artifacts`). By `model|seed` it holds one bit per test image (1: correct), packed as
-`numpy.packbits` does: uint8 [ceil(N / 8)]; by `model|seed|plain` 14 bytes per test image, the confidence of the answer
-(`corruptions.scoring.confidence.STORED` [N]), and by `model|seed|scaled` the same after temperature scaling. Its record is
-a `Record`.
-
-A model `NAME+ensemble=0.1.2` averages the probabilities of the models NAME with seeds 0, 1 and 2; its own seed is 0.
-
-Counts, scores, errors, overlaps and selections follow from answers. Needs no JAX.
+Counts, scores, errors, overlaps and selections follow from answers.
 """
 
+import contextlib
 import functools
 import os
 import pathlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from analysis.frames import CLEAN, RANDOM, STANDARD, Count, check_count
+from analysis.frames import CLEAN, RANDOM, STANDARD, Counted, Key, check_count
 from analysis.trained import is_stale, trained_digest
+from corruptions.scoring import results
 from corruptions.scoring.conditions import file_stem
-from corruptions.scoring.confidence import EARLIER, STORED, Confidence, decode
-from corruptions.scoring.folder import is_folder
-from runtime import artifacts
+from corruptions.scoring.confidence import Confidence, decode
+from corruptions.scoring.counts import Count
+from corruptions.scoring.folder import is_folder, read_files
+from corruptions.scoring.results import FOLDER, PLAIN, SCALED, SETS, Answered, Record, name_of
+from runtime import artifacts, files
 from runtime.command import refuse_imports
-from runtime.files import NULL, DamagedFileError, Either, Maybe, mismatch, read_json
+from runtime.files import DamagedFileError
 from runtime.log import log
 
-FOLDER = "answers"
+__all__ = [
+    "ACCEPTED", "FOLDER", "PLAIN", "SCALED", "SETS", "Answered", "Answers", "Cell", "Key", "Record", "accepted", "file_stem",
+    "name_of", "next_serial", "read", "read_answered", "read_file", "write",
+]  # fmt: skip
+
 ACCEPTED = "accepted.json"
-Key = tuple[str, int]
-"""(model, seed)."""
 Cell = tuple[str, int, str, int | float | str]
 """(model, seed, corruption, severity)."""
-PLAIN, SCALED = SETS = ("plain", "scaled")
-"""The confidence of a model as it is, and after temperature scaling."""
-_BY_MODEL = ("models", "temperatures", "revisions")  # fields of a record with a value for each model
-_REMEDY = "remove it to evaluate this condition again"
-
-
-class Record(NamedTuple):
-    """The origin of the answers in a file."""
-
-    corruption: str  # qualified name, or `clean`
-    severity: int | float | str  # a level, a fraction or `random`; 0 for `clean`
-    levels: tuple[int, ...] | None  # levels that random severities are drawn from, where a benchmark selects some
-    number: int  # N, test images
-    # What the pixels depend on: digests of the test images and, if they are corrupted, the seed and the options
-    # of this corruption.
-    shown: Mapping[str, Any]
-    # Names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
-    # `analysis.errors.reference`), `stored`, `imports`.
-    about: Mapping[str, Any] = {}
-    models: Mapping[Key, str] = {}  # {(model, seed): digest of its state}
-    temperatures: Mapping[Key, float] = {}  # {(model, seed): temperature of the set `scaled`}
-    # Of the files of one corruption at random severities, which differ in `levels`, the highest was asked for last. 0 in
-    # files from before there were serial numbers.
-    serial: int = 0
-    # The code that corrupted the images, and a probe of them, as `corruptions.core.origin.Origin` writes them; {} where they were
-    # not corrupted here, and in files from before.
-    origin: Mapping[str, Any] = {}
-    revisions: Mapping[Key, str] = {}  # {(model, seed): revision that evaluated it}
-
-    @property
-    def stem(self) -> str:
-        """Names the file of this condition, without `.npz`."""
-        return file_stem(self.corruption, self.severity, self.levels)
-
-
-_SHAPE = {
-    "corruption": str,
-    "severity": Either(float, str),
-    "levels": Either([int], NULL),
-    "number": int,
-    "shown": {},
-    "about": {},
-    "models": {str: str},
-    "temperatures": Maybe({str: float}),
-    "serial": Maybe(int),
-    "origin": Maybe({}),
-    "revisions": Maybe({str: str}),
-}
-
-
-class Answered(NamedTuple):
-    """The answers of a model to N images."""
-
-    correct: np.ndarray  # bool [N], which are right
-    # {set: `STORED` [N]}, see `SETS`; empty of answers from before confidence was kept.
-    confidence: Mapping[str, np.ndarray] = {}
 
 
 def write(folder: str | os.PathLike, answers: Mapping[Key, np.ndarray | Answered], record: Record) -> None:
     """Writes the answers {(model, seed): `Answered`, or bool [N] alone} under a condition to a folder of answers."""
-    arrays = {}
-    for key, of_model in answers.items():
-        correct, confidence = of_model if isinstance(of_model, Answered) else Answered(of_model)
-        arrays[name_of(key)] = np.packbits(correct)
-        arrays |= {f"{name_of(key)}|{name}": stored for name, stored in confidence.items()}
-    by_name = {
-        field: {name_of(key): value for key, value in getattr(record, field).items() if key in answers}
-        for field in _BY_MODEL
-    }
-    artifacts.write(pathlib.Path(folder) / f"{record.stem}.npz", arrays, record._replace(**by_name)._asdict())
+    files.write_atomically(pathlib.Path(folder) / f"{record.stem}.npz", results.to_bytes(answers, record))
 
 
 def read_file(path: str | os.PathLike) -> tuple[dict[Key, np.ndarray], Record]:
@@ -116,50 +48,17 @@ def read_file(path: str | os.PathLike) -> tuple[dict[Key, np.ndarray], Record]:
 
 
 def read_answered(path: str | os.PathLike, *, content: bytes | None = None) -> tuple[dict[Key, Answered], Record]:
-    """Reads one file of answers: ({(model, seed): `Answered`}, their record).
-
-    `content` are the bytes of the file if they were read already; `path` then only names the file. Raises
-    FileNotFoundError where there is no such file, and DamagedFileError where it holds something else, or the answers
-    under another condition.
-    """
-    arrays, made_from = artifacts.read(path, _REMEDY, content=content)
-    if wrong := mismatch(made_from, _SHAPE):
-        raise DamagedFileError(f"{path}: {wrong}; {_REMEDY}")
-    levels = made_from["levels"] and tuple(made_from["levels"])
-    by_key = {
-        field: {_key(path, name): value for name, value in made_from.get(field, {}).items()} for field in _BY_MODEL
-    }
-    record = Record(**made_from | {"levels": levels} | by_key)
-    if record.stem != pathlib.Path(path).stem:
-        raise DamagedFileError(
-            f"{path}: expected answers under {pathlib.Path(path).stem}, found {record.stem}; {_REMEDY}"
-        )
-    correct, confidence = {}, {}
-    for name, array in arrays.items():
-        model, _, last = name.rpartition("|")
-        kinds, number = ((STORED, EARLIER), record.number) if last in SETS else ((np.uint8,), -(-record.number // 8))
-        if array.dtype not in kinds or array.shape != (number,):
-            found = f"{array.dtype}{list(array.shape)} for {name}"
-            raise DamagedFileError(
-                f"{path}: expected packed answers to {record.number} images, found {found}; {_REMEDY}"
-            )
-        if last in SETS:
-            confidence.setdefault(_key(path, model), {})[last] = array
-        else:
-            correct[_key(path, name)] = np.unpackbits(array, count=record.number).astype(bool)
-    return {key: Answered(bits, confidence.get(key, {})) for key, bits in correct.items()}, record
+    """Reads one file of answers, see `corruptions.scoring.results.read_file`; DamagedFileError where it is damaged."""
+    with _named_as_damaged():
+        return results.read_file(path, content=content)
 
 
-def name_of(key: Key) -> str:
-    """Names a model in files: `model|seed`."""
-    return f"{key[0]}|{key[1]}"
-
-
-def _key(path: str | os.PathLike, name: str) -> Key:
-    model, bar, seed = name.rpartition("|")
-    if not bar or not seed.isdecimal():
-        raise DamagedFileError(f"{path}: expected arrays called model|seed, found {name!r}; {_REMEDY}")
-    return model, int(seed)
+@contextlib.contextmanager
+def _named_as_damaged():
+    try:
+        yield
+    except ValueError as error:
+        raise DamagedFileError(str(error)) from error
 
 
 class Answers:
@@ -194,7 +93,10 @@ class Answers:
                 f"{twins[cell].stem}.npz and {self.record(cell).stem}.npz, as of two folders; remove one, or run eval.py on "
                 "one, which then counts"
             )
-        self.counts = [check_count(Count(*cell, int(bits.sum()), bits.size)) for cell, (bits, _) in self._cells.items()]
+        self.counts: list[Counted] = [
+            check_count(cell[:2], Count(*cell[2:], int(bits.sum()), bits.size))
+            for cell, (bits, _) in self._cells.items()
+        ]
 
     def __contains__(self, cell: Cell) -> bool:
         return cell in self._cells
@@ -216,10 +118,10 @@ class Answers:
         cells = [cell for cell in self._cells if cell[2:] == (corruption, severity)]
         if models is not None:
             cells = [cell for cell in cells if cell[:2] in set(models)]
-        read, found = functools.cache(read_answered), {}
+        read, found = functools.cache(self._answered), {}
         for cell in cells:
             key, path = cell[:2], self._folder / f"{self.record(cell).stem}.npz"
-            correct, confidence = read(path)[0][key]
+            correct, confidence = read(path)[key]
             if not confidence:
                 raise ValueError(
                     f"{path}: expected answers with their confidence, found none of {key[0]}, seed {key[1]}, which was "
@@ -227,6 +129,12 @@ class Answers:
                 )
             found |= {(*key, name): decode(stored, correct) for name, stored in confidence.items()}
         return found
+
+    def _answered(self, path):
+        if path.exists():
+            return read_answered(path)[0]
+        earlier = {record.stem: by_model for _, record, by_model in read_files(path.parents[1])}
+        return earlier[path.stem]
 
     def at_all_levels(self) -> "Answers":
         """Takes the answers whose random severities are drawn from all levels, as those of an overlap study are."""
@@ -250,7 +158,21 @@ class Answers:
                 whole |= {key: about[key] for key in whole if key in about}
             elif "described" in about:
                 described[corruption] = about["described"]
+            elif self.record(cell).classifiers:
+                described[corruption] = self._described(self.record(cell))
         return whole | {"corruptions": described}
+
+    def _described(self, record):
+        """Describes a corruption of a folder of `corruptions.evaluate`."""
+        from analysis.errors.reference import of_corruption
+
+        if not (shape := record.about.get("image_shape")):
+            raise ValueError(
+                f"expected images of one size with their size recorded in {self._folder.parent}, found {record.condition} of "
+                "several sizes, or of an earlier version; corruptions.ce_table(counts, path=...) makes the table of such a folder"
+            )
+        options, version = record.shown.get("options", {}), record.origin.get("version")
+        return of_corruption(record.corruption, shape, options, record.levels, version)
 
     def credit(self, revision: str) -> str:
         """Says which revisions computed the answers, for the origin of a table that `revision` writes; "" if it did."""
@@ -330,7 +252,7 @@ def _rank(record: Record) -> tuple:
 def accepted(folder: str | os.PathLike) -> dict[str, str]:
     """Reads which code a probe found equal to that of the answers in a folder: {digest of their stem and origin: code}."""
     path = pathlib.Path(folder) / ACCEPTED
-    return read_json(path, remedy="remove it", shape={str: str}) if path.exists() else {}
+    return files.read_json(path, remedy="remove it", shape={str: str}) if path.exists() else {}
 
 
 def next_serial(folder: str | os.PathLike, record: Record) -> int:
@@ -354,29 +276,23 @@ def read(workdir: str | os.PathLike) -> Answers:
       SettingsError: the evaluation imported a module of the user's that this process has not imported.
     """
     folder = pathlib.Path(workdir) / FOLDER
-    paths = sorted(folder.glob("[!.]*.npz"))
-    if not paths and is_folder(workdir):
-        from analysis.evaluate_folders import files_of
-
-        return Answers(files_of(pathlib.Path(workdir)), workdir)
-    if not paths:
+    if not is_folder(workdir):
         raise FileNotFoundError(f"expected an evaluated workdir, found no answers in {folder}; run eval.py there first")
-    files, left_out = [], []
+    found, left_out = [], []
     now = functools.cache(functools.partial(trained_digest, workdir))
-    for path in paths:
-        by_model, record = read_file(path)
+    for record, by_model in _files(workdir):
         place = pathlib.PurePath(str(record.shown.get("source", {}).get("source")))
         misnamed = record.corruption.startswith("imagenet_c/") and place.name == "imagenet2012_corrupted"
         stale = [key for key in by_model if misnamed or is_stale(record.models.get(key), now(*key))]
         left_out += [f"{model}, seed {seed}, {record.stem}" for model, seed in stale]
-        files.append((record, {key: bits for key, bits in by_model.items() if key not in stale}))
+        found.append((record, {key: bits for key, bits in by_model.items() if key not in stale}))
     if left_out:
         log.warning(
             "%d answers in %s come from models that were trained again since, or have ImageNet-C's names for tfds' other "
             "benchmark (the first: %s): they are left out until they are evaluated again.",
             *(len(left_out), folder, left_out[0]),
         )
-    drawn = [record for record, _ in files if record.severity == RANDOM]
+    drawn = [record for record, _ in found if record.severity == RANDOM]
     serials = {r.corruption: [other.serial for other in drawn if other.corruption == r.corruption] for r in drawn}
     if old := [name for name, numbers in serials.items() if len(numbers) > 1 and not any(numbers)]:
         log.warning(
@@ -384,6 +300,13 @@ def read(workdir: str | os.PathLike) -> Answers:
             "last: the levels that a benchmark selects count before all levels. eval.py on one of them makes it count.",
             *(folder, ", ".join(old)),
         )
-    answers = Answers(files, folder)
+    answers = Answers(found, folder)
     refuse_imports(answers.imports, folder)
     return answers
+
+
+def _files(workdir):
+    """Yields (record, {(model, seed): bool [N]}) of the files of answers, one after the other."""
+    with _named_as_damaged():
+        for _, record, by_model in read_files(workdir):
+            yield record, {key: answered.correct for key, answered in by_model.items()}

@@ -11,13 +11,16 @@ import math
 import pathlib
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from runtime.workdirs import Workdir
+
+if TYPE_CHECKING:  # it imports JAX, which tables and selections do not need
+    from corruptions.scoring.counts import Count
 
 CLEAN = "clean"
 NATURAL = "natural/"  # before the name of a natural shift, which is a condition too
@@ -35,55 +38,37 @@ _MISSING = ("nan", "none", "null", "na", "n/a", "<na>", "-nan", "#n/a")
 _NAME = re.compile(r"[^\s,\"'#]+")
 
 
-class Count(NamedTuple):
-    """Correct answers of one model on one test set.
-
-    Attributes:
-      model: name of the corruption it was trained with, or `standard`.
-      seed: seed of the training run, >= 0.
-      corruption: qualified name of the test corruption, or `clean`.
-      severity: integer level, fraction of the range (float), or `random` (drawn per image); 0 for `clean`.
-      correct: images classified correctly, 0..total.
-      total: images shown, >= 1.
-    """
-
-    model: str
-    seed: int
-    corruption: str
-    severity: int | float | str
-    correct: int
-    total: int
-
-    @property
-    def key(self):
-        """Gives (model, seed, corruption, severity), which identify the measurement."""
-        return self[:4]
-
-    @property
-    def error(self) -> float:
-        """Part of the images that were classified wrongly, in [0, 1]."""
-        return 1 - self.correct / self.total
+Key = tuple[str, int]
+"""(model, seed): the corruption or scheme that it was trained with, or `standard`; the seed of the training, at least 0."""
+Counted = tuple[Key, "Count"]
+"""A model, and its correct answers under a condition: a row of counts.csv."""
+COUNTS = ("model", "seed", "corruption", "severity", "correct", "total")
+"""The columns of counts.csv."""
 
 
 def check_model_name(name: str) -> None:
     """Checks a name that a user gives a model; ValueError for one that files, spreadsheets or pandas would not give back."""
-    check_count(Count(name, 0, CLEAN, 0, 0, 1))
+    _check_name("model", name)
     if not name.isprintable() or name[0] in "=+-@" or name.lower() in _MISSING:
         raise ValueError(
             f"expected a model name of printable characters, that no table takes for a formula or a missing value, found {name!r}"
         )
 
 
-def check_count(count: Count) -> Count:
-    """Checks a count and normalises its severity (None is `random`, or 0 for clean).
+def _check_name(what, name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"expected a {what} name without commas, quotes, # or white space, found {name!r}")
+
+
+def check_count(key: Key, count: "Count") -> Counted:
+    """Checks a count of a model and normalises its severity (None is `random`, or 0 for clean).
 
     Raises ValueError for a name that a table cannot hold, a severity that does not fit, or counts outside 0 <= correct
     <= total, total >= 1.
     """
-    model, seed, corruption, severity, correct, total = count
-    for what, name in (("model", model), ("corruption", corruption)):
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"expected a {what} name without commas, quotes, # or white space, found {name!r}")
+    (model, seed), (corruption, severity, correct, total) = key, count
+    _check_name("model", model)
+    _check_name("corruption", corruption)
     seed, correct, total = int(seed), int(correct), int(total)
     if seed < 0:
         raise ValueError(f"expected a seed >= 0, found {seed}")
@@ -102,7 +87,7 @@ def check_count(count: Count) -> Count:
         raise ValueError(f"expected severity 0 for clean images, found {severity!r}")
     if corruption == CLEAN:
         severity = 0
-    return Count(model, seed, corruption, severity, correct, total)
+    return (model, seed), count._replace(severity=severity, correct=correct, total=total)
 
 
 def accuracy(correct: ArrayLike, total: ArrayLike) -> np.ndarray:
@@ -189,12 +174,12 @@ def of_rows(rows: Iterable[Sequence], columns: Sequence[str]) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].infer_objects() for name in columns if name != SEVERITY})
 
 
-def of_counts(counts: Iterable[Count]) -> pd.DataFrame:
+def of_counts(counts: Iterable[Counted]) -> pd.DataFrame:
     """Makes the frame of counts.csv."""
-    return of_rows(counts, Count._fields)
+    return of_rows(((*key, *count) for key, count in counts), COUNTS)
 
 
-def scores(counts: Iterable[Count]) -> pd.DataFrame:
+def scores(counts: Iterable[Counted]) -> pd.DataFrame:
     """Makes the frame of scores.csv: a row for each count and in its order. R of clean images is 1 with SE 0; R of a model
     with clean accuracy 0 is NaN.
 

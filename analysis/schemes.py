@@ -20,7 +20,7 @@ from analysis.distances import results
 from analysis.distances.experiments import KINDS
 from analysis.distances.figures import scheme_panels, transform_panels
 from analysis.errors.summary import GAP, Summary
-from analysis.frames import CLEAN, RANDOM, Count, is_corruption, with_error
+from analysis.frames import CLEAN, RANDOM, Counted, is_corruption, with_error
 
 MEAN = "mean_error"
 _FIRST, _LAST = 20, 5  # rows printed of a long table
@@ -31,7 +31,7 @@ _STORED = re.compile(rf"stored=({'|'.join(KINDS)})_(\d+)@[0-9a-f]+")  # as tools
 def write_results(
     folder: pathlib.Path,
     summaries: Iterable[Summary],
-    counts: Sequence[Count],
+    counts: Sequence[Counted],
     schemes: Sequence[str],
     measured: pathlib.Path,
     origin: str,
@@ -63,17 +63,17 @@ def _correlated(folder, counts, schemes, measured, origin):
     """Correlates error with the measured distances; prints the reason if too few schemes have both."""
     if not (measured / "schemes").is_dir():
         return f"(no distances yet: tools.msd with this workdir writes {measured}, and this command again correlates)"
-    if not results.measured_in(measured) <= trained.trained_digests(folder, (count.key[:2] for count in counts)):
+    if not results.measured_in(measured) <= trained.trained_digests(folder, (key for key, _ in counts)):
         return (
             f"(no correlation of error with distance: {measured} was measured in an earlier model, which was trained again "
             "since; run tools.msd with this workdir again)"
         )
     found = results.read_distances(measured)
     targets = {(row.corruption, row.severity) for row in found}
-    of_schemes = [count for count in counts if count.model in schemes and (count.corruption, count.severity) in targets]
-    shown = {(count.corruption, count.severity) for count in of_schemes}
+    of_schemes = [(key, count) for key, count in counts if key[0] in schemes and count[:2] in targets]
+    shown = {count[:2] for _, count in of_schemes}
     found = [row for row in found if (row.corruption, row.severity) in shown]
-    names = {row.scheme for row in found} & {count.model for count in of_schemes}
+    names = {row.scheme for row in found} & {model for (model, _), _ in of_schemes}
     if len(names) < results.MIN_SCHEMES:
         return (
             f"(no correlation of error with distance: expected at least {results.MIN_SCHEMES} schemes with both under the "
@@ -109,14 +109,14 @@ def wide(found: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def by_corruption(counts: Iterable[Count], schemes: Collection[str]) -> pd.DataFrame:
+def by_corruption(counts: Iterable[Counted], schemes: Collection[str]) -> pd.DataFrame:
     """Averages errors over severities, then over seeds: the frame of scheme_corruptions.csv.
 
     A corruption counts by its levels, or by random severities if it was shown at no levels.
     """
-    shown = [c for c in counts if c.model in schemes and is_corruption(c.corruption)]
-    at_levels = {c.corruption for c in shown if c.severity != RANDOM}
-    frame = frames.of_counts(c for c in shown if c.severity != RANDOM or c.corruption not in at_levels)
+    shown = [(key, c) for key, c in counts if key[0] in schemes and is_corruption(c.corruption)]
+    at_levels = {c.corruption for _, c in shown if c.severity != RANDOM}
+    frame = frames.of_counts((key, c) for key, c in shown if c.severity != RANDOM or c.corruption not in at_levels)
     frame = frame.rename(columns={"model": "scheme"}).assign(error=100 * (1 - frame.correct / frame.total))
     cells = frame.groupby(["scheme", "corruption", "seed"], sort=False).error.agg(["mean", "size"])
     found = cells.groupby(["scheme", "corruption"], sort=False)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from corruptions.core.origin import probed_places, same_probe, values_of
+from corruptions.core.origin import probe_shown, same_probe
 from corruptions.files import digest_of
 from corruptions.reading.folders import balanced_prefix
 from data.blocks import Blocks
@@ -205,8 +205,7 @@ def describe(split: Split, known: Mapping[str, str] | None = None) -> dict[str, 
 
 def drawn(split: Split) -> dict[str, Any]:
     """Describes a split of drawn images as `describe`, with some values by which `same_images` compares them."""
-    places = probed_places(len(split), None)
-    return describe(split) | {"drawn": values_of(split.images[places], places)}
+    return describe(split) | {"drawn": probe_shown(lambda places: split.images[places], len(split), None)}
 
 
 def same_images(stored: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -4,34 +4,35 @@ import dataclasses
 import functools
 import os
 import pathlib
+import warnings
+from typing import Any
 
 from ml_collections import ConfigDict
 
-from analysis import answers, frames
-from analysis.answers import PLAIN, Answered
-from analysis.errors.reference import PREPROCESSING
-from analysis.frames import Count
+from analysis import frames
+from analysis.errors.reference import PREPROCESSING, of_corruption
+from analysis.frames import Counted
 from corruptions import enhance as enhancements
 from corruptions.core import checks
 from corruptions.files import digest_of
-from corruptions.scoring import reuse
-from corruptions.scoring.conditions import Conditions, list_conditions
-from corruptions.scoring.predict import BYTES, Classifier
+from corruptions.scoring.classifier import ClassifierEvaluation
+from corruptions.scoring.conditions import CLEAN, Conditions, list_conditions
+from corruptions.scoring.counts import Count
+from corruptions.scoring.folder import Folder
+from corruptions.scoring.predict import Classifier
 from corruptions.scoring.test_set import TestSet
-from data import Split, hosts
+from data import hosts
 from data.corrupted import open_corrupted
 from evaluation import adaptation, natural, superclasses, temperature, trained_models
 from evaluation.evaluate import Evaluation, marked, networks, warn_of_coincidence, warn_of_tables
-from evaluation.results import Basis, asked_for, conditions_of, count_answers, write_tables
+from evaluation.results import Basis, asked_for, described_with, write_tables
 from evaluation.shown import IMAGENET, Shown, ShownStored, name_images, name_stored
-from runtime import meshes, workdirs
-from runtime.artifacts import digest
-from runtime.settings import WorkdirError
+from runtime import artifacts, files, meshes, workdirs
 from runtime.workdirs import Workdir
 from training import study
 
 
-def run(config: ConfigDict, workdir: pathlib.Path) -> list[Count] | None:
+def run(config: ConfigDict, workdir: pathlib.Path) -> list[Counted] | None:
     """Evaluates every finished model of `workdir` under config.eval.
 
     Everything is opened and checked before the first test image is shown: models, datasets, earlier answers, the reference.
@@ -99,8 +100,7 @@ class Names:
     """Names of a classifier and of its test set in tables.
 
     Attributes:
-      classifier: the name of its rows. Per-image results under this name in the workdir are not computed again; `predict`
-        is asked about 32 images of them, and another classifier is refused.
+      classifier: the name of its rows. A workdir holds several classifiers of different names.
       dataset: so that its errors are compared with errors on the same dataset. "imagenet" at 224 pixels means a shorter
         side resized to 256 and the centre cropped, for which AlexNet's published errors hold. Errors on a dataset without a
         name are compared with nothing.
@@ -138,100 +138,95 @@ def evaluate(
     *,
     names: Names = Names(),
     tables: Tables = Tables(),
-) -> list[frames.Count]:
+    **earlier: Any,
+) -> list[Count]:
     """Evaluates any classifier under corruptions as `corruptions.evaluate` does, and keeps and compares its errors as
     eval.py does for trained models.
 
         fog = Conditions(("imagenet_c/fog",))
         counts = evaluate(Classifier(logits), TestSet(images, labels), fog, tables=Tables("runs/mine"))
 
-    The corrupted images are those that eval.py shows its models: draws depend on (seed, corruption, severity, index).
+    It is that function, whose folder becomes a workdir with the tables of eval.py. The images are those that eval.py shows its
+    models.
 
     Args:
-      classifier: predict, dtype, outputs, network of `corruptions.evaluate`. Results of another `network` under this name
-        are computed again.
+      classifier: predict, dtype, outputs, network of `corruptions.evaluate`.
       test_set: its images, labels, index and batch_size, in memory.
       conditions: its corruptions, severity, options and seed; None is all levels of ImageNet-C.
       names: in the tables.
       tables: where they are written, and the reference of CE.
+      **earlier: the keywords of 0.2, `evaluate(predict, images, labels, corruptions=...)`, which works until 0.4, with a FutureWarning.
 
     Returns:
-      List of `analysis.frames.Count`: clean first, then every corruption at every severity.
+      List of `corruptions.Count`: clean first, then every corruption at every severity.
 
     Raises:
-      ValueError, TypeError: an argument, or what `predict` returns, is not as described.
+      ValueError, TypeError: an argument, or what `predict` returns, is not as described; the workdir holds results under this
+        name that this call would not compute, as those of another classifier.
       runtime.settings.SettingsError: a named reference holds for other conditions.
-      runtime.workdirs.WorkdirError: the workdir is in use, or holds results on other images, or those of another classifier
-        under this name.
+      runtime.workdirs.WorkdirError: the workdir is in use, or holds results on other images.
     """
-    if test_set.whole is None:
+    if not isinstance(classifier, Classifier):
+        classifier, test_set, conditions, names, tables = _of_0_2(classifier, test_set, conditions, earlier)
+        earlier = {}
+    if earlier:
+        raise TypeError(f"evaluate() got an unexpected keyword argument {next(iter(earlier))!r}")
+    if (whole := test_set.whole) is None:
         raise TypeError(
             "expected images with labels, found batches; corruptions.evaluate(predict, loader) takes batches"
         )
-    conditions = conditions or Conditions()
-    test_set.check_filling(BYTES[classifier.dtype])
     frames.check_model_name(names.classifier)
-    key, listed, mesh = (names.classifier, 0), conditions.listed, meshes.data_mesh(test_set.batch_size)
-    whole = test_set.whole
-    split = Split(whole.images, whole.labels, whole.index)
-    shown = Shown(split, mesh, test_set.batch_size, conditions.seed, conditions.options)
-
+    conditions = conditions or Conditions()
+    evaluation = ClassifierEvaluation(classifier, test_set, conditions)
     if tables.workdir is None:
-        return count_answers({c: {key: _classified(classifier, shown.under(c)).correct} for c in listed})
-    hashes = {what: digest_of(getattr(split, what)) for what in ("images", "labels", "index")}
-    shown = dataclasses.replace(shown, digests=hashes, about=_about(names, split))
-
-    def ask(models, under):
-        return {key: _classified(model, under) for key, model in models.items()}
-
+        return _counts(evaluation.run(None, tables.progress))
+    hashes = {what: digest_of(getattr(whole, what)) for what in ("images", "labels", "index")}
     with workdirs.open_workdir(tables.workdir, {"shown": hashes}) as results:
-        known = {} if classifier.network is None else {key: digest(classifier.network)}
-        evaluation = Evaluation({key: classifier}, shown, listed, results, ask, model_digests=known)
-        _refuse_another(results, shown, listed, key, classifier, known)
-        described = conditions_of(shown, listed, results)
-        basis = Basis.of(described, str(tables.reference), tables.reference_mismatch)
-        counts = count_answers(evaluation.run(tables.progress))
+        about = _about(names, whole)
+        described = {
+            c.corruption: of_corruption(c.corruption, about["image_shape"], evaluation.options[c.corruption], c.levels)
+            for c in conditions.listed
+            if c.corruption != CLEAN
+        }
+        basis = Basis.of(described_with(about, described, results), str(tables.reference), tables.reference_mismatch)
+        key = (names.classifier, 0)
+        folder = Folder(results.path, key, about, artifacts.git_revision(), files.write_atomically)
+        counts = _counts(evaluation.run(folder, tables.progress))
         settings = {name: getattr(conditions, name) for name in ("corruptions", "severity", "seed")}
-        write_tables(results, settings, f"{len(shown)} images", basis, first=listed, printed=tables.progress)
+        source = f"{len(whole.labels)} images"
+        write_tables(results, settings, source, basis, first=conditions.listed, printed=tables.progress)
     return counts
 
 
-def _about(names, split):
+def _of_0_2(predict, images, labels, given):
+    """Makes the arguments of `evaluate` from those of version 0.2."""
+    warnings.warn(
+        "evaluate(predict, images, labels, ...) of 0.2 works until 0.4, and returns corruptions.Count: write "
+        "evaluate(Classifier(predict), TestSet(images, labels), Conditions(corruptions), names=Names(...), tables=Tables(workdir)), "
+        "all from eval",
+        FutureWarning,
+        stacklevel=3,
+    )
+    given = {"classifier" if name == "name" else name: value for name, value in given.items()}
+    given |= {"predict": predict, "images": images, "labels": labels}
+
+    def made(kind):
+        known = [field.name for field in dataclasses.fields(kind) if field.init and field.name in given]
+        return kind(**{name: given.pop(name) for name in known})
+
+    arguments = [made(kind) for kind in (Classifier, TestSet, Conditions, Names, Tables)]
+    if given:
+        raise TypeError(f"evaluate() got an unexpected keyword argument {next(iter(given))!r}")
+    return arguments
+
+
+def _counts(correct):
+    return [Count.from_correct(condition, bits) for condition, bits in correct.items()]
+
+
+def _about(names, whole):
     """Names test images for readers of their per-image results."""
-    shape = split.images.shape[1:]
+    shape = whole.images.shape[1:]
     published = (names.dataset, *shape[:2]) == (IMAGENET, 224, 224)
     words = PREPROCESSING if published else "none" if names.dataset else ""
-    return name_images(names.dataset, names.num_classes or int(split.labels.max()) + 1, shape, words)
-
-
-def _refuse_another(results, shown, conditions, key, classifier, known):
-    """Asks a classifier again about some images whose results a workdir holds; WorkdirError where it is another one."""
-    for under in map(shown.under, conditions):
-        record = under.record
-        path = results / answers.FOLDER / f"{record.stem}.npz"
-        by_model, before = answers.read_answered(path) if path.exists() else ({}, record)
-        if key in by_model and not (known and before.models.get(key)):
-            rows = reuse.asked_again(len(shown))
-            stored, again = by_model[key], _classified(classifier, under.showing(_rows(shown.split, rows)))
-            confidence = stored.confidence[PLAIN][rows] if PLAIN in stored.confidence else None
-            found = reuse.differing(stored.correct[rows], confidence, again.correct, again.confidence[PLAIN])
-            if wrong := reuse.in_words(found):
-                raise WorkdirError(
-                    f"{path} holds answers of another classifier under the name {key[0]!r}: {wrong}; give the one that was "
-                    "evaluated, another name, or, where predict draws or adapts, network='WHAT IDENTIFIES IT'"
-                )
-            return
-
-
-def _classified(classifier, shown):
-    """Classifies all images under a condition."""
-
-    def show(rows):
-        return shown.showing(_rows(shown.split, rows)).images()
-
-    found = classifier.classify(show, shown.split.labels, shown.batch_size)
-    return Answered(found.correct, {PLAIN: found.confidence})
-
-
-def _rows(split, rows):
-    return Split(split.images[rows], split.labels[rows], split.index[rows])
+    return name_images(names.dataset, names.num_classes or int(whole.labels.max()) + 1, shape, words)

@@ -14,7 +14,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from analysis import trained
-from analysis.answers import Record, read, read_file
+from analysis.answers import Key, Record, read
 from analysis.errors.reference import of_corruption
 from analysis.overlap import study as overlap_study
 from analysis.overlap.score import overlap_matrix
@@ -23,7 +23,7 @@ from corruptions.core import registry
 from corruptions.core.keys import prng
 from corruptions.core.origin import UNKNOWN, Origin, differences, make, same_code
 from corruptions.scoring.conditions import CLEAN, Condition, expand
-from corruptions.scoring.folder import Result
+from corruptions.scoring.results import Answered
 from data import Dataset
 from data.corrupted import open_corrupted
 from data.dataset import same_images
@@ -62,9 +62,15 @@ def training_data(record: Mapping[str, Any], dataset: Data) -> Compared:
     return Compared(settings.differences(before, now))
 
 
-def answers(path: pathlib.Path, workdir: pathlib.Path, dataset: Data) -> Compared:
-    """Compares a file of answers with the models of its workdir, with the test images, and with the corruption of this code."""
-    (by_model, record), found = read_file(path), Compared()
+def answers(by_model: Mapping[Key, Answered], record: Record, workdir: pathlib.Path, dataset: Data) -> Compared:
+    """Compares answers with the models of their workdir, with the test images, and with the corruption of this code."""
+    found = Compared()
+    if record.classifiers:
+        caller = "its images and its classifier are the caller's: the same call of evaluate compares them"
+        found.unknown.append(caller)
+        if record.corruption != CLEAN:
+            _corruption(found, record, workdir, None)
+        return found
     for name, seed in by_model:
         before, now = record.models.get((name, seed)), trained.trained_digest(workdir, name, seed)
         if trained.is_stale(before, now):
@@ -181,15 +187,3 @@ def selection(content: Mapping[str, Any], workdir: pathlib.Path) -> Compared:
     found = algorithm.select(overlap.overlap, overlap.names, threshold, strict, overlap.unclipped)
     stored, now = (json.dumps(sorted(members)) for members in (content.get("members", ()), found.members))
     return Compared([] if stored == now else [f"members: stored {stored}, here {now}"])
-
-
-def result(condition: Any, one: Result) -> Compared:
-    """Compares a file of `corruptions.evaluate`, whose images and classifier are the caller's."""
-    found = Compared(
-        unknown=["its images and its classifier are the caller's: the same call of evaluate compares them"]
-    )
-    if condition.corruption == CLEAN or not registry_names([condition.corruption]):
-        return found
-    own = dataclasses.replace(make(corruption=condition.corruption), code=UNKNOWN)
-    found.wrong += differences(dataclasses.replace(one.origin, code=UNKNOWN), own, remedy=REMEDY)
-    return found

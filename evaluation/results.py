@@ -14,9 +14,10 @@ from analysis.answers import Key, Record
 from analysis.errors.reference import Choice, Conditions, choose, versions
 from analysis.errors.scores import ImageErrors
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
-from analysis.frames import Count
-from corruptions.scoring import counts as scored
+from analysis.frames import Counted
 from corruptions.scoring.conditions import Condition
+from corruptions.scoring.counts import Count, below_chance
+from corruptions.scoring.folder import is_folder
 from evaluation.shown import Shown, ShownStored
 from runtime import workdirs
 from runtime.artifacts import provenance
@@ -68,13 +69,22 @@ def conditions_of(
     shown: Shown | ShownStored, conditions: Iterable[Condition], folder: str | os.PathLike | None = None
 ) -> Conditions:
     """Describes the conditions of the errors in a folder of answers once the test images were shown under these, too."""
-    kept = pathlib.Path(folder) / answers.FOLDER if folder else None
-    described = answers.read(folder).conditions["corruptions"] if kept and any(kept.glob("*.npz")) else {}
     records: list[Record] = [shown.under(condition).record for condition in conditions]
-    described |= {record.corruption: record.about["described"] for record in records if "described" in record.about}
+    described = {record.corruption: record.about["described"] for record in records if "described" in record.about}
+    return described_with(records[0].about, described, folder)
+
+
+def described_with(
+    about: Mapping[str, Any], described: Mapping[str, Any], folder: str | os.PathLike | None = None
+) -> Conditions:
+    """Describes the conditions of the errors in a folder of answers, with those that are shown now.
+
+    `about` names the test images, and `described` {corruption: its description}, as in `Record`.
+    """
+    known = answers.read(folder).conditions["corruptions"] if folder and is_folder(folder) else {}
     unknown = {"dataset": "", "classes": 0, "image_shape": (), "preprocessing": ""}
-    names = {key: records[0].about.get(key, empty) for key, empty in unknown.items()}
-    return Conditions.read(names | {"corruptions": described})
+    names = {key: about.get(key, empty) for key, empty in unknown.items()}
+    return Conditions.read(names | {"corruptions": {**known, **described}})
 
 
 def asked_for(*configs: ConfigDict) -> dict[str, Any]:
@@ -93,7 +103,7 @@ def write_tables(
     *,
     first: Iterable[Condition] = (),
     printed: bool = True,
-) -> list[Count]:
+) -> list[Counted]:
     """Writes the tables that follow from the answers of a folder; returns the rows of counts.csv.
 
     Args:
@@ -107,11 +117,11 @@ def write_tables(
     path, record = pathlib.Path(path), provenance()
     place = {(c.corruption, c.label): number for number, c in enumerate(first)}
     found = answers.read(path)
-    counts = sorted(found.counts, key=lambda c: place.get((c.corruption, c.severity), len(place)))
+    counts = sorted(found.counts, key=lambda row: place.get(row[1][:2], len(place)))
     if (classes := found.conditions["classes"]) > 1:
-        for model, seed, *_, correct, total in (count for count in counts if count.corruption == frames.CLEAN):
-            if words := scored.below_chance(correct, total, classes):
-                log.warning("%s, seed %d: %s", model, seed, words)
+        for key, count in counts:
+            if count.corruption == frames.CLEAN and (words := below_chance(count.correct, count.total, classes)):
+                log.warning("%s, seed %d: %s", *key, words)
     comment = f"{source}, {record['device']}, revision {record['git_revision']}"
     comment += found.credit(record["git_revision"])
     comment += "".join(f", {sentence[0].lower()}{sentence[1:-1]}" for sentence in versions(basis.conditions))
@@ -125,7 +135,7 @@ def write_tables(
 
 def write_errors(
     path: pathlib.Path,
-    counts: Sequence[Count],
+    counts: Sequence[Counted],
     basis: Basis,
     settings: Mapping[str, Any],
     record: Mapping[str, Any],
@@ -148,16 +158,16 @@ def write_errors(
     return "\n".join([summary_text(summaries, basis.choice), *versions(basis.conditions)])
 
 
-def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Count]:
+def count_answers(by_condition: Mapping[Condition, Mapping[Key, np.ndarray]]) -> list[Counted]:
     """Counts the correct answers {condition: {(model, seed): bool [N]}}."""
     return [
-        frames.check_count(Count(*key, *scored.Count.from_correct(condition, bits)))
+        frames.check_count(key, Count.from_correct(condition, bits))
         for condition, by_model in by_condition.items()
         for key, bits in by_model.items()
     ]
 
 
-def print_scores(counts: Sequence[Count]) -> None:
+def print_scores(counts: Sequence[Counted]) -> None:
     """Prints accuracy and R of every model, averaged over the severities that it was shown, as a table."""
     for (model, seed), of_model in frames.scores(counts).groupby(["model", "seed"]):
         print(f"\n{model}, seed {seed}")

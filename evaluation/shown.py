@@ -85,8 +85,7 @@ class Shown(_Images):
     digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # names of the dataset, see `name_images`
     superclasses: Superclasses | None = None  # whose numbers the labels are; None where they are the models' classes
-    # the corrupted images of a probe (`origin.probed_places`), once all were shown
-    probed: list[jax.Array] = dataclasses.field(default_factory=list)
+    probing: origin.Probing = dataclasses.field(init=False)  # keeps those of a probe while they are shown
     groups: ClassVar[None] = None  # every class counts separately
 
     @classmethod
@@ -103,23 +102,20 @@ class Shown(_Images):
         about = name_dataset(dataset, config.get("imports", ())) if dataset else {}
         return cls(split, mesh, config.eval.batch_size, config.eval.seed, options, digests=digests, about=about)
 
-    def under(self, condition: Condition) -> Self:
-        """Shows the same images under another condition."""
-        return dataclasses.replace(self, condition=condition, probed=[])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "probing", origin.Probing(len(self), self.condition.value))
 
     def showing(self, split: Split) -> "Shown":
         """Shows other images, or some of them, under the same condition."""
-        return dataclasses.replace(self, split=split, probed=[])
+        return dataclasses.replace(self, split=split)
 
     def __iter__(self) -> Iterator[Piece]:
-        start, found, places = 0, [], origin.probed_places(len(self), self.condition.value)
+        start = 0
         for part in memory.pieces(self.split, self.batch_size, self.mesh):
             images = self.showing(part).images()
-            if (rows := places[(places >= start) & (places < start + len(part))] - start).size:
-                found.append(images[rows])
+            self.probing.keep(np.arange(start, start + len(part)), images)
             start += len(part)
             yield images, jnp.asarray(part.labels)
-        self.probed[:] = found
 
     @property
     def record(self) -> Record:
@@ -151,15 +147,13 @@ class Shown(_Images):
         name = self.condition.corruption
         if name == CLEAN:
             return None
-        values = self.probe() if self.probed else origin.UNKNOWN
-        return origin.make(corruption=name, imports=self.about.get("imports", ()), probe=values)
+        values = self.probing.values(distributed.fetch)
+        return origin.make(corruption=name, imports=self.about.get("imports", ()), probe=values or origin.UNKNOWN)
 
     def probe(self, stored: Probe | None = None) -> Probe:
         """Returns the probe of the corrupted images, of those that were shown if they are there; as a stored one if given."""
-        places = origin.probed_places(len(self), self.condition.value)
-        if not self.probed or (stored is not None and stored.get("places") != places.tolist()):
-            return probe(self.record, self.split, stored)
-        return origin.values_of([image for part in self.probed for image in distributed.fetch(part)], places)
+        alike = stored is None or stored.get("places") == self.probing.places.tolist()
+        return (alike and self.probing.values(distributed.fetch)) or probe(self.record, self.split, stored)
 
 
 def digests_of(dataset: Dataset) -> Mapping[str, Any]:

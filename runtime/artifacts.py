@@ -7,7 +7,7 @@
     provenance(), of_file()               revision, versions, device and command, for results
 
 Every file of state holds the digest of its content. A file that is damaged, was edited or has no digest is refused with
-`remedy`, the sentence that tells how to mend it. Writing is atomic. Needs no JAX.
+`remedy`, the sentence that tells how to mend it. Writing is atomic. Records need no JAX.
 """
 
 import datetime
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corruptions.core.running import command_line
-from corruptions.files import Digest, digest_of, digest_of_file
+from corruptions.files import digest_of, digest_of_file
 from runtime import files
 from runtime.files import DamagedFileError
 
@@ -33,7 +33,6 @@ SEAL = "sha256"
 """Key of the digest in a record."""
 ORIGINS = "origins"
 """Key of the records of origin beside what a file was made from, see `evaluation.bound`."""
-_RECORD = "made_from"
 
 
 class Artifact(NamedTuple):
@@ -50,9 +49,9 @@ def digest(value: Any) -> str:
 
 def write(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], made_from: Mapping[str, Any]) -> None:
     """Writes arrays and the JSON-ready record of their origin to an .npz file."""
-    record = json.loads(_canonical(made_from))
-    sealed = {"record": record, SEAL: _digest(arrays, record)}
-    files.write_arrays(path, {**arrays, _RECORD: np.array(json.dumps(sealed, sort_keys=True))})
+    from corruptions.scoring.sealed import sealed  # imports JAX, which records do not need
+
+    files.write_arrays(path, sealed(arrays, made_from))
 
 
 def read(path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes | None = None) -> Artifact:
@@ -62,19 +61,13 @@ def read(path: str | os.PathLike, remedy: str = files.REMEDY, *, content: bytes 
       FileNotFoundError: there is no such file.
       DamagedFileError: the file is damaged, was edited, or was written by something else; `remedy` tells how to mend it.
     """
+    from corruptions.scoring.sealed import unsealed
+
     arrays = files.read_arrays(path, remedy, content=content)
     try:
-        sealed = json.loads(str(arrays.pop(_RECORD)))
-        record, expected = dict(sealed["record"]), sealed[SEAL]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DamagedFileError(
-            f"{path}: expected arrays with a record of what they were made from, found none ({error}); {remedy}"
-        ) from None
-    if expected != _digest(arrays, record):
-        raise DamagedFileError(
-            f"{path}: expected content with the digest that it holds, found other content: the file was edited; {remedy}"
-        )
-    return Artifact(arrays, record)
+        return Artifact(arrays, unsealed(arrays))
+    except ValueError as error:
+        raise DamagedFileError(f"{path}: {error}; {remedy}") from None
 
 
 def write_record(path: str | os.PathLike, record: Mapping[str, Any]) -> None:
@@ -107,15 +100,6 @@ def read_record(
 
 def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _digest(arrays: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """Digest of names, types, shapes and bytes of arrays and of the record."""
-    content = Digest(_canonical(record))
-    for name in sorted(arrays):
-        array = np.asarray(arrays[name])
-        content.add(_canonical([name, array.dtype.str, array.shape]), array)
-    return str(content)
 
 
 # Provenance: where a result comes from.

@@ -25,7 +25,7 @@ from runtime import workdirs
 from runtime.command import import_all, refuse_imports
 from runtime.settings import SettingsError
 from tests import processes
-from tests.analysis.made_up import read_counts, write_answers
+from tests.analysis.made_up import counted, read_counts, write_answers
 from tests.pages import FENCE, ROOT, commands, section_of
 from tests.training import tiny
 from training import cli, study
@@ -112,8 +112,8 @@ def test_tables_know_what_the_evaluation_imported_once_it_is_imported(tmp_path, 
     name = written_module(tmp_path, monkeypatch, "other_corruptions_of_a_test")  # not imported before
     trained.imports, given.imports = ("json",), ("json", name)
     members = ("test_of_mine/shade", "test_of_mine/both", "noc/border")
-    counts = [frames.Count("standard", 0, name, "random", 60, 100) for name in members]
-    counts.append(frames.Count("standard", 0, frames.CLEAN, 0, 80, 100))
+    counts = [counted("standard", 0, name, "random", 60, 100) for name in members]
+    counts.append(counted("standard", 0, frames.CLEAN, 0, 80, 100))
     imported = {"imports": [*trained.imports, *given.imports]}
     write_answers(tmp_path, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), **imported)
     import_all((name,))
@@ -140,7 +140,7 @@ def test_a_workdir_of_others_runs_no_code(kind, tmp_path, monkeypatch):
     folder, ran, name = tmp_path / "downloaded", tmp_path / "ran", f"payload_of_{kind}"
     folder.mkdir()
     (tmp_path / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n")
-    counts = [frames.Count("standard", 0, frames.CLEAN, 0, 80, 100)]
+    counts = [counted("standard", 0, frames.CLEAN, 0, 80, 100)]
     write_answers(folder, counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=[name])
     (folder / "config.json").write_text(json.dumps(tiny.config().to_dict() | {"imports": [name]}))
     (folder / "evaluation.json").write_text(json.dumps({"imports": [name]}))
@@ -155,7 +155,7 @@ def test_a_workdir_of_others_runs_no_code(kind, tmp_path, monkeypatch):
 def test_a_command_without_config_imports_what_its_command_line_names(tmp_path):
     """The refusal names the flag, with which the same command goes on."""
     (tmp_path / "payload.py").write_text("print('imported')\n")
-    counts = [frames.Count("standard", 0, frames.CLEAN, 0, 80, 100)]
+    counts = [counted("standard", 0, frames.CLEAN, 0, 80, 100)]
     write_answers(tmp_path / "work", counts, Conditions("shapes", 10, (32, 32, 3), "none", {}), imports=["payload"])
     command = [sys.executable, "-m", "tools.tables", str(tmp_path / "work")]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
@@ -223,7 +223,7 @@ def test_the_commands_of_the_page_go_through(tmp_path):
         given += [f"--config.{setting}" for setting in SMALL] if command[0] != "-m" else []
         done = processes.run([sys.executable, *given], env=os.environ | {"PYTHONPATH": str(tmp_path)})
         assert done.returncode == 0, done.stderr
-    evaluated = {count.corruption for count in read_counts(tmp_path / "shade" / "counts.csv")}
+    evaluated = {count.corruption for _, count in read_counts(tmp_path / "shade" / "counts.csv")}
     assert evaluated == {"clean", "mine/shade", "mine/both", "noc/border"}
     assert (tmp_path / "shade_overlap" / "overlap.csv").read_text().count("mine/shade") >= 2
     assert (tmp_path / "shade_overlap" / "report.html").stat().st_size > 10_000

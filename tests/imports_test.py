@@ -136,6 +136,28 @@ def used_in(tree):
     return found
 
 
+ONE_PLACE = {  # what evaluation is made of: the files that define it
+    "Count": {"corruptions/scoring/counts.py"},
+    "Divisors": {"corruptions/scoring/ce.py"},  # CE and relative CE, by a reference's errors
+    "Answered": {"corruptions/scoring/results.py"},
+    "Folder": {"corruptions/scoring/folder.py"},
+    "Probing": {"corruptions/core/origin.py"},
+    "probe_shown": {"corruptions/core/origin.py"},
+    "below_chance": {"corruptions/scoring/counts.py"},
+    # the function of keywords, and that of objects, which calls the same and adds tables
+    "evaluate": {"corruptions/scoring/classifier.py", "evaluation/commands.py"},
+}
+
+
+def test_what_evaluation_is_made_of_is_defined_once():
+    found = collections.defaultdict(set)
+    for path in (path for package in ALLOWED for path in (ROOT / package).rglob("*.py")):
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.ClassDef | ast.FunctionDef) and statement.name in ONE_PLACE:
+                found[statement.name].add(path.relative_to(ROOT).as_posix())
+    assert found == ONE_PLACE
+
+
 def part_of(file):
     """The package or single file of the library that `corruptions/...` belongs to."""
     return pathlib.PurePath(file).parts[1].removesuffix(".py")

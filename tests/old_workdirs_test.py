@@ -88,7 +88,7 @@ def test_a_finished_workdir_is_read_and_evaluated_further(finished, said):
     config = settings()
     config.eval.update({"corruptions": ("cbar/lines", "noc/hue"), "severity": "random"})
     counts = commands.run(config, finished)
-    assert [count.corruption for count in counts[:3]] == ["clean", "cbar/lines", "noc/hue"]
+    assert [count.corruption for _, count in counts[:3]] == ["clean", "cbar/lines", "noc/hue"]
     said.clear()
     now = answers.read(finished)
     assert (

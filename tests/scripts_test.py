@@ -13,7 +13,7 @@ from analysis.overlap.measured import read_overlap
 from configs import default, overlap_shapes
 from corruptions import write_dataset
 from tests import compiling, processes
-from tests.analysis.made_up import read_counts
+from tests.analysis.made_up import cell_of, read_counts
 from tests.pages import commands, section_of
 
 SMALL = ["--config.dataset.train_limit=600", "--config.dataset.test_limit=200", "--config.train.epochs=6"]
@@ -44,11 +44,11 @@ def test_a_study_leaves_every_result(study):
     results = {path.name for path in workdir.iterdir()}
     assert results >= tables | records | {"overlap.png", "overlap.pdf", "answers", "models"}
     counts = read_counts(workdir / "counts.csv")
-    assert len(counts) == 3 * 3 and all(row.total == 200 for row in counts)
+    assert len(counts) == 3 * 3 and all(count.total == 200 for _, count in counts)
     names, matrix, *_ = read_overlap(workdir / "overlap.csv")
     assert names == ("noc/border", "noc/hue")
     np.testing.assert_allclose(matrix, matrix.T)
-    accuracy = {(row.model, row.corruption): row.correct / row.total for row in counts}
+    accuracy = {(key[0], count.corruption): count.correct / count.total for key, count in counts}
 
     def robustness(model, corruption):
         return accuracy[model, corruption] / accuracy[model, "clean"]
@@ -87,7 +87,7 @@ def test_eval_adds_conditions(study):
     request = ["--config.eval.corruptions=('noc/rain',)", "--config.eval.severity=0,1", "--config.eval.batch_size=100"]
     code, out, err = script("eval.py", f"--workdir={workdir}", IMPORTED, *request)
     assert code == 0, err
-    rows = [row for row in read_counts(workdir / "counts.csv") if row.corruption == "noc/rain"]
+    rows = [count for _, count in read_counts(workdir / "counts.csv") if count.corruption == "noc/rain"]
     assert {row.severity for row in rows} == {0.0, 1.0} and "noc/rain" in out
 
 
@@ -100,11 +100,11 @@ def test_eval_reads_a_stored_dataset(study, tmp_path):
     code, _, err = script("eval.py", f"--workdir={workdir}", IMPORTED, f"--config.eval.stored={tmp_path / 'stored'}")
     assert code == 0, err
     stored = read_counts(workdir / "stored" / "stored" / "counts.csv")
-    direct = {row[:3]: row.correct for row in read_counts(workdir / "counts.csv")}
-    found = [row for row in stored if row.corruption == "noc/border"]
+    direct = {cell_of(row)[:3]: row[1].correct for row in read_counts(workdir / "counts.csv")}
+    found = [row for row in stored if row[1].corruption == "noc/border"]
     assert len(found) >= 3
     np.testing.assert_array_equal(test.index, np.arange(200))  # the draws follow the index
-    assert [row.correct for row in found] == [direct[row[:3]] for row in found]
+    assert [row[1].correct for row in found] == [direct[cell_of(row)[:3]] for row in found]
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ from ml_collections import ConfigDict, config_flags
 from analysis import answers
 from analysis.cbar import scans, selection
 from analysis.distances.results import read_centres
-from analysis.frames import STANDARD, Count
+from analysis.frames import STANDARD, Counted
 from corruptions.scoring.conditions import Condition, list_conditions
 from data import Dataset
 from evaluation import trained_models
@@ -72,7 +72,7 @@ def search(config: ConfigDict, workdir: pathlib.Path) -> dict[str, Any]:
         paths, code, errors_on_references = [], summary(provenance()), []
         for number, (errors, features) in enumerate(bar("run", pairs)):
             centres = _centres(config, dataset, path, number, features, conditions)
-            scan = scans.join([count for count in counts if count.seed == errors], centres, STANDARD)
+            scan = scans.join([(key, count) for key, count in counts if key[1] == errors], centres, STANDARD)
             errors_on_references.append(scan.reference_errors)
             paths.append(path / "scans" / f"run{number}.npz")
             names = f"{config.dataset.name}, {config.model.name}, seeds {errors} and {features}"
@@ -96,7 +96,7 @@ def _pairs(config: ConfigDict) -> list[tuple[int, int]]:
 
 def _train_and_count(
     config: ConfigDict, pairs: list[tuple[int, int]], conditions: list[Condition], path: workdirs.Workdir
-) -> list[Count]:
+) -> list[Counted]:
     mesh = meshes.study_mesh(config.train.batch_size, config.study.parallel)
     dataset, train_split, test_split = study.load_for_training(config, mesh, path)
     shown, counts = Shown.of(config, test_split, mesh, dataset), []

@@ -28,7 +28,7 @@ from ml_collections import ConfigDict
 from analysis import answers, trained
 from analysis.distances import experiments
 from corruptions.augment import stored
-from corruptions.scoring import folder as evaluated
+from corruptions.scoring.folder import earlier_files, is_folder, read_earlier
 from data import cache
 from data.corrupted import dataset
 from data.imagenet import store
@@ -87,8 +87,8 @@ class Findings:
 
 
 def is_workdir(path: pathlib.Path) -> bool:
-    """Returns True for a workdir of train.py, overlap.py, tools.adapt or `eval.evaluate`."""
-    return any((path / name).exists() for name in ("config.json", "final.json", "models", answers.FOLDER))
+    """Returns True for a workdir of train.py, overlap.py, tools.adapt, `eval.evaluate` or `corruptions.evaluate`."""
+    return is_folder(path) or any((path / name).exists() for name in ("config.json", "final.json", "models"))
 
 
 def verify_workdir(workdir: pathlib.Path) -> Findings:
@@ -104,24 +104,11 @@ def verify_workdir(workdir: pathlib.Path) -> Findings:
     return findings
 
 
-def verify_evaluated(path: pathlib.Path) -> Findings:
-    """Checks the per-image results in a folder of `corruptions.evaluate`."""
-    findings = Findings()
-    try:
-        results = evaluated.Folder(path).results
-    except ValueError as error:
-        findings.problems.append(str(error))
-        return findings
-    for condition, one in results.items():
-        with findings.of(path / str(condition), "evaluate in another folder") as found:
-            _add(found, compared.result(condition, one))
-    return findings
-
-
 def _verify(findings, workdir):
     models = [*workdir.glob("models/*/*"), *workdir.glob(f"{TRAINED}*/models/*/*")]  # the latter: enhancement studies
     for folder in [workdir, *sorted(path for path in models if is_workdir(path))]:
-        _model(findings, folder)
+        if (folder / "config.json").exists() or not is_folder(folder):  # a folder of corruptions.evaluate has none
+            _model(findings, folder)
     again = f"run again: {_command(workdir)}"
     folders = ("answers", "stored/*/answers", "superclasses/*/answers")
     dataset = functools.cache(functools.partial(compared.dataset_of, workdir))
@@ -130,7 +117,11 @@ def _verify(findings, workdir):
             _add(found, compared.training_data(files.read_json(path), dataset))
     for path in sorted(path for folder in folders for path in workdir.glob(f"{folder}/[!.]*.npz")):
         with findings.of(path, f"remove it and {again}") as found:
-            _add(found, compared.answers(path, workdir, dataset))
+            _add(found, compared.answers(*answers.read_answered(path), workdir, dataset))
+    for path in earlier_files(workdir):
+        with findings.of(path, "evaluate in another folder") as found:
+            for record, by_model in read_earlier(path):
+                _add(found, compared.answers(by_model, record, workdir, dataset))
     for path in sorted(workdir.glob("streams/*.npz")):
         with findings.of(path, OF_STREAMS):
             artifacts.read(path)
@@ -232,7 +223,6 @@ def _is_cache(path):
 # Kind of folder: (name, test for this kind, check). The first kind whose test is true checks the folder.
 KINDS = (
     ("workdir", is_workdir, verify_workdir),
-    ("folder of corruptions.evaluate", evaluated.is_folder, verify_evaluated),
     ("prepared ImageNet", lambda path: (path / store.META).exists(), _found(store.problems, store.recorded)),
     ("written dataset", lambda path: (path / dataset.MANIFEST).exists(), _found(dataset.problems, dataset.recorded)),
     ("cache of decoded images", _is_cache, _found(cache.verify, cache.recorded)),

@@ -30,7 +30,6 @@ from analysis.confidence.cells import ALL, BASE, Cells
 from analysis.errors.scores import OTHERS, Benchmark
 from analysis.frames import CLEAN, STANDARD
 from corruptions.files import digest_of_file
-from corruptions.scoring.folder import is_folder, read_confidence
 from runtime import files
 from runtime.log import log
 
@@ -101,10 +100,7 @@ def run(workdir, out=None, models=(), against=STANDARD, bins=metrics.BINS, resam
 
 def read(workdir, models=()):
     """Reads the `Cells` of an evaluated workdir, or of a folder of `corruptions.evaluate`, of the models `models`; () means all."""
-    if is_folder(workdir):
-        found = Cells.of_folder(read_confidence(workdir), STANDARD)
-    else:
-        found = Cells.of_answers(answers.read(workdir))
+    found = Cells.of_answers(answers.read(workdir))
     return found.of_models(models) if models else found
 
 

@@ -117,11 +117,11 @@ def read_errors(
     folders = sorted(glob.glob(files.local(pattern, "config.msd.errors")))
     if not folders:
         raise FileNotFoundError(f"expected evaluated workdirs at config.msd.errors={pattern!r}, found none")
-    counts = [count for folder in folders for count in answers.read(folder).counts]
+    counts = [row for folder in folders for row in answers.read(folder).counts]
     adapted = f"{model}+bn="
-    if all(count.model.startswith(adapted) for count in counts):
-        counts = [count._replace(model=count.model.removeprefix(adapted)) for count in counts]
-    return results.mean_errors(count for count in counts if (count.corruption, count.severity) in targets)
+    if all(model.startswith(adapted) for (model, _), _ in counts):
+        counts = [((model.removeprefix(adapted), seed), count) for (model, seed), count in counts]
+    return results.mean_errors((key, count) for key, count in counts if count[:2] in targets)
 
 
 def toy(config: ConfigDict, workdir: pathlib.Path) -> list[MixtureDistance]:

@@ -77,7 +77,7 @@ def run(config: ConfigDict, workdir: pathlib.Path) -> list[str]:
 def _write(config, path, keys, conditions, basis, names):
     counts = write_tables(path, asked_for(config), config.dataset.name, basis, first=conditions, printed=False)
     study.write_timing(config, path, keys)
-    number = len({count.seed for count in counts if count.model in names})  # of this command and earlier ones
+    number = len({seed for (model, seed), _ in counts if model in names})  # of this command and earlier ones
     comment = study.comment(config, provenance(), f"{number} seed{'s' if number > 1 else ''}")
     _, summaries = score(ImageErrors.of(answers.read(path), counts), basis.choice, basis.conditions)
     print("\n" + results.write_results(path, summaries, counts, names, path / config.msd.out, comment))

@@ -238,7 +238,7 @@ def distances(folders: Sequence[pathlib.Path], given) -> dict:
         rho = []
         for rows in measured:
             targets = {(row.corruption, row.severity) for row in rows}
-            of_schemes = results.mean_errors(c for c in counts if (c.corruption, c.severity) in targets)
+            of_schemes = results.mean_errors((key, count) for key, count in counts if count[:2] in targets)
             rho.append({r.corruption: r.msd for r in results.correlations(results.mean_distances(rows), of_schemes)})
         shared = [name for name in rho[0] if name in rho[1]]
         content["correlation_with_error"] = without_nan({name: [of[name] for of in rho] for name in shared})

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 import corruptions
-from analysis.frames import Count
+from analysis.frames import Counted
 from runtime import artifacts, files
 
 LEVELS = {"candidate": 10, "reference": 5}
@@ -101,7 +101,7 @@ def read_scan(path: str | pathlib.Path) -> Scan:
         raise ValueError(f"{path}: {error}") from None
 
 
-def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray], model: str) -> Scan:
+def join(counts: Iterable[Counted], centres: Mapping[tuple[str, int], np.ndarray], model: str) -> Scan:
     """Joins the errors of one network, seeds averaged, with the mean features of another.
 
     `counts` are correct answers to every level of both benchmarks in `BENCHMARKS`; `centres` maps (corruption, level)
@@ -110,11 +110,11 @@ def join(counts: Iterable[Count], centres: Mapping[tuple[str, int], np.ndarray],
     are named).
     """
     counts, errors = list(counts), {}
-    for count in counts:
-        if count.model == model:
-            errors.setdefault((count.corruption, count.severity), []).append(100 * count.error)
+    for (name, _), count in counts:
+        if name == model:
+            errors.setdefault(count[:2], []).append(100 * count.error)
     if not errors:
-        raise ValueError(f"expected counts of the model {model!r}, found {sorted({count.model for count in counts})}")
+        raise ValueError(f"expected counts of the model {model!r}, found {sorted({name for (name, _), _ in counts})}")
     parts = []
     for role, benchmark in BENCHMARKS.items():
         names = corruptions.names(benchmark)

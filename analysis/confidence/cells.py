@@ -18,7 +18,6 @@ from analysis.confidence.metrics import binned, ranked
 from analysis.confidence.temperature import disagreement
 from analysis.errors.scores import Benchmark, complete_benchmarks
 from analysis.frames import CLEAN, RANDOM
-from corruptions.scoring.conditions import Condition
 from corruptions.scoring.confidence import Confidence
 from runtime.log import bar
 
@@ -85,14 +84,6 @@ class Cells:
                 drawn.setdefault(cell[2], set()).add(answers.record(cell).levels)
         found = complete_benchmarks(conditions, CIFAR100_C, stored=answers.stored, drawn=drawn)
         return cls(answers.confidence, list(conditions), found)
-
-    @classmethod
-    def of_folder(cls, confidence: Mapping[tuple[str, str], Confidence], name: str) -> "Cells":
-        """Takes the folder of one classifier, of `corruptions.evaluate`; see `corruptions.scoring.folder`."""
-        by_condition = {(c, Condition(c, text).label): found for (c, text), found in confidence.items()}
-        key = (name, 0, PLAIN)
-        benchmarks = complete_benchmarks(by_condition, CIFAR100_C)
-        return cls(lambda *c: {key: by_condition[c]}, list(by_condition), benchmarks)
 
     def of_models(self, models: Collection[str]) -> "Cells":
         """Takes some of the models.

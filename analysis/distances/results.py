@@ -18,7 +18,7 @@ import pandas as pd
 from analysis import figures, frames
 from analysis.distances import msd_mmd
 from analysis.distances.figures import scatter_panels
-from analysis.frames import CLEAN, Count
+from analysis.frames import CLEAN, Counted
 from corruptions.scoring.conditions import Condition
 from runtime import artifacts
 
@@ -152,11 +152,11 @@ def mean_distances(rows: Iterable[Distance]) -> dict[tuple[str, str], tuple[floa
     return _over_severities(frame, ["msd", "mmd"]).apply(tuple, axis=1).to_dict()
 
 
-def mean_errors(counts: Iterable[Count]) -> dict[tuple[str, str], float]:
+def mean_errors(counts: Iterable[Counted]) -> dict[tuple[str, str], float]:
     """Averages errors in percent over severities (and seeds): {(model, corruption): error}, without clean images; the
     model's name is the scheme's.
     """
-    frame = frames.of_counts(count for count in counts if count.corruption != CLEAN)
+    frame = frames.of_counts((key, count) for key, count in counts if count.corruption != CLEAN)
     frame = frame.rename(columns={"model": "scheme"}).assign(error=100 * (1 - frame.correct / frame.total))
     frame = frame.groupby(["scheme", "corruption", "severity"], sort=False).error.mean().reset_index()
     return _over_severities(frame, ["error"]).error.to_dict()

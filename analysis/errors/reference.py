@@ -257,7 +257,7 @@ def of_workdir(folder: pathlib.Path) -> Reference:
     is not clear which model is meant.
     """
     found = answers.read(folder)
-    models = list(dict.fromkeys(count.model for count in found.counts))
+    models = list(dict.fromkeys(model for (model, _), _ in found.counts))
     if len(models) != 1 and STANDARD not in models:
         raise ValueError(
             f"expected one model or one called {STANDARD} in {folder}, found {', '.join(models)}; write the one "
@@ -275,9 +275,9 @@ def of_model(folder: pathlib.Path, model: str) -> Reference:
 
 def _averaged(folder, found, model):
     cells: dict[tuple[str, Severity], list[float]] = {}
-    for count in found.counts:
-        if count.model == model:
-            cells.setdefault((count.corruption, count.severity), []).append(count.error)
+    for (name, _), count in found.counts:
+        if name == model:
+            cells.setdefault(count[:2], []).append(count.error)
     if (CLEAN, 0) not in cells:
         raise ValueError(f"expected a model {model} with clean images in {folder}, found none")
     clean = float(np.mean(cells.pop((CLEAN, 0))))

@@ -22,7 +22,7 @@ import pandas as pd
 
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
-from analysis.frames import CLEAN, RANDOM, Count, is_corruption
+from analysis.frames import CLEAN, RANDOM, Counted, is_corruption
 from corruptions.scoring import ce
 from corruptions.scoring.ce import Divisors
 from corruptions.scoring.intervals import of_mean
@@ -50,43 +50,43 @@ FIELDS = {MEAN_ERROR: "error", CE: "ce", RELATIVE: "relative"}
 class ImageErrors:
     """The images that each model answers wrongly, because errors on the same images are correlated.
 
-    `counts` are the correct answers of every cell, `packed` {cell: uint8 [ceil(N / 8)], one bit per image, 1 correct},
+    `counts` are the correct answers of every cell, `correct` {cell: bool [N], which images are answered correctly},
     `shown` {cell: digest of the images that were shown, "" where it is not known}, `levels` {cell: the levels that
     random severities were drawn from, where they are not all}.
     """
 
     def __init__(
         self,
-        counts: Iterable[Count],
-        packed: Mapping[Cell, np.ndarray],
+        counts: Iterable[Counted],
+        correct: Mapping[Cell, np.ndarray],
         shown: Mapping[Cell, str] | None = None,
         levels: Mapping[Cell, tuple[int, ...]] | None = None,
     ):
-        self.counts = {count.key: count for count in counts}
-        self._packed, self.shown, self.levels = packed, shown or {}, levels or {}
+        self.counts = {(*key, *count[:2]): count for key, count in counts}
+        self._correct, self.shown, self.levels = correct, shown or {}, levels or {}
 
     @classmethod
-    def of(cls, answers: Answers, counts: Iterable[Count] | None = None) -> "ImageErrors":
+    def of(cls, answers: Answers, counts: Iterable[Counted] | None = None) -> "ImageErrors":
         """Takes the answers of a workdir; with `counts` only their cells, in their order."""
         counts = answers.counts if counts is None else list(counts)
-        cells = [count.key for count in counts]
-        packed = {cell: np.packbits(answers.correct(cell)) for cell in cells}
+        cells = [(*key, *count[:2]) for key, count in counts]
+        correct = {cell: answers.correct(cell) for cell in cells}
         levels = {cell: drawn for cell in cells if (drawn := answers.record(cell).levels)}
-        return cls(counts, packed, {cell: answers.shown(cell) for cell in cells}, levels)
+        return cls(counts, correct, {cell: answers.shown(cell) for cell in cells}, levels)
 
     @classmethod
     def union(cls, parts: Iterable["ImageErrors"]) -> "ImageErrors":
         """Joins the errors of workdirs whose models, or seeds, differ."""
-        counts: list[Count] = []
-        packed: dict[Cell, np.ndarray] = {}
+        counts: list[Counted] = []
+        correct: dict[Cell, np.ndarray] = {}
         shown: dict[Cell, str] = {}
         levels: dict[Cell, tuple[int, ...]] = {}
         for part in parts:
-            counts += part.counts.values()
-            packed |= part._packed
+            counts += [(cell[:2], count) for cell, count in part.counts.items()]
+            correct |= part._correct
             shown |= part.shown
             levels |= part.levels
-        return cls(counts, packed, shown, levels)
+        return cls(counts, correct, shown, levels)
 
     def at_levels(self) -> dict[tuple[str, int, str], tuple[Severity, ...]]:
         """Lists the levels that each model was shown each corruption at: {(model, seed, corruption): levels}."""
@@ -97,8 +97,7 @@ class ImageErrors:
 
     def sum(self, cells: Iterable[Cell]) -> np.ndarray:
         """Counts the wrong answers to each image under some conditions: float64 [N]."""
-        rows = [np.unpackbits(self._packed[cell], count=self.counts[cell].total) for cell in cells]
-        return (1.0 - np.array(rows)).sum(axis=0)
+        return (1.0 - np.array([self._correct[cell] for cell in cells])).sum(axis=0)
 
 
 class Benchmark(NamedTuple):

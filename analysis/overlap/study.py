@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis import answers, figures, frames
 from analysis.errors.scores import LEAST
-from analysis.frames import CLEAN, RANDOM, STANDARD, Count
+from analysis.frames import CLEAN, RANDOM, STANDARD, Counted
 from analysis.overlap import origins
 from analysis.overlap.measured import MeasuredOverlap, matrix_frame, pairs_frame
 from analysis.overlap.score import Overlap, overlap_matrix
@@ -109,7 +109,8 @@ def corruptions_of(workdir: pathlib.Path, found: answers.Answers) -> tuple[str, 
 
     Raises FileNotFoundError or ValueError for no workdir of overlap.py.
     """
-    chosen = workdirs.read_config(workdir).get("study", {}).get("corruptions", ())
+    config = workdirs.read_config(workdir) if (pathlib.Path(workdir) / "config.json").exists() else {}
+    chosen = config.get("study", {}).get("corruptions", ())
     names = _names(chosen, _trained_with(found))
     if len(names) < 2:
         raise ValueError(f"expected a workdir of overlap.py, found {workdir} without corruptions of a study")
@@ -127,16 +128,16 @@ def _names(chosen, trained):
 
 
 def _trained_with(found):
-    models = dict.fromkeys(count.model for count in found.counts)
-    shown = {count.corruption for count in found.at_all_levels().counts if count.severity == RANDOM}
+    models = dict.fromkeys(model for (model, _), _ in found.counts)
+    shown = {count.corruption for _, count in found.at_all_levels().counts if count.severity == RANDOM}
     return tuple(model for model in models if model in shown)
 
 
-def counts_of(found: answers.Answers, names: Sequence[str], seeds: Sequence[int]) -> list[Count]:
+def counts_of(found: answers.Answers, names: Sequence[str], seeds: Sequence[int]) -> list[Counted]:
     """Lists the correct answers of a study: clean images, then the corruptions in the order of `names`."""
     place = {(CLEAN, 0): 0} | {(name, RANDOM): number for number, name in enumerate(names, 1)}
-    kept = (c for c in found.counts if (c.corruption, c.severity) in place and c.seed in seeds)
-    return sorted(kept, key=lambda count: place[count.corruption, count.severity])
+    kept = ((key, count) for key, count in found.counts if count[:2] in place and key[1] in seeds)
+    return sorted(kept, key=lambda row: place[row[1][:2]])
 
 
 def write_results(
@@ -148,7 +149,7 @@ def write_results(
     num_classes: int,
     threshold: float,
     origin: str,
-) -> tuple[Overlap, list[Count]]:
+) -> tuple[Overlap, list[Counted]]:
     """Writes every table and figure of a study, and prints them.
 
     `path` is the workdir, with the answers of `standard` and of a model trained with each of `names` to clean images

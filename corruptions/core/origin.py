@@ -25,8 +25,8 @@ from corruptions.core.code import UNKNOWN, code_digest, is_of_user
 from corruptions.core.corruption import Corruption
 
 __all__ = [
-    "UNKNOWN", "Origin", "code_digest", "differences", "make", "places_of", "probe", "probed_places", "recorded",
-    "same_probe", "values_of",
+    "UNKNOWN", "Origin", "Probing", "code_digest", "differences", "make", "places_of", "probe", "probe_shown", "probed_places",
+    "recorded", "same_probe", "values_of",
 ]  # fmt: skip
 
 PROBED = 1024
@@ -226,10 +226,45 @@ def probe(
       stored: a stored probe, whose images and values are taken.
       fetch: brings some of the images to the host.
     """
-    places = probed_places(len(images), severity) if stored is None else places_of(stored)
-    places = places[places < len(images)]
-    corrupted = corrupt(key, fetch(images[places]), corruption, severity, index=np.asarray(index)[places], **options)
-    return values_of(corrupted, places if stored is None else stored.get("places"))
+
+    def show(places: np.ndarray) -> Any:
+        return corrupt(key, fetch(images[places]), corruption, severity, index=np.asarray(index)[places], **options)
+
+    return probe_shown(show, len(images), severity, stored)
+
+
+def probe_shown(
+    show: Callable[[np.ndarray], Any], number: int, severity: float | None, stored: Probe | None = None
+) -> dict[str, Any]:
+    """Returns the probe of what `show` makes of the images at some places, int [n], of a set of `number` images; `stored` as of
+    `probe`.
+    """
+    places = probed_places(number, severity) if stored is None else places_of(stored)
+    places = places[places < number]
+    return values_of(show(places), places if stored is None else stored.get("places"))
+
+
+class Probing:
+    """Keeps the images of a probe while a set of `number` corrupted images is shown, part by part; see `probed_places`."""
+
+    def __init__(self, number: int, severity: Any) -> None:
+        self.places = probed_places(number, severity)
+        self._kept: dict[int, tuple[np.ndarray, Any]] = {}  # by the first place
+
+    def keep(self, places: np.ndarray, images: Any) -> None:
+        """Takes corrupted images, uint8 [n, H, W, C] or a list, that have these places, int [n], in the set."""
+        rows = np.unique(places, return_index=True)[1]  # copies of the last image may fill a batch
+        if (rows := rows[np.isin(places[rows], self.places)]).size:
+            some = images[rows] if hasattr(images, "dtype") else [np.array(images[row]) for row in rows]
+            self._kept[int(places[rows[0]])] = places[rows], some
+
+    def values(self, fetch: Callable[[Any], Iterable[Any]] = list) -> dict[str, Any] | None:
+        """Returns the probe; None where it takes no images, or not all of them were shown. `fetch` as of `probe`."""
+        parts = self._kept.values()
+        images = {place: image for places, some in parts for place, image in zip(places.tolist(), fetch(some))}
+        if not images or len(images) < len(self.places):
+            return None
+        return values_of([images[place] for place in self.places.tolist()], self.places)
 
 
 def probed_places(number: int, severity: Any) -> np.ndarray:

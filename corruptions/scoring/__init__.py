@@ -6,7 +6,9 @@ predict      a classifier: from images to per-image results
 classifier   `evaluate`: a classifier on a test set under conditions
 ce           `ce_table`: errors, CE and mCE relative to AlexNet or to another classifier
 counts       counts of correct answers, and their means
-folder       the per-image results that a folder keeps, and the tables from them
+results      the file of per-image results under a condition, which eval.py and overlap.py write too
+sealed       arrays with a record of their origin, and the sha256 of both
+folder       the folder of these files, for one classifier, and the tables from them
 reuse        whether stored results are those that a call would compute
 """
 

@@ -17,7 +17,7 @@ from corruptions.core.batch import corrupt
 from corruptions.core.corruption import Corruption
 from corruptions.core.errors import Refused
 from corruptions.core.keys import named_key
-from corruptions.core.origin import Origin, Probe, make, places_of, probed_places, values_of
+from corruptions.core.origin import Origin, Probe, Probing, make, probe_shown
 from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
 from corruptions.scoring.conditions import CLEAN, Condition, Conditions, Severities, expand
 from corruptions.scoring.counts import Count, below_chance
@@ -102,17 +102,17 @@ def evaluate(
         raise Refused("path", "path=None, or the path of a folder", "an empty one")
     conditions = Conditions(corruptions, severity, options, seed)
     test_set = TestSet(images, labels, index, batch_size)
-    evaluation = Evaluation(Classifier(predict, dtype, outputs, network), test_set, conditions)
+    evaluation = ClassifierEvaluation(Classifier(predict, dtype, outputs, network), test_set, conditions)
     with files.lock(path) if path is not None else contextlib.nullcontext():
-        stored = None if path is None else Stored(evaluation, Folder(path))
-        correct = evaluation.run(stored, progress)
-        if stored:
-            stored.folder.write_tables(correct, conditions.of_benchmarks())
+        folder = None if path is None else Folder(path)
+        correct = evaluation.run(folder, progress)
+        if folder:
+            folder.write_tables(correct, conditions.of_benchmarks())
     return [Count.from_correct(*of_one) for of_one in correct.items()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Evaluation:
+class ClassifierEvaluation:
     """A classifier on a test set under conditions."""
 
     classifier: Classifier
@@ -151,14 +151,19 @@ class Evaluation:
         return self.classifier.classify(functools.partial(self.show, condition, part), part.labels, part.size)
 
     def under(
-        self, condition: Condition, probing: "Probing", update: Callable[[int], object] = lambda count: None
+        self, condition: Condition, probing: Probing, update: Callable[[int], object] = lambda count: None
     ) -> PerImage:
         """Classifies the test set under a condition and keeps the images of a probe; `update` as of `Classifier`."""
-        found, classes = [], 2
+        found, classes, start = [], 2, 0
         for part in self.test_set.parts():
-            show = probing.keeping(functools.partial(self.show, condition, part))
+
+            def show(rows: np.ndarray, part: Part = part, start: int = start) -> Any:
+                images = self.show(condition, part, rows)
+                probing.keep(start + rows, images)
+                return images
+
             found.append(self.classifier.classify(show, part.labels, part.size, update))
-            probing.start += len(part.labels)
+            start += len(part.labels)
             classes = max(classes, int(part.labels.max()) + 1)
         result = PerImage.joined(found)
         counted = int(result.correct.sum()), result.correct.size
@@ -166,15 +171,22 @@ class Evaluation:
             warnings.warn(words, stacklevel=4)  # at the line that called `evaluate`
         return result
 
-    def run(self, stored: "Stored | None", progress: bool | None) -> dict[Condition, np.ndarray]:
-        """Evaluates the conditions that are not stored, and stores them; returns which images are right, bool [N], of all."""
+    def run(self, folder: Folder | None, progress: bool | None) -> dict[Condition, np.ndarray]:
+        """Evaluates the conditions that a folder lacks, and stores them; returns which images are right, bool [N], of all.
+
+        Raises ValueError where the folder holds results that this would not compute.
+        """
+        stored = None if folder is None else Stored(self, folder)
         correct = stored.reusable() if stored else {}
+        if folder is not None:
+            folder.prefer(correct)
         missing = [condition for condition in self.conditions.listed if condition not in correct]
         whole = self.test_set.whole
         with files.bar(len(missing) * len(whole.labels) if whole else None, "evaluating", progress) as bar:
             for condition in missing:
                 bar.set_description(str(condition))
-                probing = Probing(stored.seen.number if stored else 0, condition)
+                probed = stored.seen.number if stored and condition.corruption != CLEAN else 0
+                probing = Probing(probed, condition.value)
                 result = self.under(condition, probing, bar.update)
                 correct[condition] = result.correct
                 if stored:
@@ -188,7 +200,7 @@ class Stored:
     Reads the test set once; see `Folder` for what is refused.
     """
 
-    def __init__(self, evaluation: Evaluation, folder: Folder) -> None:
+    def __init__(self, evaluation: ClassifierEvaluation, folder: Folder) -> None:
         self.folder, self._evaluation = folder, evaluation
         self.seen: Seen = look(evaluation.test_set.parts(), folder)
         self._origins = {condition: self._origin(condition) for condition in evaluation.conditions.listed}
@@ -208,10 +220,14 @@ class Stored:
 
     def _probe(self, condition: Condition, stored: Probe) -> dict[str, Any]:
         """Corrupts the images of a stored probe as this evaluation does."""
-        images: dict[int, Any] = {}
-        for part, places in self.seen.at(places_of(stored)):
-            images |= zip(places, self._evaluation.show(condition, part, np.arange(len(places))))
-        return values_of([images[place] for place in sorted(images)], stored.get("places"))
+
+        def show(places: np.ndarray) -> list[Any]:
+            images: dict[int, Any] = {}
+            for part, of_part in self.seen.at(places):
+                images |= zip(of_part, self._evaluation.show(condition, part, np.arange(len(of_part))))
+            return [images[place] for place in places.tolist()]
+
+        return probe_shown(show, self.seen.number, condition.value, stored)
 
     def _origin(self, condition: Condition) -> Origin:
         classifier, name = self._evaluation.classifier, condition.corruption
@@ -227,27 +243,3 @@ class Stored:
         else:
             common["table"] = registry.get(name).describe(self.seen.shape, options).get("table")
         return make(levels=condition.levels, options=options, **common)
-
-
-class Probing:
-    """Keeps the images of a probe while a condition is shown, part by part; none of clean images, or of `number` 0."""
-
-    def __init__(self, number: int, condition: Condition) -> None:
-        clean = condition.corruption == CLEAN or not number
-        self._images = {} if clean else dict.fromkeys(probed_places(number, condition.value).tolist())
-        self.start = 0  # place of the first image of a part
-
-    def keeping(self, show: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], Any]:
-        """Makes a `show` that keeps those of the probe among the images of a part."""
-        return functools.partial(self._kept, show)
-
-    def _kept(self, show: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
-        images = show(rows)
-        for number, place in enumerate((self.start + rows).tolist()):
-            if place in self._images:
-                self._images[place] = images[number]
-        return images
-
-    def values(self) -> dict[str, Any] | None:
-        """Returns the probe."""
-        return values_of(self._images.values(), list(self._images)) if self._images else None

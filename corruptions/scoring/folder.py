@@ -1,38 +1,38 @@
-"""The folder of one classifier: per-image results, so that a stopped evaluation continues, and the tables from them.
+"""The folder of per-image results: those of one classifier, so that a stopped evaluation continues, and the tables from them.
 
-conditions/    a file for each condition (`imagenet_c.fog-3.npz`): `correct`, which images were classified correctly, bool [N];
-               `confidence`, how surely, `confidence.STORED` [N]; `origin`, what made them, `origin.Origin` as JSON
-answers.npz    the same of version 0.2, all conditions in one file; it is read, and no longer written
+answers/       a file for each condition (`imagenet_c.fog-3.npz`), see `results`; workdirs of eval.py and overlap.py have it too
 counts.csv     a row for each condition
 errors.csv     a row for each corruption and benchmark: mean error and its standard error
+
+Two earlier forms are read, and no longer written: `answers.npz` of version 0.2, all conditions in one file, and `conditions/` of
+revisions after it.
 """
 
 import dataclasses
-import io
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from corruptions import files
 from corruptions.core.origin import UNKNOWN, Origin
-from corruptions.scoring.conditions import Condition
+from corruptions.scoring.conditions import CLEAN, RANDOM, Condition
 from corruptions.scoring.confidence import Confidence, decode
 from corruptions.scoring.counts import Count, mean
 from corruptions.scoring.intervals import of_mean
+from corruptions.scoring.results import FOLDER, ONE, PLAIN, Answered, Key, Record, name_of, read_file, to_bytes
 
-_FOLDER = "conditions"
 _FILES = "[!.]*.npz"  # a Mac leaves ._NAME beside NAME
+_CONDITIONS = "conditions"  # of revisions after 0.2
 _ANSWERS = "answers.npz"  # of version 0.2
 _CONFIDENCE = " confidence"  # suffix of a condition's name there
-_SETTINGS = "settings"
-_ORIGIN = "origin"
-_SEAL = "sha256"
 _REMEDY = "remove it to evaluate again"
-_OF_ALL = ("data", "network", "dtype", "outputs", "score", "evaluator", "seed", "generator", "partitionable")
+_OF_CLASSIFIER = ("network", "dtype", "outputs")
+"""The fields of `Origin` that each classifier has of its own."""
+_OF_ALL = ("data", *_OF_CLASSIFIER, "score", "evaluator", "seed", "generator", "partitionable")
 """The fields of `Origin` that all conditions of a folder share."""
 
 
@@ -43,37 +43,80 @@ class Result(NamedTuple):
       correct: bool [N], which images were classified correctly.
       confidence: `confidence.STORED` [N], or None where a version before 0.2 stored none.
       origin: what made them.
-      seal: sha256 of the file's content.
     """
 
     correct: np.ndarray
     confidence: np.ndarray | None
     origin: Origin
-    seal: str
 
 
 class Folder:
     """The per-image results of one classifier on one test set, in a folder `path` that the caller has locked.
 
-    Raises ValueError where the folder holds a file that is damaged or was edited, or results of two classifiers or test
-    sets.
+    Raises ValueError where the folder holds a file that is damaged or was edited, or results of two test sets, or of two
+    classifiers under one name.
+
+    Args:
+      path: the folder, made when it is written to.
+      key: the classifier in a folder of several, (name, 0).
+      about: names of the test images for readers, see `Record`; None gives those of `evaluate`.
+      revision: of the code that evaluates, for readers.
+      write: writes bytes to a path, atomically; None is `files.replace`.
 
     Attributes:
-      results: {condition: `Result`}.
+      origins: {condition: what made its images, and the results of this classifier, if it has any}.
+      results: {condition: `Result` of this classifier}.
+      keys: the classifiers that it holds results of.
+      number: the number of images, 0 where nothing is stored.
       network: the name of the classifier, else {"answers": digest of those to the first condition}; unknown where there
         are none, or of version 0.2.
     """
 
-    def __init__(self, path: str | os.PathLike) -> None:
-        self.path = pathlib.Path(path)
-        self.results = _read(self.path)
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        key: Key = ONE,
+        about: Mapping[str, Any] | None = None,
+        revision: str = "",
+        write: Callable[[pathlib.Path, bytes], object] | None = None,
+    ) -> None:
+        self.path, self._key, self._about, self._revision, self._write = (
+            pathlib.Path(path),
+            key,
+            about,
+            revision,
+            write or files.replace,
+        )
+        self.origins: dict[Condition, Origin] = {}
+        self.results: dict[Condition, Result] = {}
+        self.keys: set[Key] = set()
+        self.number = 0
+        self._serials: dict[Condition, int] = {}
+        first: pathlib.Path | None = None
+        found = ((file, record, set(by_model), by_model.get(key)) for file, record, by_model in read_files(self.path))
+        for file, record, keys, own in sorted(found, key=lambda one: one[1].serial):  # as they were written
+            self.keys |= keys
+            try:
+                condition, origin = record.condition, origin_of(record, key)
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+            before = self.origins.setdefault(condition, origin)
+            if before is not origin:
+                raise ValueError(
+                    f"{file}: expected {condition} once, found it twice; remove the one that you do not mean"
+                )
+            first, self.number = first or file, self.number or record.number
+            self._serials[condition] = record.serial
+            for name in _OF_ALL:
+                known = (getattr(one, name) for one in self.origins.values())
+                old, new = next((value for value in known if value != UNKNOWN), UNKNOWN), getattr(origin, name)
+                if old != new and new != UNKNOWN:
+                    raise ValueError(f"{file}: expected the {name} of {first.name}, found another; {_REMEDY}")
+            if own is not None:
+                correct, confidence = own
+                self.results[condition] = Result(correct, confidence.get(PLAIN), origin)
         known = (result.origin.network for result in self.results.values())
         self.network = next((network for network in known if network != UNKNOWN), UNKNOWN)
-
-    @property
-    def number(self) -> int:
-        """The number of images, 0 where nothing is stored."""
-        return next((result.correct.size for result in self.results.values()), 0)
 
     def read(self, condition: Condition) -> Result | None:
         """Returns the results under a condition, or None if it was not evaluated."""
@@ -84,20 +127,38 @@ class Folder:
         if origin.network == UNKNOWN:
             if self.network == UNKNOWN:
                 old = [(result.correct, result.confidence) for result in self.results.values()]
-                first = dict(zip(("correct", "confidence"), (old or [(correct, confidence)])[0]))
-                self.network = {"answers": _digest({n: a for n, a in first.items() if a is not None}, {})}
+                self.network = {"answers": _digest(*(old or [(correct, confidence)])[0])}
             origin = dataclasses.replace(origin, network=self.network)
         self.network = origin.network
-        path = self.path / _FOLDER / f"{condition.stem}.npz"
-        arrays = {"correct": correct, "confidence": confidence}
-        settings = {"condition": str(condition), "serial": len(self.results), _ORIGIN: origin.to_json()}
-        seal = _digest(arrays, settings)
-        content = io.BytesIO()
-        made: Any = arrays | {_ORIGIN: np.array(json.dumps(settings | {_SEAL: seal}, sort_keys=True))}
-        np.savez(content, **made)
-        path.parent.mkdir(exist_ok=True)
-        files.replace(path, content.getvalue())
-        self.results[condition] = Result(correct, confidence, origin, seal)
+        path = self.path / FOLDER / f"{condition.stem}.npz"
+        by_model = {self._key: Answered(correct, {PLAIN: confidence})}
+        record = record_of(condition, correct.size, origin, self._key, self._next)
+        revisions = {self._key: self._revision} if self._revision else {}
+        if path.exists():  # of other classifiers
+            others, before = read_file(path)
+            by_model, revisions = others | by_model, {**before.revisions, **revisions}
+            record = before._replace(serial=self._next, classifiers={**before.classifiers, **record.classifiers})
+        about = record.about if self._about is None else self._about
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._write(path, to_bytes(by_model, record._replace(about=about, revisions=revisions)))
+        self.origins[condition], self._serials[condition] = origin, record.serial
+        self.results[condition] = Result(correct, confidence, origin)
+
+    @property
+    def _next(self) -> int:
+        return 1 + max(self._serials.values(), default=-1)
+
+    def prefer(self, conditions: Iterable[Condition]) -> None:
+        """Makes results at random severities those that tables take, of several that are drawn from other levels."""
+        for condition in (one for one in conditions if one.severity == RANDOM):
+            others = [
+                n for one, n in self._serials.items() if one.corruption == condition.corruption and one != condition
+            ]
+            path = self.path / FOLDER / f"{condition.stem}.npz"
+            if others and self._serials[condition] < max(others) and path.exists():
+                by_model, record = read_file(path)
+                self._serials[condition] = self._next
+                self._write(path, to_bytes(by_model, record._replace(serial=self._serials[condition])))
 
     def write_tables(
         self, answers: Mapping[Condition, np.ndarray], benchmarks: Mapping[str, Iterable[Condition]]
@@ -120,18 +181,52 @@ class Folder:
         files.replace(self.path / name, text.encode())
 
 
+def record_of(condition: Condition, number: int, origin: Origin, key: Key, serial: int = 0) -> Record:
+    """Makes the record of the results of a classifier from what made them; `recorded` may hold `classes` and `image_shape`."""
+    own = {name: value for name in _OF_CLASSIFIER if (value := getattr(origin, name)) != UNKNOWN}
+    of_images = {name: value for name, value in origin.to_json().items() if name not in _OF_CLASSIFIER}
+    shown: dict[str, Any] = {"images": origin.data}
+    if condition.corruption != CLEAN:
+        prng = f"{origin.generator}, partitionable: {origin.partitionable}"
+        shown |= {"seed": origin.seed, "prng": prng, "options": {} if origin.options == UNKNOWN else origin.options}
+    digest = origin.data["images"] if isinstance(origin.data, Mapping) else ""
+    recorded = {"classes": 0, "image_shape": [], "device": "device not recorded", "versions": {}, **origin.recorded}
+    about = {"dataset": f"images {digest[:12]}", "preprocessing": "as given to corruptions.evaluate"}
+    about |= {name: recorded[name] for name in ("classes", "image_shape")}
+    about["source"] = (
+        f"{recorded['device']}, jax-corruptions {recorded['versions'].get('jax-corruptions', 'not recorded')}"
+    )
+    head = condition.corruption, condition.label, condition.levels, number
+    return Record(*head, shown, about, serial=serial, origin=of_images, classifiers={key: own})
+
+
+def origin_of(record: Record, key: Key) -> Origin:
+    """Reads what made the images of a record, and the results of a classifier there if it has any."""
+    fields: dict[str, Any] = dict(record.origin)
+    if "data" not in fields:  # not written by `record_of`
+        generator, _, partitionable = str(record.shown.get("prng", "")).partition(", partitionable: ")
+        found = {"data": record.shown.get("images"), "seed": record.shown.get("seed"), "generator": generator}
+        found |= {"options": record.shown.get("options"), "partitionable": partitionable and partitionable == "True"}
+        fields = {name: value for name, value in found.items() if value not in (None, "")} | fields
+    fields |= record.classifiers.get(key, {})
+    return Origin.from_json({"corruption": record.corruption, **fields})
+
+
 def is_folder(path: str | os.PathLike) -> bool:
-    """Whether a folder holds per-image results of `evaluate`."""
-    path = pathlib.Path(path)
-    return (path / _ANSWERS).is_file() or any((path / _FOLDER).glob(_FILES))
+    """Whether a folder holds per-image results, in any form."""
+    return bool(earlier_files(path)) or any((pathlib.Path(path) / FOLDER).glob(_FILES))
 
 
-def read_results(path: str | os.PathLike) -> dict[Condition, Result]:
-    """Reads all per-image results in a folder of `evaluate`, in the order in which they were written.
+def read_files(path: str | os.PathLike) -> Iterator[tuple[pathlib.Path, Record, dict[Key, Answered]]]:
+    """Yields the files of a folder of per-image results in any form: (file, record, {(model, seed): `Answered`}).
 
-    Raises FileNotFoundError and ValueError as `read_wrong` does.
+    Raises ValueError, which names it, for a file that is damaged or was edited.
     """
-    return dict(_cells(path).values())
+    for file in earlier_files(path):
+        yield from ((file, *found) for found in read_earlier(file))
+    for file in sorted((pathlib.Path(path) / FOLDER).glob(_FILES)):
+        by_model, record = read_file(file)
+        yield file, record, by_model
 
 
 def read_wrong(path: str | os.PathLike) -> dict[tuple[str, str], np.ndarray]:
@@ -165,89 +260,95 @@ def _cells(path):
     """{(corruption, severity) as text: (condition, result)}; severities drawn from other levels are other images."""
     if not is_folder(path):
         raise FileNotFoundError(
-            f"expected a folder of corruptions.evaluate, found no {_FOLDER}/*.npz in {os.fspath(path)}"
+            f"expected a folder of corruptions.evaluate, found no {FOLDER}/*.npz in {os.fspath(path)}"
         )
+    folder = Folder(path)
+    if ONE not in folder.keys:  # of `eval.evaluate`, which names its classifiers
+        if len(folder.keys) > 1:
+            names = ", ".join(sorted(name_of(key) for key in folder.keys))
+            raise ValueError(f"{path}: expected results of one classifier, or of {name_of(ONE)}, found {names}")
+        folder = Folder(path, *folder.keys)
     found = {}
-    for condition, result in _read(pathlib.Path(path)).items():
+    for condition, result in folder.results.items():
         cell = condition.corruption, condition.severity
         if (other := found.setdefault(cell, (condition, result))[0]) != condition:
             raise ValueError(f"{path}: expected a condition once, found '{other}' and '{condition}'; use two folders")
     return found
 
 
-def _read(folder: pathlib.Path) -> dict[Condition, Result]:
-    """Reads and checks all results of a folder, in the order in which they were written; none where it holds none."""
-    found = _read_old(folder / _ANSWERS) if (folder / _ANSWERS).exists() else {}
-    first = next(((folder / _ANSWERS, result.origin) for result in found.values()), None)
-    listed = [(*_read_one(path), path) for path in sorted((folder / _FOLDER).glob(_FILES))]
-    for _, condition, result, path in sorted(listed, key=lambda one: one[0]):
-        if condition in found:
-            raise ValueError(
-                f"{path}: expected {condition} once, found it in {_ANSWERS} too; remove the one that you do not mean"
-            )
-        first = first or (path, result.origin)
-        for name in _OF_ALL:
-            old, new = getattr(first[1], name), getattr(result.origin, name)
-            if old != new and UNKNOWN not in (old, new):
-                raise ValueError(f"{path}: expected the {name} of {first[0].name}, found another; {_REMEDY}")
-        found[condition] = result
-    return found
+# Earlier forms.
 
 
-def _opened(path: pathlib.Path, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
-    """Reads the arrays of a file, its settings, which lie under a name, and its seal."""
+def earlier_files(path: str | os.PathLike) -> list[pathlib.Path]:
+    """Lists the files of per-image results in a folder that have an earlier form."""
+    path = pathlib.Path(path)
+    return [*path.glob(_ANSWERS), *sorted((path / _CONDITIONS).glob(_FILES))]
+
+
+def read_earlier(file: pathlib.Path) -> Iterator[tuple[Record, dict[Key, Answered]]]:
+    """Yields what a file of `earlier_files` holds: (record, {(model, seed): `Answered`})."""
+    try:
+        yield from (_read_0_2 if file.name == _ANSWERS else _read_after_0_2)(file)
+    except Exception as error:  # the damaged byte decides among a dozen types
+        raise ValueError(f"{file} cannot be read ({error}); {_REMEDY}") from error
+
+
+def _opened(path: pathlib.Path, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Reads the arrays of a file and its settings, which lie under a name."""
     with np.load(path) as archive:
         arrays = dict(archive)
     settings = dict(json.loads(str(arrays.pop(name))))
-    if (seal := settings.pop(_SEAL, None)) != _digest(arrays, settings):
+    content = files.Digest(
+        json.dumps({key: value for key, value in settings.items() if key != "sha256"}, sort_keys=True)
+    )
+    _add(content, arrays)
+    if settings.get("sha256") != str(content):
         raise ValueError("it is not as `evaluate` wrote it")
-    return arrays, settings, seal
+    return arrays, settings
 
 
-def _read_one(path: pathlib.Path) -> tuple[int, Condition, Result]:
-    try:
-        arrays, settings, seal = _opened(path, _ORIGIN)
-        condition = _condition(settings["condition"])
-        if path.stem != condition.stem:
-            raise ValueError(f"it holds the answers under {condition}")
-        origin = Origin.from_json(settings[_ORIGIN])
-        return settings["serial"], condition, Result(arrays["correct"], arrays["confidence"], origin, seal)
-    except Exception as error:  # the damaged byte decides among a dozen types
-        raise ValueError(f"{path} cannot be read ({error}); {_REMEDY}") from error
+def _add(content: files.Digest, arrays: Mapping[str, np.ndarray]) -> None:
+    for name in sorted(arrays):
+        array = np.atleast_1d(arrays[name])
+        content.add(json.dumps([name, array.dtype.str, array.shape]), array)
 
 
-def _read_old(path: pathlib.Path) -> dict[Condition, Result]:
-    try:
-        arrays, settings, seal = _opened(path, _SETTINGS)
-        generator, _, partitionable = settings["prng"].partition(", partitionable: ")
-        origin = Origin(
-            data={name: settings[name] for name in ("images", "labels", "index")},
-            dtype=settings["dtype"],
-            outputs=settings.get("outputs", "logits"),  # the first versions did not store it
-            seed=settings["seed"],
-            generator=generator,
-            partitionable=partitionable == "True",
-        )
-    except Exception as error:  # the damaged byte decides among a dozen types
-        raise ValueError(f"{path} cannot be read ({error}); {_REMEDY}") from error
-    results = {}
+def _digest(correct: np.ndarray, confidence: np.ndarray | None) -> str:
+    """The sha256 of answers, by which a classifier without a name is known."""
+    content = files.Digest("{}")
+    _add(content, {"correct": correct} | ({} if confidence is None else {"confidence": confidence}))
+    return str(content)
+
+
+def _read_after_0_2(file: pathlib.Path) -> Iterator[tuple[Record, dict[Key, Answered]]]:
+    arrays, settings = _opened(file, "origin")
+    condition = _condition(settings["condition"])
+    if file.stem != condition.stem:
+        raise ValueError(f"it holds the answers under {condition}")
+    correct, origin = arrays["correct"], Origin.from_json(settings["origin"])
+    record = record_of(condition, correct.size, origin, ONE, settings["serial"])
+    yield record, {ONE: Answered(correct, {PLAIN: arrays["confidence"]})}
+
+
+def _read_0_2(file: pathlib.Path) -> Iterator[tuple[Record, dict[Key, Answered]]]:
+    arrays, settings = _opened(file, "settings")
+    generator, _, partitionable = settings["prng"].partition(", partitionable: ")
+    origin = Origin(
+        data={name: settings[name] for name in ("images", "labels", "index")},
+        dtype=settings["dtype"],
+        outputs=settings.get("outputs", "logits"),  # the first versions did not store it
+        seed=settings["seed"],
+        generator=generator,
+        partitionable=partitionable == "True",
+    )
     for name in (name for name in arrays if not name.endswith(_CONFIDENCE)):
         condition = _condition(name)
         options = settings.get("options", {}).get(condition.corruption, {})
         own = dataclasses.replace(origin, corruption=condition.corruption, options=options)
-        results[condition] = Result(arrays[name], arrays.get(name + _CONFIDENCE), own, f"{seal} {name}")
-    return results
+        kept = {PLAIN: arrays[name + _CONFIDENCE]} if name + _CONFIDENCE in arrays else {}
+        yield record_of(condition, arrays[name].size, own, ONE), {ONE: Answered(arrays[name], kept)}
 
 
 def _condition(text: str) -> Condition:
     name, severity, *levels = text.split()
     return Condition(name, severity, tuple(map(int, levels)) or None)
-
-
-def _digest(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str:
-    """Computes the sha256 of settings and of names, types, shapes and bytes of arrays."""
-    content = files.Digest(json.dumps(settings, sort_keys=True))
-    for name in sorted(arrays):
-        array = np.atleast_1d(arrays[name])
-        content.add(json.dumps([name, array.dtype.str, array.shape]), array)
-    return str(content)

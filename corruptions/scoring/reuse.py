@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 def look(parts: Iterable[Part], folder: Folder) -> Seen:
     """Reads the test set once; takes the images that the stored results of the folder are compared by."""
     hashes = {name: files.Digest() for name in ("images", "labels", "index")}
-    probes = (result.origin.probe for result in folder.results.values())
+    probes = (origin.probe for origin in folder.origins.values())
     wanted = {int(place) for probe in probes if probe not in (UNKNOWN, None) for place in places_of(probe)}
     wanted.update(map(int, asked_again(folder.number)))
     taken: dict[int, Part] = {}
@@ -94,25 +94,26 @@ def reusable(
     of_corruption = {origin.corruption: dataclasses.replace(origin, levels=UNKNOWN) for origin in requested.values()}
     unknown: dict[str, Any] = dict.fromkeys(_OF_CONDITION, UNKNOWN)
     of_all = dataclasses.replace(next(iter(requested.values())), **unknown)
-    for condition, result in folder.results.items():
-        _refuse(folder, differences(result.origin, of_corruption.get(condition.corruption, of_all)))
+    for condition, stored in folder.origins.items():
+        _refuse(folder, differences(stored, of_corruption.get(condition.corruption, of_all)))
     if folder.results and (of_all.network == UNKNOWN or folder.network != of_all.network):  # no name that both have
-        _refuse_other_network(folder, of_all.network, seen, ask)
+        _refuse_other_network(folder, of_all.network, requested, seen, ask)
     accepted = _read_accepted(folder)
     before = dict(accepted)
-    for condition, result in folder.results.items():
-        origin = of_corruption.get(condition.corruption)
-        if origin is None or same_code(origin, result.origin.code, accepted.get(result.seal)):
+    for condition, stored in folder.origins.items():
+        origin, name = of_corruption.get(condition.corruption), files.digest_of_json([str(condition), stored.to_json()])
+        if origin is None or same_code(origin, stored.code, accepted.get(name)):
             continue
-        if result.origin.probe == UNKNOWN:  # of version 0.2
+        lines: Any = []
+        if stored.probe != UNKNOWN:
+            lines = differences(stored, origin, functools.partial(probed, condition, stored.probe))
+        elif result := folder.read(condition):  # of version 0.2
             wrong = _answered_otherwise(condition, result, seen, ask)
             lines = wrong and [
                 f"code: stored of an earlier version, requested one that differs in {condition}: {wrong}; {_REMEDY}"
             ]
-        else:
-            lines = differences(result.origin, origin, functools.partial(probed, condition, result.origin.probe))
         _refuse(folder, lines)
-        accepted[result.seal] = origin.code
+        accepted[name] = origin.code
     if accepted != before:
         files.replace(folder.path / _ACCEPTED, json.dumps(accepted).encode())
     return {condition: result for condition, result in folder.results.items() if condition in requested}
@@ -125,14 +126,15 @@ def _refuse(folder, lines):
         raise ValueError(f"{folder.path} holds results that this call would not compute: {lines[0]}{more}")
 
 
-def _refuse_other_network(folder, name, seen, ask):
-    """Asks the classifier again about images whose answers are stored; clean ones, where they are."""
+def _refuse_other_network(folder, name, requested, seen, ask):
+    """Asks the classifier again about images whose answers are stored; clean ones, where they are stored."""
     if name == UNKNOWN and isinstance(folder.network, str) and folder.network != UNKNOWN:
         own = f"network={folder.network!r}"
         _refuse(folder, [f"network: stored {folder.network!r}, requested no name; give {own} or {_ELSE}"])
-    if (clean := folder.read(CLEAN_IMAGES)) is None:
-        _refuse(folder, [f"network: stored no results on clean images, by which it is compared; {_ELSE}"])
-    if wrong := _answered_otherwise(CLEAN_IMAGES, clean, seen, ask):
+    condition = next((one for one in (CLEAN_IMAGES, *requested) if folder.read(one)), None)
+    if condition is None:
+        _refuse(folder, [f"network: stored no results under these conditions, by which it is compared; {_ELSE}"])
+    if wrong := _answered_otherwise(condition, folder.read(condition), seen, ask):
         what = f"network: stored another, requested one that answers otherwise: {wrong}; give the one that was evaluated or {_ELSE}"
         _refuse(folder, [f"{what}, and where predict draws or adapts give it a name: network='NAME'"])
 
@@ -167,9 +169,9 @@ def in_words(found: np.ndarray) -> str:
 
 
 def _read_accepted(folder):
-    """Reads which code a probe found equal to that of a result: {seal: code}; none where the file is damaged."""
+    """Reads which code a probe found equal to that of a result: {digest of its origin: code}; none where the file is damaged."""
     try:
         found = json.loads((folder.path / _ACCEPTED).read_text())
-        return {str(seal): str(code) for seal, code in found.items()}
+        return {str(name): str(code) for name, code in found.items()}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}

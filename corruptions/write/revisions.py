@@ -14,7 +14,7 @@ from corruptions.core.batch import corrupt
 from corruptions.core.code import UNKNOWN, code_digest
 from corruptions.core.keys import named_key
 from corruptions.core.many_sizes import corrupt_each
-from corruptions.core.origin import Origin, differences, places_of, probed_places, recorded, same_code, values_of
+from corruptions.core.origin import Origin, Probing, differences, probe_shown, recorded, same_code, values_of
 from corruptions.files import WriteError
 from corruptions.write import manifests
 from corruptions.write.layouts import LOG, Layout
@@ -31,19 +31,19 @@ class Notes:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._images: dict[int, Any] = {}
+        self._probing = Probing(0, None)
 
     def add(self, name: str, entry: Entry, severity: Severity, start: int, images: Any) -> None:
         """Takes the corrupted images, uint8 [n, H, W, 3] or a list, that come from `start` on in a block."""
         if start == 0:
-            self._images = dict.fromkeys(probed_places(self._number, manifests.level(entry, severity)).tolist())
+            self._probing = Probing(self._number, manifests.level(entry, severity))
         end = start + len(images)
-        self._images |= {place: np.array(images[place - start]) for place in self._images if start <= place < end}
+        self._probing.keep(np.arange(start, end), images)
         if end == self._number:
             entry.setdefault(_ORIGINS, {})[token(severity)] = {
                 "code": code_digest(corruption=name),
                 "version": recorded()["versions"]["jax-corruptions"],
-                "probe": values_of(self._images.values(), list(self._images)),
+                "probe": self._probing.values(),
             }
 
 
@@ -92,8 +92,8 @@ def _of_files(layout, images, name, severity, stored):
 
 
 def _probe(layout, images, name, severity, stored):
-    places = places_of(stored)
-    return values_of(_corrupted(layout, images, name, severity, places), stored.get("places"))
+    show = functools.partial(_corrupted, layout, images, name, severity)
+    return probe_shown(show, layout.manifest["images"], None, stored)
 
 
 def _corrupted(layout, images, name, severity, places):

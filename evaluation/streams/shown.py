@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 
 import corruptions
 from corruptions.core.keys import image_index, named_key
-from corruptions.core.origin import Probe, places_of, probed_places, values_of
+from corruptions.core.origin import Probe, probe_shown
 from data import Split
 from evaluation.streams.orders import Segment, Stream
 from runtime.distributed import fetch
@@ -81,11 +81,13 @@ def probe(
     options: Mapping[str, Mapping[str, Any]],
 ) -> Probe:
     """Corrupts some images as `pieces` does, in the same program, and returns their probe, as a stored one if given."""
-    places = probed_places(len(split), severity) if stored is None else places_of(stored)
-    rows = np.pad(places, (0, _PIECE - len(places)), mode="edge")
-    pixels, index = jnp.asarray(split.images[rows]), np.asarray(split.index)[rows]
-    images = fetch(corrupted(pixels, index, Segment(((name, severity),)), seed, mesh, options))
-    return values_of(images[: len(places)], places if stored is None else stored.get("places"))
+
+    def show(places):
+        rows = np.pad(places, (0, _PIECE - len(places)), mode="edge")
+        pixels, index = jnp.asarray(split.images[rows]), np.asarray(split.index)[rows]
+        return fetch(corrupted(pixels, index, Segment(((name, severity),)), seed, mesh, options))[: len(places)]
+
+    return probe_shown(show, len(split), severity, stored)
 
 
 @functools.partial(jax.jit, donate_argnums=0)

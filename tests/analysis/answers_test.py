@@ -99,8 +99,8 @@ def test_what_a_mac_leaves_beside_answers_is_left_out(tmp_path):
 def test_counts_follow_from_answers(study):
     workdir, bits = study
     counts = answers.read(workdir).counts
-    assert [count.key[2:] for count in counts[:: 2 * 4]] == [("clean", 0), *((name, "random") for name in NAMES)]
-    assert sum(count.correct for count in counts) == bits.sum() and {count.total for count in counts} == {NUMBER}
+    assert [count[:2] for _, count in counts[:: 2 * 4]] == [("clean", 0), *((name, "random") for name in NAMES)]
+    assert sum(count.correct for _, count in counts) == bits.sum() and {count.total for _, count in counts} == {NUMBER}
 
 
 def made_up(*files):
@@ -125,7 +125,7 @@ def test_of_several_sets_of_levels_those_asked_for_last_count(tmp_path, serials,
     for now in (sorted, lambda paths: sorted(paths, reverse=True)):
         for place, path in enumerate(now(tmp_path.glob("answers/*.npz"))):
             os.utime(path, (place, place))
-        counts = {count.corruption: count.correct for count in answers.read(tmp_path).counts}
+        counts = {count.corruption: count.correct for _, count in answers.read(tmp_path).counts}
         assert counts == {"clean": 0, "cbar/lines": correct}
 
 
@@ -140,7 +140,7 @@ def test_answers_of_an_earlier_version_to_imagenet_of_tfds_are_not_those_to_imag
     ):
         answers.write(tmp_path / "answers", right, Record(name, 0 if name == "clean" else 1, None, 4, shown))
     found = answers.read(tmp_path)
-    assert [count.corruption for count in found.counts] == ["clean", "imagenet2012_corrupted/fog", "imagenet_c/snow"]
+    assert [count.corruption for _, count in found.counts] == ["clean", "imagenet2012_corrupted/fog", "imagenet_c/snow"]
     assert "imagenet_c.fog-1" in caplog.text
 
 
@@ -165,7 +165,7 @@ def test_answers_of_a_study_are_those_at_all_levels():
         ("noc/hue", "random", None, {}, some),
     ]
     found = made_up(*files)
-    assert [count.correct for count in found.at_all_levels().counts] == [1, 1, 1]
+    assert [count.correct for _, count in found.at_all_levels().counts] == [1, 1, 1]
     with pytest.raises(ValueError, match="seed 0 lacks"):
         found.study(["cbar/lines"])  # no model was trained on it; the levels are not taken for all
 
@@ -173,7 +173,7 @@ def test_answers_of_a_study_are_those_at_all_levels():
 def test_models_without_answers_to_clean_images_have_no_counts():
     found = made_up(("clean", 0, None, {}, {("standard", 0): np.ones(4, bool)}),
                     ("noc/hue", 0.5, None, {"seed": 1}, {("other", 0): np.ones(4, bool)}))  # fmt: skip
-    assert [count.model for count in found.counts] == ["standard"]
+    assert [key[0] for key, _ in found.counts] == ["standard"]
 
 
 def test_conditions_come_from_the_answers_to_each_corruption():
@@ -201,5 +201,5 @@ def test_answers_of_a_model_that_was_trained_again_are_left_out(inside, tmp_path
         record = Record("clean", 0, None, 4, {}, {}, dict.fromkeys(bits, digest))
         (tmp_path / inside).mkdir(parents=True, exist_ok=True)
         answers.write(tmp_path / inside / "answers", bits, record)
-        assert {count.model for count in answers.read(tmp_path / inside).counts} == left
+        assert {key[0] for key, _ in answers.read(tmp_path / inside).counts} == left
     assert "3 answers in" in caplog.text and "left out until they are evaluated again" in caplog.text

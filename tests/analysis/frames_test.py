@@ -10,14 +10,15 @@ import pytest
 import scipy.stats
 
 from analysis import frames
-from analysis.frames import Count, compact, decimals, fixed, percent, with_error
+from analysis.frames import compact, decimals, fixed, percent, with_error
+from tests.analysis.made_up import counted
 from tests.tools.report_pages import plain
 
 COUNTS = [
-    Count("standard", 0, "clean", 0, 900, 1000),
-    Count("standard", 0, "noc/blur", "random", 450, 1000),
-    Count("standard", 0, "imagenet_c/fog", 3, 0, 1000),
-    Count("noc/blur", 1, "noc/blur", 0.25, 1000, 1000),
+    counted("standard", 0, "clean", 0, 900, 1000),
+    counted("standard", 0, "noc/blur", "random", 450, 1000),
+    counted("standard", 0, "imagenet_c/fog", 3, 0, 1000),
+    counted("noc/blur", 1, "noc/blur", 0.25, 1000, 1000),
 ]
 
 
@@ -42,16 +43,16 @@ def test_floats_are_read_back_exactly_and_nan_is_nan(tmp_path):
 
 def test_counts_normalise_absent_severities_and_numpy_scalars():
     found = [
-        frames.check_count(("a", np.int64(2), "clean", None, np.int32(1), 2)),
-        frames.check_count(("a", 2, "b", None, 1, 2)),
+        frames.check_count(*counted("a", np.int64(2), "clean", None, np.int32(1), 2)),
+        frames.check_count(*counted("a", 2, "b", None, 1, 2)),
     ]
-    assert found == [Count("a", 2, "clean", 0, 1, 2), Count("a", 2, "b", "random", 1, 2)]
+    assert found == [counted("a", 2, "clean", 0, 1, 2), counted("a", 2, "b", "random", 1, 2)]
 
 
 def test_scores_by_hand():
     found = frames.scores(COUNTS[:2])
     columns = ["accuracy", "accuracy_se", "error", "error_se", "R", "R_se"]
-    assert list(found.columns) == [*Count._fields, *columns]
+    assert list(found.columns) == [*frames.COUNTS, *columns]
     clean, blur = found[columns].to_numpy()
 
     def error(accuracy):  # of 2.25 more images that are right, and as many that are wrong
@@ -65,7 +66,7 @@ def test_scores_by_hand():
 
 
 def test_a_model_without_a_right_clean_answer_has_no_robustness_and_stops_no_table():
-    none = [Count("diverged", 0, "clean", 0, 0, 10), Count("diverged", 0, "a", 1, 2, 10)]
+    none = [counted("diverged", 0, "clean", 0, 0, 10), counted("diverged", 0, "a", 1, 2, 10)]
     found = frames.scores([*COUNTS[:2], *none])
     assert found[["R", "R_se"]].isna().to_numpy().tolist() == [[False] * 2] * 2 + [[True] * 2] * 2
     pd.testing.assert_frame_equal(found[:2], frames.scores(COUNTS[:2]), check_dtype=False)

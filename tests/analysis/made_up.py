@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
-from analysis.frames import Count
+from corruptions import Count
 from corruptions.scoring.conditions import Condition
 
 
@@ -14,11 +14,11 @@ def write_answers(folder, counts, conditions=None, shown="these", **said):
     What else the records say goes to `about`.
     """
     by_condition = {}
-    for count in counts:
-        by_condition.setdefault((count.corruption, count.severity), []).append(count)
+    for key, count in counts:
+        by_condition.setdefault(count[:2], {})[key] = count
     for (corruption, severity), of_condition in by_condition.items():
-        number = of_condition[0].total
-        by_model = {(count.model, count.seed): np.arange(number) < count.correct for count in of_condition}
+        number = next(iter(of_condition.values())).total
+        by_model = {key: np.arange(number) < count.correct for key, count in of_condition.items()}
         of = {"images": shown}, about(conditions, corruption) | said
         answers.write(folder / answers.FOLDER, by_model, answers.Record(corruption, severity, None, number, *of))
     return folder
@@ -34,9 +34,19 @@ def about(conditions, corruption):
     return found if described is None else found | {"described": dict(described)}
 
 
+def counted(model, seed, *count):
+    """Makes a row of counts.csv."""
+    return (model, seed), Count(*count)
+
+
+def cell_of(row):
+    """Gives (model, seed, corruption, severity) of a row of counts.csv."""
+    return *row[0], *row[1][:2]
+
+
 def read_counts(path):
-    """Reads counts.csv: a list of `Count`."""
+    """Reads counts.csv."""
     return [
-        Count(*row[:3], Condition(row[2], row[3]).label, *row[4:])
+        counted(*row[:3], Condition(row[2], row[3]).label, *row[4:])
         for row in pd.read_csv(path, dtype={"severity": str}).itertuples(index=False, name=None)
     ]

@@ -18,7 +18,6 @@ from analysis.distances.msd_mmd import Stream, measure_distances
 from analysis.errors.scores import resilience
 from analysis.errors.sets import set_means
 from analysis.figures import Panel
-from analysis.frames import Count
 from analysis.overlap import overlap_matrix
 from analysis.overlap.agreement import agreement
 from analysis.overlap.measured import MeasuredOverlap
@@ -27,6 +26,7 @@ from analysis.overlap.uncertainty import resample_accuracies
 from analysis.selection import nk_benchmarks, select
 from analysis.selection.benchmark import measure_coverage
 from analysis.selection.nk_benchmarks import balanced, k_means, representation
+from tests.analysis import made_up as answered
 from tests.analysis.cbar.selection_test import TARGET, halves_of, table
 from tests.analysis.distances.results_test import ROWS, made_up
 from tests.analysis.errors.sets_test import values
@@ -55,7 +55,7 @@ def categories(**change):
 
 
 def counted(model="a", seed=0, corruption="c", severity=1, correct=1, total=2):
-    return frames.check_count(Count(model, seed, corruption, severity, correct, total))
+    return frames.check_count(*answered.counted(model, seed, corruption, severity, correct, total))
 
 
 def scan(**change):

@@ -9,8 +9,8 @@ import pytest
 from analysis import schemes
 from analysis.distances import figures
 from analysis.errors.summary import Summary
-from analysis.frames import Count
 from runtime import artifacts, workdirs
+from tests.analysis.made_up import counted
 
 SCHEMES = ("standard", "augmix", "augmix=rotate", "patch_gaussian")
 ERRORS = {"standard": 40, "augmix": 20, "augmix=rotate": 30, "patch_gaussian": 25}  # percent, at level 1 with seed 0
@@ -37,10 +37,10 @@ def counts():
     found = []
     for name, first in ERRORS.items():
         for seed in (0, 1):
-            found.append(Count(name, seed, "clean", 0, 900, 1000))
+            found.append(counted(name, seed, "clean", 0, 900, 1000))
             for level in (1, 2):
                 wrong = first + 2 * (level - 1) + 4 * seed
-                found.append(Count(name, seed, FOG, level, 100 - wrong, 100))
+                found.append(counted(name, seed, FOG, level, 100 - wrong, 100))
     return found
 
 
@@ -92,7 +92,7 @@ def test_errors_on_a_corruption_are_averaged_over_levels_and_then_seeds():
     # Seeds: (20 + 22) / 2 and (24 + 26) / 2.
     assert found[1].error == pytest.approx(23) and found[1].error_std == pytest.approx(np.sqrt(8))
     shown = [(FOG, "random"), ("natural/imagenet_r", 0), ("clean/imagenet_r", 0), ("noc/hue", "random")]
-    more = [Count("augmix", seed, *cell, 10, 100) for seed in (0, 1) for cell in shown]
+    more = [counted("augmix", seed, *cell, 10, 100) for seed in (0, 1) for cell in shown]
     hue, fog = schemes.by_corruption([*more, *counts()], ("augmix",)).itertuples(index=False)
     assert fog == found[1] and hue[:5] == ("augmix", "noc/hue", 1, 2, 90)
 

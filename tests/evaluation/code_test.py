@@ -26,6 +26,7 @@ from evaluation.streams import orders, shown
 from evaluation.streams import run as run_of_streams
 from runtime import artifacts, meshes
 from runtime.workdirs import Workdir
+from tests.analysis.made_up import cell_of
 from tests.corruptions.write.datasets import register_mine
 from tests.evaluation import known
 from tests.tools.streams_test import given
@@ -74,10 +75,9 @@ def run(folder, severity):
     config = tiny.config()
     config.eval.update({"corruptions": ("mine/dim", "noc/hue"), "severity": severity})
     counts = evaluation.run(config, folder)
-    assert len({row.key for row in counts}) == len(counts)
+    assert len(set(map(cell_of, counts))) == len(counts)
     return {
-        row.key: answers.read(folder).confidence(row.corruption, row.severity)["standard", 0, PLAIN].loss.tolist()
-        for row in counts
+        cell_of(row): answers.read(folder).confidence(*row[1][:2])["standard", 0, PLAIN].loss.tolist() for row in counts
     }
 
 

@@ -21,6 +21,7 @@ from evaluation.shown import Shown, ShownNatural
 from runtime import artifacts, meshes
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
+from tests.analysis.made_up import cell_of
 from tests.evaluation import known
 from tests.training import tiny
 from tools import check
@@ -111,7 +112,7 @@ def study_of_two(tmp_path_factory):
 def run(folder, corruptions=(), **changed):
     config = tiny.config()
     config.eval.update({"corruptions": corruptions, "severity": "1"} | changed)
-    return {row.key: row for row in evaluation.run(config, folder)}
+    return {cell_of(row): row[1] for row in evaluation.run(config, folder)}
 
 
 def test_temperatures_are_fitted_on_images_that_no_model_saw(study_of_two, tmp_path, monkeypatch):
@@ -155,7 +156,7 @@ def test_a_member_that_was_trained_again_makes_its_ensemble_stale(study_of_two, 
     folder = shutil.copytree(study_of_two, tmp_path / "work")
     run(folder, ensemble=True)
     tiny.train_again(study.model_dir(folder, "standard", 0), tiny.config())
-    assert {count.model for count in answers.read(folder).counts} == {"standard"}
+    assert {key[0] for key, _ in answers.read(folder).counts} == {"standard"}
 
 
 def test_temperatures_of_an_earlier_model_are_named_and_fitted_again(study_of_two, tmp_path):

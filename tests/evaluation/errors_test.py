@@ -6,12 +6,12 @@ import numpy as np
 import pandas
 import pytest
 
-from analysis.frames import Count
+from corruptions.scoring import classifier
 from evaluation import results
-from evaluation.shown import Shown
 from runtime.files import DamagedFileError
 from runtime.settings import SettingsError
 from tests.analysis import published
+from tests.analysis.made_up import counted
 from tests.evaluation.any_classifier import evaluate
 
 # As many classes as AlexNet has and a benchmark that it was measured on, but random pictures of 16x16.
@@ -23,7 +23,7 @@ ONE_CLASS = {"corruptions": ("imagenet_noc",), "severity": "random", "batch_size
 @pytest.fixture
 def as_they_are(monkeypatch):
     """Leaves the corruptions themselves out."""
-    monkeypatch.setattr(Shown, "images", lambda shown: shown.split.images)
+    monkeypatch.setattr(classifier, "corrupt", lambda key, images, *given, **options: images)
 
 
 def measure(workdir, images=IMAGES, **changed):
@@ -127,7 +127,7 @@ def test_what_is_no_reference_is_named(as_they_are, tmp_path):
 
 def test_models_that_were_shown_other_conditions_are_printed_without_the_others(capsys):
     counts = [
-        Count(model, 0, name, severity, correct, 100)
+        counted(model, 0, name, severity, correct, 100)
         for model, name, severity, correct in (
             ("a", "clean", 0, 80), ("a", "noc/hue", 1, 40), ("a", "noc/hue", 2, 20), ("b", "clean", 0, 50),
             ("b", "noc/blur", "random", 25),

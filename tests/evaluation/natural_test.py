@@ -138,10 +138,10 @@ def test_eval_adds_rows_that_natural_shift_reads(tmp_path, monkeypatch, caplog):
     np.save(tmp_path / "cifar10_1" / "cifar10.1_v6_labels.npy", test.labels)
     workdir = tiny.untrained_workdir(tmp_path / "work", config)
     counts = evaluation_script.run(config, workdir)
-    assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 70), ("natural/cifar10_1", 0, 70)]
+    assert [(c.corruption, c.severity, c.total) for _, c in counts] == [("clean", 0, 70), ("natural/cifar10_1", 0, 70)]
     assert read_counts(workdir / "counts.csv") == counts
     table = read_workdirs([workdir])
-    assert table["natural/cifar10_1"] == pytest.approx([100 * counts[1].correct / 70])
+    assert table["natural/cifar10_1"] == pytest.approx([100 * counts[1][1].correct / 70])
     assert table["clean/cifar10_1"] == table["clean"] and not table.synthetic
 
     monkeypatch.setattr("evaluation.correctness.ask", None)  # nothing is evaluated again
@@ -196,10 +196,10 @@ def test_eval_writes_tables_of_their_own(tmp_path, monkeypatch):
     config.eval.update({"corruptions": ("laion_c/glitched",), "severity": "3", "superclasses": "mean"})
     workdir = tiny.untrained_workdir(tmp_path / "work", config, classes=1000)
     counts = evaluation_script.run(config, workdir)
-    assert [(c.corruption, c.severity, c.total) for c in counts] == [("clean", 0, 16), ("laion_c/glitched", 3, 16)]
+    assert [(c.corruption, c.severity, c.total) for _, c in counts] == [("clean", 0, 16), ("laion_c/glitched", 3, 16)]
     assert read_counts(workdir / "superclasses/mean/counts.csv") == counts
     config.eval.superclasses = "sum"
-    assert [c.total for c in evaluation_script.run(config, workdir)] == [16, 16]
+    assert [c.total for _, c in evaluation_script.run(config, workdir)] == [16, 16]
     assert not verify_workdir(workdir).problems and not (workdir / "counts.csv").exists()
 
 

@@ -61,7 +61,7 @@ def test_statistics_are_those_of_all_training_images(source, adapted, dataset):
 
 def test_the_adapted_model_is_evaluated_under_its_name(source, adapted):
     counts = evaluate.run(settings(), adapted[0])
-    assert {count.model for count in counts} == {"standard+bn=standard"}
+    assert {key[0] for key, _ in counts} == {"standard+bn=standard"}
     with pytest.raises(ValueError, match="adapted before"):
         adapt.run(settings(), adapted[0], adapted[0].with_name("again"))
     with pytest.raises(workdirs.WorkdirError, match=r"adapt\.scheme: stored '', asked 'augmix'"):
@@ -74,16 +74,16 @@ def test_adaptation_to_test_images_is_marked(source, adapted, dataset):
     config = settings()
     config.eval.adapt = "test"
     both = evaluate.run(config, source)
-    assert {count.model for count in counts} == {"standard"}
-    assert {count.model for count in both} == {"standard", "standard+bn=test"}
-    assert [count for count in both if count.model == "standard"] == counts
-    after = [c.correct for c in both if (c.model, c.corruption) == ("standard+bn=test", frames.CLEAN)]
+    assert {key[0] for key, _ in counts} == {"standard"}
+    assert {key[0] for key, _ in both} == {"standard", "standard+bn=test"}
+    assert [row for row in both if row[0][0] == "standard"] == counts
+    after = [c.correct for key, c in both if (key[0], c.corruption) == ("standard+bn=test", frames.CLEAN)]
     _, (graphdef, state) = only(source)
     own, _ = adaptation.adapt(graphdef, state, [dataset.test.images])
     logits, _ = nnx.merge(graphdef, own.params, own.statistics)(dataset.test.images, train=False)
     assert after == [int((np.asarray(logits).argmax(-1) == dataset.test.labels).sum())]
     config.eval.pseudo_count = 16.0
-    assert "standard+bn=test:16" in {count.model for count in evaluate.run(config, source)}
+    assert "standard+bn=test:16" in {key[0] for key, _ in evaluate.run(config, source)}
 
 
 @pytest.mark.parametrize(

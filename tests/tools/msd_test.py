@@ -14,14 +14,13 @@ import pytest
 import configs.msd
 import corruptions
 import data
-from analysis import frames
 from analysis.distances.results import mean_distances, read_centres, read_distances
 from evaluation import trained_models
 from evaluation.distances import centres, features
 from runtime import meshes, workdirs
 from runtime.files import DamagedFileError
 from tests import processes
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 from tests.evaluation import known
 from tests.training import tiny
 from tools import msd
@@ -182,11 +181,11 @@ def test_errors_of_the_schemes_are_correlated_with_distance(measured, tmp_path, 
     means = mean_distances(rows)
     # Made-up errors in the order of the distances under brightness, against it under noise.
     counts = []
-    clean = [frames.Count(prefix + scheme, 0, "clean", 0, 100, 100) for scheme in {s for s, _ in means}]
+    clean = [counted(prefix + scheme, 0, "clean", 0, 100, 100) for scheme in {s for s, _ in means}]
     for (scheme, name), (distance, _) in means.items():
         rank = sorted(d for (_, c), (d, _) in means.items() if c == name).index(distance)
         wrong = 10 + 10 * (rank if name == "imagenet_c/brightness" else -rank) + 20
-        counts += [frames.Count(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
+        counts += [counted(prefix + scheme, 0, name, level, 100 - wrong, 100) for level in LEVELS]
     write_answers(tmp_path / "made_up", [*counts, *clean])
     msd.distances(settings(errors=str(tmp_path / "made_up")), folder)
     found = pd.read_csv(folder / "msd" / "correlations.csv")

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from analysis import answers
-from analysis.frames import Count
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 
 SMOKE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "overlap_cifar10_smoke"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
@@ -46,7 +45,7 @@ def smoke(workdir):
     """A workdir whose answers add up to the counts in docs/results/overlap_cifar10_smoke."""
     workdir.mkdir(parents=True)
     counts = pd.read_csv(SMOKE / "counts.csv").itertuples(index=False, name=None)
-    write_answers(workdir, [Count(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts])
+    write_answers(workdir, [counted(*row[:3], 0 if row[2] == "clean" else "random", *row[4:]) for row in counts])
     records(workdir)
     return workdir
 

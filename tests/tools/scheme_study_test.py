@@ -49,7 +49,7 @@ def test_a_study_continues_with_more_schemes_and_loses_nothing(tmp_path, capsys)
     second = finished(workdir)
     assert first.items() <= second.items() and second.keys() - first.keys() == {("patch_gaussian", "seed0")}
     found = read_counts(workdir / "counts.csv")
-    assert set(rows) < set(found) and [row.model for row in found] == 2 * ["standard", "patch_gaussian"]
+    assert set(rows) < set(found) and [key[0] for key, _ in found] == 2 * ["standard", "patch_gaussian"]
     for name, lines in (("schemes", 2), ("scheme_corruptions", 2)):
         assert len(pd.read_csv(workdir / f"{name}.csv")) == lines
     assert "of one seed" in (printed := capsys.readouterr().out) and "no distances yet" in printed

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from analysis.frames import Count
 from analysis.overlap import overlap_matrix
 from analysis.overlap.agreement import side_by_side
 from analysis.overlap.study import read_study
 from analysis.selection import select
 from runtime import artifacts
 from tests import processes
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 from tests.tools import report_studies
 from tools import tables
 
@@ -151,8 +150,8 @@ def measured(folder, seed):
 
 def test_ranks_and_correlations_of_two_networks(tmp_path, capsys):
     first, second = measured(tmp_path / "wrn", 1), measured(tmp_path / "vgg", 2)
-    counts = [Count(scheme, 0, "clean", 0, 90, 100) for scheme in SCHEMES]
-    counts += [Count(s, 0, name, 3, 100 - wrong, 100) for s, wrong in WRONG.items() for name in CORRUPTIONS]
+    counts = [counted(scheme, 0, "clean", 0, 90, 100) for scheme in SCHEMES]
+    counts += [counted(s, 0, name, 3, 100 - wrong, 100) for s, wrong in WRONG.items() for name in CORRUPTIONS]
     write_answers(tmp_path / "schemes", counts)
     given = types.SimpleNamespace(errors=str(tmp_path / "schemes"), out=None)
     found = tables.distances([tmp_path / "wrn", tmp_path / "vgg"], given)

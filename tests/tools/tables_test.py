@@ -16,10 +16,9 @@ from analysis import answers, references
 from analysis.errors import joint, reference
 from analysis.errors.printed import PRINTED
 from analysis.errors.reference import FROST, Conditions, of_corruption
-from analysis.frames import Count
 from runtime.settings import SettingsError
 from tests.analysis import made_up, published
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import cell_of, counted, write_answers
 from tools import tables as command
 
 NOC = corruptions.names("imagenet_noc")
@@ -149,7 +148,8 @@ def test_a_model_becomes_the_reference_of_another(tmp_path):
     for asked in (tmp_path / "reference.json", first):
         cell = run(command.errors, [second], reference=str(asked)).cells["standard", ("imagenet_noc", "random", "mCE")]
         errors = [
-            {c.corruption: 1 - c.correct / c.total for c in answers.read(folder).counts} for folder in (first, second)
+            {c.corruption: 1 - c.correct / c.total for _, c in answers.read(folder).counts}
+            for folder in (first, second)
         ]
         assert cell.mean == pytest.approx(100 * np.mean([errors[1][name] / errors[0][name] for name in NOC]))
         assert cell.reference == "a:standard"
@@ -160,7 +160,7 @@ def workdir(folder, clean, errors, held=None, seeds=(0,)):
     """A workdir of imported weights: a clean error, {(corruption, severity): error}."""
     cells = {("clean", 0): clean} | errors
     counts = [
-        Count("standard", seed, *cell, round(FEWER * (1 - e)), FEWER) for cell, e in cells.items() for seed in seeds
+        counted("standard", seed, *cell, round(FEWER * (1 - e)), FEWER) for cell, e in cells.items() for seed in seeds
     ]
     described = {name: of_corruption(name, IMAGENET) for name, _ in errors}
     if FROST in described:
@@ -312,8 +312,8 @@ def study(tmp_path_factory):
             cells = [("clean", 0, row[0])]
             cells += [(name, level, a) for name, a in zip(names, row[1:], strict=True) for level in severities]
             for name, severity, a in cells:
-                count = Count(model, 0, name, severity, round(IMAGES * a), IMAGES)
-                counts[count.key] = count
+                count = counted(model, 0, name, severity, round(IMAGES * a), IMAGES)
+                counts[cell_of(count)] = count
     held[FROST]["frost"] = "original_photographs"
     found = Conditions("imagenet100", 100, IMAGENET, "both sides 224, bilinear (Pillow)", held)
     return write_answers(tmp_path_factory.mktemp("study"), counts.values(), found)
@@ -357,10 +357,10 @@ def test_without_labels_a_reference_of_other_conditions_is_refused(study):
 def test_models_that_are_missing_or_not_evaluated_are_named(study, tmp_path):
     found, study = answers.read(study), tmp_path
     counts, held = found.counts, Conditions.read(found.conditions)
-    write_answers(study, [count for count in counts if count.model != "noc/hue"], held)
+    write_answers(study, [row for row in counts if row[0][0] != "noc/hue"], held)
     with pytest.raises(ValueError, match=r"none of noc/hue; train them with overlap.py"):
         balance(study)
-    part = [c for c in counts if (c.model, c.corruption) != ("noc/rain", "noc/blur")]
+    part = [(key, c) for key, c in counts if (key[0], c.corruption) != ("noc/rain", "noc/blur")]
     write_answers(study, part, held)
     with pytest.raises(ValueError, match=r"on all of imagenet_noc, found it not so of noc/rain; run eval.py"):
         balance(study)

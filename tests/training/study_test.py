@@ -351,7 +351,7 @@ def test_a_study_of_corruptions_of_four_benchmarks(tmp_path):
     command = ["overlap.py", "--config=configs/overlap_imagenet100.py:smoke", f"--config.study.corruptions={OF_FOUR}"]
     done = processes.run([sys.executable, *command, *given, *smaller], timeout=1500)
     assert done.returncode == 0, done.stderr[-3000:]
-    shown = {count.corruption for count in read_counts(tmp_path / "study" / "counts.csv")}
+    shown = {count.corruption for _, count in read_counts(tmp_path / "study" / "counts.csv")}
     assert shown == {"clean", "laion_c/mosaic", "optics/coma", "camera/dark", "robodepth/fog"}
 
 

@@ -190,13 +190,6 @@ def test_resamples_of_a_workdir_are_means_over_cells_and_seeds(read):
     assert row.disagreement == pytest.approx((a != b).mean())
 
 
-def test_a_folder_of_the_library_has_cells():
-    found = of_labels(*answered(3)[1:])
-    of = Cells.of_folder({("clean", "0"): found, ("noc/hue", "0.5"): found, ("noc/rain", "random"): found}, "mine")
-    assert of.conditions == (("clean", 0), ("noc/hue", 0.5), ("noc/rain", "random"))
-    assert set(of.table().model) == {"mine"}
-
-
 def test_accuracies_are_not_certain_where_all_answers_are_alike():
     """Also in differences of two models that are right everywhere, and in means over conditions."""
     conditions, p = [("clean", 0), ("imagenet_c/fog", 1)], np.full((20, CLASSES), 0.01)

@@ -22,8 +22,8 @@ from analysis.distances.results import (
     write_centres,
     write_correlations,
 )
-from analysis.frames import Count
 from runtime import artifacts
+from tests.analysis.made_up import counted
 
 ROWS = [
     Distance("standard", "imagenet_c/fog", 1, 0.1, 0.01, 0.2, math.nan),
@@ -96,11 +96,11 @@ def test_distances_and_errors_are_means_over_severities():
     assert means["standard", "imagenet_c/fog"] == pytest.approx((0.2, 0.3))
     assert means["augmix=rotate+equalize", "imagenet_c/fog"] == pytest.approx((2, 3))
     counts = [
-        Count("augmix", 0, "imagenet_c/fog", 1, 90, 100),
-        Count("augmix", 0, "imagenet_c/fog", 2, 70, 100),
-        Count("augmix", 1, "imagenet_c/fog", 1, 80, 100),
-        Count("augmix", 1, "imagenet_c/fog", 2, 60, 100),
-        Count("augmix", 0, "clean", 0, 99, 100),
+        counted("augmix", 0, "imagenet_c/fog", 1, 90, 100),
+        counted("augmix", 0, "imagenet_c/fog", 2, 70, 100),
+        counted("augmix", 1, "imagenet_c/fog", 1, 80, 100),
+        counted("augmix", 1, "imagenet_c/fog", 2, 60, 100),
+        counted("augmix", 0, "clean", 0, 99, 100),
     ]
     assert mean_errors(counts) == {("augmix", "imagenet_c/fog"): pytest.approx(25)}
 

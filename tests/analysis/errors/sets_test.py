@@ -12,11 +12,10 @@ import pytest
 from analysis.errors import joint, scores, sets
 from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.errors.sets import set_means
-from analysis.frames import Count
 from analysis.overlap.score import split_by_overlap
 from tests import processes
 from tests.analysis import published
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 from tests.analysis.matrices import write_overlap
 from tests.analysis.published import IMAGENET_C, NOC
 from tests.tools.tables_test import IMAGENET, workdir
@@ -71,7 +70,7 @@ OF_MODELS = {
     ("other", 0): {("noc/blur", 1): 75, ("noc/blur", 2): 65, ("noc/rain", 1): 70, ("noc/hue", 1): 75},
     ("other", 1): {("noc/blur", 1): 95, ("noc/blur", 2): 85},
 }
-COUNTS = [Count(*model, *cell, correct, 100) for model, of in OF_MODELS.items() for cell, correct in of.items()]
+COUNTS = [counted(*model, *cell, correct, 100) for model, of in OF_MODELS.items() for cell, correct in of.items()]
 ICIP = {"noc/border": {"range": (10, 45)}, "noc/obstruction": {"range": (50, 120)}}
 
 
@@ -161,7 +160,7 @@ def test_models_of_one_name_are_told_apart_by_their_workdirs(robust, tmp_path):
 def test_the_command_prints_and_writes_the_table(tmp_path):
     names = ("noc/blur", "noc/rain", "noc/hue")
     write_overlap(tmp_path / "overlap.csv", names, np.array([[1, 0.6, 0], [0.6, 1, 0.1], [0, 0.1, 1]]))
-    clean = [Count("other", seed, "clean", 0, 90, 100) for seed in (0, 1)]
+    clean = [counted("other", seed, "clean", 0, 90, 100) for seed in (0, 1)]
     write_answers(tmp_path / "work", [*COUNTS, *clean], Conditions("shapes", 10, (32, 32, 3), "none", {}))
     flags = [str(tmp_path / "work"), "--table=sets", f"--overlap={tmp_path}/overlap.csv", "--size=2"]
     done = processes.run([sys.executable, "-m", "tools.tables", *flags])
@@ -176,7 +175,7 @@ def test_the_command_prints_and_writes_the_table(tmp_path):
 def evaluated(folder, **models):
     """A workdir of models {name: {severity of noc/blur: correct answers to 100 images}}."""
     counts = [
-        Count(model, 0, *cell, correct, 100)
+        counted(model, 0, *cell, correct, 100)
         for model, of in models.items()
         for cell, correct in {("clean", 0): 90, **{("noc/blur", at): n for at, n in of.items()}}.items()
     ]
@@ -227,9 +226,9 @@ def test_a_relative_ce_by_too_small_a_loss_is_undefined_and_not_absent():
 @pytest.mark.parametrize("rise, defined", [(0.0099, False), (0.0101, True)])
 def test_the_smallest_loss_that_relative_ce_divides_by(rise, defined):
     cell, clean = ("a", 0, "noc/hue", 1), ("a", 0, "clean", 0)
-    packed = {one: np.packbits(np.arange(8) < right) for one, right in ((cell, 3), (clean, 6))}
-    counts = [Count(*cell, 3, 8), Count(*clean, 6, 8)]
-    errors = scores.ImageErrors(counts, packed)
+    correct = {one: np.arange(8) < right for one, right in ((cell, 3), (clean, 6))}
+    counts = [counted(*cell, 3, 8), counted(*clean, 6, 8)]
+    errors = scores.ImageErrors(counts, correct)
     reference = types.SimpleNamespace(clean=0.3)
     found = scores._scaled(errors, [cell], clean, np.array([0.3 + rise]), reference)[2]
     assert (found.value == pytest.approx(100 * 3 / 8 / rise)) if defined else np.isnan(found.value)

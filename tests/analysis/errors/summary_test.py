@@ -12,9 +12,9 @@ from analysis.errors import reference, scores, summary
 from analysis.errors.reference import Choice, Conditions, choose, of_corruption
 from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
-from analysis.frames import Count
 from analysis.references import IMAGENET_C
 from corruptions.scoring import intervals
+from tests.analysis.made_up import cell_of, counted
 
 NUMBER, SHAPE = 400, (224, 224, 3)
 C = [f"imagenet_c/{name}" for name in IMAGENET_C]
@@ -51,7 +51,7 @@ def folder(wrong, tmp_path):
 
 
 def counts(wrong):
-    return [Count("m", seed, c, s, int((~bits).sum()), NUMBER) for (seed, c, s), bits in wrong.items()]
+    return [counted("m", seed, c, s, int((~bits).sum()), NUMBER) for (seed, c, s), bits in wrong.items()]
 
 
 def scored(errors, choice, found):
@@ -100,8 +100,8 @@ def test_every_number_is_that_of_its_definition(wrong, folder):
 def test_stored_images_of_another_number_have_no_relative_error(wrong):
     """A written dataset may hold more images than the study was tested on."""
     fewer = {("m", *cell): bits[: 100 if cell[1] == "clean" else NUMBER] for cell, bits in wrong.items()}
-    found = [Count(*cell, int((~bits).sum()), len(bits)) for cell, bits in fewer.items()]
-    errors = ImageErrors(found, {cell: np.packbits(~bits) for cell, bits in fewer.items()})
+    found = [counted(*cell, int((~bits).sum()), len(bits)) for cell, bits in fewer.items()]
+    errors = ImageErrors(found, {cell: ~bits for cell, bits in fewer.items()})
     rows, _ = scored(errors, choose("alexnet", "refuse", conditions()), conditions())
     row = rows[1, "imagenet_c", C[3]]
     total = np.sum([wrong[1, C[3], s] for s in range(1, 6)], axis=0)
@@ -110,13 +110,13 @@ def test_stored_images_of_another_number_have_no_relative_error(wrong):
 
 def test_a_published_c_bar_is_divided_by_a_reference_at_the_same_levels(wrong, tmp_path):
     """It calls the selected levels 1 to 5, a reference of generated images calls them by their own numbers, and has others."""
-    found = [Count("m", 0, "clean", 0, int((~wrong[0, "clean", 0]).sum()), NUMBER)]
-    packed = {found[0].key: np.packbits(~wrong[0, "clean", 0])}
+    found = [counted("m", 0, "clean", 0, int((~wrong[0, "clean", 0]).sum()), NUMBER)]
+    correct = {cell_of(found[0]): ~wrong[0, "clean", 0]}
     for name in BAR:
         for k, level in enumerate(corruptions.severities(name, "imagenet_c_bar")):
             bits = wrong[0, name, level]
-            found.append(Count("m", 0, name, k + 1, int((~bits).sum()), NUMBER))
-            packed[found[-1].key] = np.packbits(~bits)
+            found.append(counted("m", 0, name, k + 1, int((~bits).sum()), NUMBER))
+            correct[cell_of(found[-1])] = ~bits
     errors = {name: {level: 0.3 + 0.05 * level for level in range(1, 11)} for name in BAR}
     generated = reference.Reference("generated:m", 0.2, errors, conditions())
     at = {name: corruptions.severities(name, "imagenet_c_bar") for name in BAR}
@@ -126,7 +126,7 @@ def test_a_published_c_bar_is_divided_by_a_reference_at_the_same_levels(wrong, t
     (read,) = reference.read(tmp_path / "reference.json")
     assert read == published
     for given in (generated, read):
-        rows, _ = score(ImageErrors(found, packed), Choice((given,)), conditions(), stored=True)
+        rows, _ = score(ImageErrors(found, correct), Choice((given,)), conditions(), stored=True)
         of_each = {row.corruption: row for row in rows if row.benchmark == "imagenet_c_bar"}
         assert len(of_each) == 11
         for name, levels in at.items():
@@ -154,8 +154,8 @@ def test_imagenet_of_tfds_has_means_and_no_reference():
     """The classifier answers it as the images of ImageNet-C, under the very conditions of AlexNet's errors."""
     names = [name.replace("imagenet_c/", "imagenet2012_corrupted/") for name in C]
     cells = [("clean", 0), *((name, s) for name in names for s in range(1, 6))]
-    packed = {("m", 0, *cell): np.packbits(np.arange(NUMBER) % 3 == 0) for cell in cells}
-    errors = ImageErrors([Count(*cell, 134, NUMBER) for cell in packed], packed)
+    correct = {("m", 0, *cell): np.arange(NUMBER) % 3 == 0 for cell in cells}
+    errors = ImageErrors([counted(*cell, 134, NUMBER) for cell in correct], correct)
     found = dataclasses.replace(conditions(), corruptions={})
     by_row, by_measure = scored(errors, choose("", "refuse", found), found)
     row = by_row[0, "imagenet2012_corrupted", "mean"]

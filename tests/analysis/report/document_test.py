@@ -12,10 +12,9 @@ import pytest
 import corruptions
 from analysis import answers
 from analysis.errors.reference import Conditions
-from analysis.frames import Count
 from analysis.report import charts, document, inputs
 from analysis.report.inputs import Study
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 from tests.tools import report_studies
 from tests.tools.report_pages import NUMBER, Page, shows
 
@@ -127,8 +126,8 @@ def test_errors_and_mixtures_are_computed_from_answers(tmp_path, page):
     described = {name: {"range": [0, 1]} for name in corruptions.names("imagenet_noc")}
     conditions, counts = Conditions("shapes", 10, (32, 32, 3), "none", described), []
     for model, right in (("standard", 40), ("noc/hue", 50), ("noc/border", 45), (mixture, 70)):
-        counts.append(Count(model, 0, "clean", 0, 90, 100))
-        counts += [Count(model, 0, name, "random", right, 100) for name in corruptions.names("imagenet_noc")]
+        counts.append(counted(model, 0, "clean", 0, 90, 100))
+        counts += [counted(model, 0, name, "random", right, 100) for name in corruptions.names("imagenet_noc")]
     work = write_answers(tmp_path / "work", counts, conditions)
     report_studies.records(work)
     config = report_studies.CONFIG | {"study": {"corruptions": list(names), "mixtures": [mixture]}}
@@ -188,8 +187,8 @@ def test_a_corruption_without_gain_is_undefined_everywhere(tmp_path, page):
 def test_without_any_gain_there_is_no_benchmark_and_the_page_says_so(tmp_path, page):
     names, counts = ("noc/hue", "noc/border"), []
     for model in ("standard", *names):
-        counts.append(Count(model, 0, "clean", 0, 50, 100))
-        counts += [Count(model, 0, name, "random", 30 if model == "standard" else 20, 100) for name in names]
+        counts.append(counted(model, 0, "clean", 0, 50, 100))
+        counts += [counted(model, 0, name, "random", 30 if model == "standard" else 20, 100) for name in names]
     report_studies.records(write_answers(tmp_path, counts))
     found = page(tmp_path, drawn=None)
     assert "No overlap is defined, so there is no benchmark" in found.text("section", id="benchmark")

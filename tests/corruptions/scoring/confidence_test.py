@@ -1,5 +1,6 @@
 """Fourteen bytes an answer, of logits and of probabilities: against float64, within the rounding of the fields of `STORED`."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_two_sets_of_images_under_one_name_are_refused(tmp_path):
     written = folder.Folder(tmp_path)
     for levels in ((1, 2), (1, 2, 3)):
         condition = Condition("cbar/sparkles", "random", levels)
-        written.write(condition, np.ones(3, bool), np.zeros(3), Origin())
+        written.write(condition, np.ones(3, bool), np.zeros(3, confidence.STORED), Origin())
     with pytest.raises(ValueError, match=r"expected a condition once, found 'cbar/sparkles random.*; use two folders"):
         folder.read_wrong(tmp_path)
 
@@ -188,7 +189,10 @@ def test_a_folder_of_before_is_read_and_says_what_it_lacks(tmp_path):
         arrays = {name: file[name] for name in file.files if not name.endswith(" confidence")}
     settings = json.loads(str(arrays.pop("settings")))
     del settings["sha256"]
-    settings["sha256"] = folder._digest(arrays, settings)
+    content = [json.dumps(settings, sort_keys=True).encode()]
+    for name in sorted(arrays):
+        content += [json.dumps([name, arrays[name].dtype.str, arrays[name].shape]).encode(), arrays[name].tobytes()]
+    settings["sha256"] = hashlib.sha256(b"".join(content)).hexdigest()
     np.savez(tmp_path / "answers.npz", **arrays, settings=json.dumps(settings))
     found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
     assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import corruptions
+from analysis import answers
 from corruptions import files
-from corruptions.scoring import classifier, folder
+from corruptions.scoring import classifier, folder, results
 from corruptions.scoring.folder import read_confidence, read_wrong
 from tests.corruptions.scoring.evaluate_test import NAMES, OF, predict
 from tests.corruptions.scoring.evaluate_test import stub as stub
@@ -17,6 +18,8 @@ from tests.corruptions.write.datasets import IMAGES, LABELS, register_mine, regi
 
 # Written by version 0.2 (revision c6dcd0ab): evaluate(predict, IMAGES, LABELS, path=..., **OF).
 EARLIER = pathlib.Path(__file__).parents[2] / "fixtures" / "evaluate_0.2"
+# The same of revision 4872d3e4, without contrast.
+BETWEEN = EARLIER.with_name("evaluate_after_0.2")
 
 
 def other(images):
@@ -49,6 +52,14 @@ def test_results_of_another_classifier_are_refused_before_anything_is_stored(stu
 
 def contents(path):
     return {file.relative_to(path): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_a_classifier_is_asked_about_corrupted_images_where_the_clean_results_were_removed(stub, tmp_path):
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    (tmp_path / "answers/clean-0.npz").unlink()
+    with pytest.raises(ValueError, match=r"network: .*network='NAME'"):
+        corruptions.evaluate(other, IMAGES, LABELS, path=tmp_path, **OF)
+    assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF) == found
 
 
 def test_a_name_replaces_asking_a_classifier_that_draws(stub, tmp_path):
@@ -174,11 +185,37 @@ def test_a_folder_of_version_0_2_is_read_continued_and_compared(tmp_path):
         corruptions.evaluate(other, IMAGES, LABELS, path=tmp_path, **OF)
 
 
+def test_a_folder_of_a_revision_after_0_2_is_read_continued_and_compared(tmp_path):
+    shutil.copytree(BETWEEN, tmp_path, dirs_exist_ok=True)
+    assert read_wrong(tmp_path).keys() == {("clean", "0"), ("noc/hue", "0.0"), ("noc/hue", "0.5")}
+    found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+    assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)
+    assert {path.name for path in (tmp_path / "answers").iterdir()} == {f"noc.contrast-{s}.npz" for s in (0.0, 0.5)}
+    assert [count for _, count in answers.read(tmp_path).counts] == sorted(found)
+    with pytest.raises(ValueError, match="network: "):
+        corruptions.evaluate(other, IMAGES, LABELS, path=tmp_path, **OF)
+
+
 def test_a_folder_of_version_0_2_is_compared_with_the_code(stub, tmp_path):
     """The stub corrupts otherwise than the code that made the folder."""
     shutil.copytree(EARLIER, tmp_path, dirs_exist_ok=True)
     with pytest.raises(ValueError, match=r"code: .*noc/contrast"):
         corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
+
+
+def test_of_two_sets_of_random_severities_tables_take_the_one_that_was_asked_for_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(classifier, "corrupt", lambda key, images, *given, **options: images)
+    both = ("imagenet_c_bar", "cifar10_c_bar")
+    (name, *_) = sorted(set(corruptions.names(both[0])) & set(corruptions.names(both[1])))
+    first, second = (corruptions.selected_levels(name, benchmark) for benchmark in both)
+    assert first != second
+    for benchmark in (*both, both[0]):
+        given = {"corruptions": benchmark, "severity": "random", "batch_size": 12, "progress": False}
+        corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **given)
+        record = answers.read(tmp_path).record(("standard", 0, name, "random"))
+        assert record.levels == corruptions.selected_levels(name, benchmark)
+    with pytest.raises(ValueError, match="use two folders"):
+        read_wrong(tmp_path)
 
 
 class Loader:
@@ -227,6 +264,9 @@ def test_bytes_written_are_at_most_twice_those_of_the_result(stub, tmp_path, mon
     assert sum(map(len, contents(tmp_path).values())) < 2 * 81 * 1200 * 15  # mostly results
 
 
+MODEL = "standard|0"
+
+
 def damaged_bytes(path):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -236,9 +276,9 @@ def edited(change):
     def edit(path):
         with np.load(path) as archive:
             arrays = dict(archive)
-        origin = json.loads(str(arrays.pop("origin")))
-        change(arrays, origin)
-        np.savez(path, **arrays, origin=json.dumps(origin))
+        made_from = json.loads(str(arrays.pop("made_from")))
+        change(arrays, made_from)
+        np.savez(path, **arrays, made_from=json.dumps(made_from))
 
     return edit
 
@@ -247,10 +287,10 @@ def edited(change):
     "damage",
     [
         damaged_bytes,
-        edited(lambda arrays, origin: arrays.update(correct=arrays["correct"][:7])),
-        edited(lambda arrays, origin: arrays.update(correct=~arrays["correct"])),
-        edited(lambda arrays, origin: origin.pop("sha256")),
-        edited(lambda arrays, origin: origin["origin"].update(network="a")),
+        edited(lambda arrays, of: arrays.update({MODEL: arrays[MODEL][:1]})),
+        edited(lambda arrays, of: arrays.update({MODEL: ~arrays[MODEL]})),
+        edited(lambda arrays, of: of.pop("sha256")),
+        edited(lambda arrays, of: of["record"]["classifiers"][MODEL].update(network="a")),
         lambda path: path.rename(path.with_name("noc.hue-1.npz")),
         lambda path: shutil.copy(path.with_name("noc.hue-0.0.npz"), path),
     ],
@@ -258,37 +298,32 @@ def edited(change):
 )
 def test_files_that_evaluate_did_not_write_so_are_refused(stub, tmp_path, damage):
     corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
-    damage(tmp_path / "conditions" / "noc.hue-0.5.npz")
+    damage(tmp_path / "answers" / "noc.hue-0.5.npz")
     for call in (
         lambda: corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF),
         lambda: read_wrong(tmp_path),
     ):
-        with pytest.raises(ValueError, match="remove it to evaluate again"):
+        with pytest.raises(ValueError, match="remove it to evaluate this condition again"):
             call()
 
 
 def test_a_file_of_another_folder_is_refused(stub, tmp_path):
     for name, network, seed in (("a", predict, 0), ("b", other, 0), ("c", predict, 1)):
         corruptions.evaluate(network, IMAGES, LABELS, path=tmp_path / name, seed=seed, **OF)
-    whole = (tmp_path / "a/conditions/noc.hue-0.5.npz").read_bytes()
+    whole = (tmp_path / "a/answers/noc.hue-0.5.npz").read_bytes()
     for name, field in (("b", "network"), ("c", "seed")):
-        shutil.copy(tmp_path / name / "conditions/noc.hue-0.5.npz", tmp_path / "a/conditions")
+        shutil.copy(tmp_path / name / "answers/noc.hue-0.5.npz", tmp_path / "a/answers")
         with pytest.raises(ValueError, match=f"expected the {field} of"):
             read_wrong(tmp_path / "a")
-    (tmp_path / "a/conditions/noc.hue-0.5.npz").write_bytes(whole)
+    (tmp_path / "a/answers/noc.hue-0.5.npz").write_bytes(whole)
     assert len(read_wrong(tmp_path / "a")) == 5
 
 
 def test_a_record_of_a_newer_version_is_refused(stub, tmp_path):
     corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF | {"corruptions": "noc/hue", "severity": 1})
-    path = tmp_path / "conditions/noc.hue-1.0.npz"
-    with np.load(path) as archive:
-        arrays = dict(archive)
-    settings = json.loads(str(arrays.pop("origin")))
-    del settings["sha256"]
-    settings["origin"]["weather"] = "fine"
-    seal = folder._digest(arrays, settings)
-    np.savez(path, **arrays, origin=json.dumps(settings | {"sha256": seal}))
+    path = tmp_path / "answers/noc.hue-1.0.npz"
+    by_model, record = results.read_file(path)
+    path.write_bytes(results.to_bytes(by_model, record._replace(origin={**record.origin, "weather": "fine"})))
     with pytest.raises(ValueError, match=r"'weather'.* newer jax-corruptions"):
         read_wrong(tmp_path)
 
@@ -314,7 +349,7 @@ def test_one_class_is_none():
 
 def test_what_a_mac_leaves_beside_results_is_left_out(stub, tmp_path):
     found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
-    for path in [*tmp_path.glob("conditions/*.npz")]:
+    for path in [*tmp_path.glob("answers/*.npz")]:
         path.with_name(f"._{path.name}").write_bytes(b"\0\5\x16\7")
     assert corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF) == found
     assert len(read_wrong(tmp_path)) == len(found)

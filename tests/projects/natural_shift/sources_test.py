@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from analysis.errors.reference import Conditions
-from analysis.frames import CLEAN, Count
+from analysis.frames import CLEAN
 from projects.natural_shift.sources import read_testbed, read_timm, read_workdirs, timm_files
 from runtime import command
-from tests.analysis.made_up import write_answers
+from tests.analysis.made_up import counted, write_answers
 from tests.projects.natural_shift.tables import changed, made_up, write
 
 
@@ -130,7 +130,7 @@ def test_timm_without_natural_shifts_is_refused(tmp_path):
 
 def evaluated(folder, rows, **said):
     """Writes a workdir with so many of 200 answers correct for each (model, seed, corruption, severity)."""
-    return write_answers(folder, [Count(*row, 200) for row in rows], **said)
+    return write_answers(folder, [counted(*row, 200) for row in rows], **said)
 
 
 def test_models_of_workdirs_are_read_with_their_natural_shifts(tmp_path):
@@ -178,7 +178,7 @@ def test_workdirs_that_do_not_fit_together_are_refused(tmp_path):
         read_workdirs([first, other])
     described = {"range": [0, 1]}, {"range": [0, 9]}
     of_ranges = [
-        write_answers(tmp_path / f"range{n}", [Count(*clean, 200), Count(*fog, 1, 9, 200)],
+        write_answers(tmp_path / f"range{n}", [counted(*clean, 200), counted(*fog, 1, 9, 200)],
                       Conditions("cifar10", 10, (32, 32, 3), "none", {"imagenet_c/fog": one}))
         for n, one in enumerate(described)
     ]  # fmt: skip
