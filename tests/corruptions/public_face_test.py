@@ -82,6 +82,18 @@ with concurrent.futures.ThreadPoolExecutor(8) as pool:
     assert run(code).split() == ["8", str(len(corruptions.names()))]
 
 
+def test_the_first_use_may_be_inside_of_a_jit():
+    """A module that computes as it is imported would keep arrays of that trace."""
+    code = """
+import sys, jax, corruptions
+jax.jit(lambda: len(corruptions.names()))()
+ours = [(name, vars(module)) for name, module in sys.modules.items() if name.startswith("corruptions.")]
+kept = lambda value: any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+print(len(ours) > 50, [f"{name}.{own}" for name, module in ours for own, value in module.items() if own[:2] != "__" and kept(value)])
+"""
+    assert run(code) == "True []\n"
+
+
 def test_names_do_not_depend_on_what_was_used_first():
     assert sorted(name for names in built_in.PACKAGES.values() for name in names) == sorted(
         {*corruptions.benchmarks(), *(found.benchmark for found in registry.every())}
