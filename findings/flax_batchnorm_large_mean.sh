@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Guess: nnx.BatchNorm normalises N(1000, .1^2) to deviation 1 (or .95, for its epsilon), as
+# Guess: nnx.BatchNorm normalises N(1000, .1^2) to deviation 1, as
 #        torch's does.
 # Seen:  its variance is the mean of squares less the squared mean, in float32: 0 here, and the
-#        output's deviation is 31.5. use_fast_variance=False gives .95.
+#        output's deviation is 31.5. use_fast_variance=False gives .999.
 # Hurts: layers after a large offset (unscaled inputs in 0..255 with small contrast, sums,
 #        attention logits) are off by a factor of 30 in one framework and not in the other;
 #        severity "contrast" drives inputs there.
@@ -25,6 +25,6 @@ slow = nnx.BatchNorm(4, use_fast_variance=False, rngs=nnx.Rngs(0))(x)
 theirs = torch.nn.BatchNorm1d(4)(torch.tensor(x)).detach().numpy()
 found = {"nnx": np.std(fast), "nnx, use_fast_variance=False": np.std(slow), "torch": np.std(theirs)}
 print("deviation of the output:", {name: round(float(value), 3) for name, value in found.items()})
-assert found["nnx"] > 10 and all(0.9 < found[name] < 1.01 for name in list(found)[1:])
+assert found["nnx"] > 10 and all(0.98 < found[name] < 1.01 for name in list(found)[1:])
 EOF
 venv/bin/python check.py
