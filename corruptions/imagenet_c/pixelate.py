@@ -30,9 +30,9 @@ def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = N
     if isinstance(shape, padded.Shape):
         return _padded_blocks(shape, table, severity)
     params: dict[str, jax.Array] = {}
-    for sizes, blocks in _axes(shape, table):
-        size = jnp.floor(lookup(sizes, severity)).astype(jnp.int32)
-        params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in blocks.items()}
+    for sizes, side, axis in _axes(shape, table):
+        size, every = jnp.floor(lookup(sizes, severity)).astype(jnp.int32), range(min(sizes), max(sizes) + 1)
+        params |= {name: jnp.asarray(rows)[size - min(sizes)] for name, rows in _named(axis, side, every)}
     return params
 
 
@@ -47,20 +47,18 @@ def _padded_blocks(shape, table, severity):
 
 def _tables(shape, table):
     """Tabulates the parameters by severity: the rows of `_blocks` for the small size of each."""
-    return {
-        name: rows[np.array(sizes) - min(sizes)]
-        for sizes, blocks in _axes(shape, table)
-        for name, rows in blocks.items()
-    }
+    return {name: rows for sizes, side, axis in _axes(shape, table) for name, rows in _named(axis, side, sizes)}
 
 
 def _axes(shape, table):
-    """Yields for rows and columns the small sizes by severity and the named tables of `_blocks`."""
+    """Yields for rows and columns the small sizes by severity, the side and the name."""
     scales = _SCALE[table_for(shape, table)]
-    for name, side in (("row", shape[0]), ("column", shape[1])):
-        sizes = [int(side * scale) for scale in scales]
-        blocks = _blocks(side, min(sizes), max(sizes))
-        yield sizes, {f"{name}_{key}": rows for key, rows in zip(("starts", "stops", "shown"), blocks)}
+    for axis, side in (("row", shape[0]), ("column", shape[1])):
+        yield tuple(int(side * scale) for scale in scales), side, axis
+
+
+def _named(axis, side, sizes):
+    return zip((f"{axis}_{key}" for key in ("starts", "stops", "shown")), _blocks(side, sizes))
 
 
 def _smooth(image: Image, params: Params) -> Image:
@@ -153,19 +151,19 @@ def _by_products(means, x, params):
 
 
 @functools.lru_cache(maxsize=64)
-def _blocks(side, smallest, largest):
-    """Tabulates each block's first and one past last pixel, and each pixel's block, by small size.
+def _blocks(side, sizes):
+    """Tabulates each block's first and one past last pixel, and each pixel's block, for some small sizes.
 
     Uses Pillow's float64 arithmetic: its rounding errors decide where a pixel centre on the border of two blocks
     belongs (possibly to both).
 
     Returns:
-      int32 [sizes, largest], int32 [sizes, largest] and int32 [sizes, side], sizes = largest - smallest + 1.
+      int32 [sizes, max(sizes)], int32 [sizes, max(sizes)] and int32 [sizes, side].
     """
     starts, stops, shown = [], [], []
-    for size in range(smallest, largest + 1):
+    for size in sizes:
         start, stop = _taps(side, size)
-        padding = (0, largest - size)
+        padding = (0, max(sizes) - size)
         starts.append(np.pad(start, padding))
         stops.append(np.pad(stop, padding))
         shown.append(_taps(size, side)[0])
