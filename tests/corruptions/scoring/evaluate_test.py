@@ -15,6 +15,7 @@ from corruptions.scoring import ce, classifier, intervals
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.folder import read_wrong
 from corruptions.write import WriteError
+from tests.corruptions.comparing import refused
 from tests.corruptions.write.datasets import IMAGES, LABELS, expected_at_once
 from tests.pages import example_of
 
@@ -125,7 +126,7 @@ def test_a_single_corruption_is_its_name(stub):
 
 @pytest.mark.parametrize("given", [None, True, (), ("3",), [None]])
 def test_other_severities_name_those_that_work(given):
-    with pytest.raises(ValueError, match=r'expected severity "levels", "random" .*, 3 or \(1, 3, 5\), found'):
+    with refused("severity", repr(given)):
         corruptions.evaluate(predict, IMAGES, LABELS, **OF | {"severity": given})
 
 
@@ -139,19 +140,19 @@ def test_batches_are_the_test_set_in_pieces(stub, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("images", "more", "message"),
+    ("images", "more", "name", "actual"),
     [
-        (iter([]), {}, "can be read once for each condition, found list_iterator without labels"),
-        (IMAGES, {}, "expected images with labels, or .*, found ndarray without labels"),
-        ([], {}, "expected at least one batch, found none"),
-        ([(IMAGES, LABELS)], {"index": LABELS}, "expected index=None with batches"),
-        ([IMAGES], {}, r"expected batches \(images, labels\), found ndarray"),
-        ([(IMAGES / 255, LABELS)], {}, r"expected images uint8\[N, H, W, 3\], found float64\[12"),
-        ([(IMAGES, LABELS), (IMAGES, LABELS[:7])], {}, r"expected labels of integers \[12\], found int64\[7\]"),
+        (iter([]), {}, "images", "list_iterator without labels"),
+        (IMAGES, {}, "images", "ndarray without labels"),
+        ([], {}, "images", "none"),
+        ([(IMAGES, LABELS)], {"index": LABELS}, "index", "an index"),
+        ([IMAGES], {}, "images", "ndarray"),
+        ([(IMAGES / 255, LABELS)], {}, "images", f"float64{list(IMAGES.shape)}"),
+        ([(IMAGES, LABELS), (IMAGES, LABELS[:7])], {}, "labels", "int64[7]"),
     ],
 )
-def test_batches_of_another_kind_are_refused(stub, images, more, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+def test_batches_of_another_kind_are_refused(stub, images, more, name, actual):
+    with refused(name, actual):
         corruptions.evaluate(predict, images, **OF, **more)
 
 
@@ -233,7 +234,7 @@ def test_numbers_are_the_severities_of_a_benchmark_that_selects_levels():
     assert {**asked, "clean": 0} == {"clean": 0, **selected} and len(set(selected.values())) > 1
     assert [c.value for c in list_conditions(["cbar/sparkles"], 5)] == [0, 5]
     for number in (6, 1.5):
-        with pytest.raises(ValueError, match=rf"expected severities 1\.\.5 of cifar10_c_bar, found {number}"):
+        with refused("severity", number):
             list_conditions(["cifar10_c_bar"], number)
 
 
@@ -300,7 +301,7 @@ def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():
 
 def test_a_folder_is_of_one_test_set_and_one_process(stub, tmp_path):
     corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
-    with pytest.raises(TypeError, match=r"expected images uint8\[N, H, W, 3\], found list\[12, 32, 32, 3\]"):
+    with refused("images", "list[12, 32, 32, 3]", TypeError):
         corruptions.evaluate(predict, list(IMAGES), LABELS, **OF)
     with files.lock(tmp_path), pytest.raises(WriteError, match="another process is writing"):
         corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
@@ -312,7 +313,7 @@ def test_severities_between_levels_go_with_their_option(monkeypatch):
     of = {"corruptions": "imagenet_c/fog", "severity": (2, 2.5), "batch_size": 12}
     found = corruptions.evaluate(predict, IMAGES, LABELS, **of, options={"fog": {"interpolate": True}})
     assert shown == [2, 2.5] and [count.severity for count in found] == [0, 2, 2.5]
-    with pytest.raises(ValueError, match=r"found 2\.5; pass interpolate=True"):
+    with refused("severity", 2.5):
         corruptions.evaluate(predict, IMAGES, LABELS, **of)
 
 
