@@ -1,5 +1,5 @@
-"""tools.scheme_study: trained once, continued with more, refusing other settings; in two processes it ends in the tables of
-one (slow). `tests.torture` kills it.
+"""tools.scheme_study: trained once, continued with more, refusing other settings; killed in the middle, and in two
+processes, it ends in the tables of a run that nothing disturbed (slow).
 """
 
 import os
@@ -111,11 +111,14 @@ COMMAND = ["-m", "tools.scheme_study", f"--config={ROOT / 'configs' / 'scheme_st
 COMMAND += [f"--config.{setting}" for setting in SETTINGS]
 
 
-def finish(folder, devices):
-    """Runs the command as a user runs it, its workdir in `folder`."""
+def start(folder, devices=1):
+    """The command as a user runs it, its workdir in `folder`."""
     command = [sys.executable, *COMMAND]
-    process = processes.Process(command, cwd=folder, env=environment(devices), output=folder / "output")
-    assert process.wait(PATIENCE) == 0, (folder / "output").read_text()[-5000:]
+    return processes.Process(command, cwd=folder, env=environment(devices), output=folder / "output")
+
+
+def finish(folder, devices=1):
+    assert start(folder, devices).wait(PATIENCE) == 0, (folder / "output").read_text()[-5000:]
 
 
 def results(workdir):
@@ -126,14 +129,42 @@ def results(workdir):
     }
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """{devices: tables of a study that ran to its end on them}."""
+    found = {}
+    for devices in (1, 2):
+        folder = tmp_path_factory.mktemp(f"undisturbed{devices}")
+        finish(folder, devices)
+        found[devices] = results(folder / "work")
+    return found
+
+
 @slow
-def test_two_processes_end_in_the_tables_of_one_with_two_devices(tmp_path):
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    finish(alone, devices=2)
+def test_killed_while_it_trains_and_while_it_evaluates_it_ends_in_the_same_tables(undisturbed, tmp_path):
+    work = tmp_path / "work"
+    kept = {}
+    for begun in (lambda: len(finished(work)) >= 1, lambda: len(finished(work)) >= 3, lambda: answered(work)):
+        start(tmp_path).kill_when(begun)
+        assert not (work / "schemes.csv").exists()
+        after = finished(work)
+        assert kept.items() <= after.items()  # finished models are not trained again
+        kept = after
+    finish(tmp_path)
+    assert len(finished(work)) == 6 and kept.items() <= finished(work).items()
+    assert results(work) == undisturbed[1]
+    assert len(read_counts(work / "counts.csv")) == 6 * (1 + 3)
+
+
+def answered(workdir):
+    return any((workdir / "answers").glob("*.npz"))
+
+
+@slow
+def test_two_processes_end_in_the_tables_of_one_with_two_devices(undisturbed, tmp_path):
     with Pair(tmp_path, *COMMAND) as pair:
         assert pair.wait() == [0, 0], pair.output()
-    assert results(tmp_path / "host0" / "work") == results(alone / "work")
+    assert results(tmp_path / "host0" / "work") == undisturbed[2]
     assert os.listdir(tmp_path / "host1") == ["output"]  # only process 0 writes
 
 
