@@ -185,9 +185,6 @@ SCENARIOS = {
         f"-m tools.scheme_study --config=configs/default.py {_TRAINED} --config.study.schemes=('standard','patch_gaussian') "
         "--config.study.seeds=(0,) --config.eval.corruptions=('noc/hue',) --config.eval.severity=1"
     ),
-    "sweep": Scenario(
-        f"-m tools.sweep --config=configs/aug.py:noc/border {_TRAINED} --config.train.epochs=1 --sweep seed=0,1"
-    ),
     "overlap": Scenario(f"overlap.py --config=configs/default.py {_TRAINED} --config.study.corruptions={_PAIR}"),
     "select": Scenario("select_noc.py --overlap={material}/overlap.csv --sweep --out={case}/benchmark.json"),
     "msd": Scenario(

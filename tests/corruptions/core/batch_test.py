@@ -253,7 +253,6 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         "forks",
         "one_image",
         "program_cache",
-        "program_store",
         "registry",
         "severity",
         "severity_tables",
