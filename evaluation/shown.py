@@ -327,13 +327,14 @@ def _refuse_other_classes(dataset, stored):
 def stored_description(stored: CorruptedDataset, name: str) -> dict[str, Any]:
     """Describes a corruption of a dataset on disk.
 
-    A dataset that was published without a manifest has the published severities for its image size and, if it is
-    ImageNet-C, the original photographs of frost.
+    A dataset that was published without a manifest has the published severities for its image size, the pixels that the
+    present version of the corruption reproduces and, if it is ImageNet-C, the original photographs of frost.
     """
     manifest = stored.provenance.get("manifest")
     entry = (manifest or {}).get("corruptions", {}).get(name, {})
     options = dict(entry.get("options", {})) | ({"table": entry["table"]} if entry.get("table") else {})
-    words = named.of_corruption(name, stored.image_shape, options, version=entry.get("version") or 1)
+    version = None if manifest is None else entry.get("version") or 1
+    words = named.of_corruption(name, stored.image_shape, options, version=version)
     return words | {"frost": ORIGINAL} if manifest is None and name == FROST else words
 
 

@@ -164,7 +164,7 @@ def _displaced(image, params):
     padding=dataclasses.replace(padding, tables=_elastic_sides, axes=0),
     moves="moves pixels by a random field",
     mapper=_elastic_map,
-    reflects=lambda shape, params: warps.beyond(*warps.displaced(params["dy"], params["dx"]), shape),
+    reflects=lambda shape, params: warps.beyond(*warps.displaced(params["dy"], params["dx"]), shape, "symmetric"),
 )
 def elastic_field(image: Image, params: Params) -> Image:
     """Looks each pixel (y, x) up at (y + dy, x + dx), bilinear, the border mirrored about its edge.

@@ -22,6 +22,7 @@ _SHAPE = {
 _LENGTH = {"cifar": 32, "tiny": 64, "imagenet": 244, "inception": 360}
 _PIXELS = {name: np.multiply(rows, _LENGTH[name]) for name, rows in _SHAPE.items()}
 _TRUNCATE = 3.0
+_BORDER = "scipy_1_5"  # the published files are older than SciPy 1.6
 
 
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
@@ -57,8 +58,8 @@ def _map(shape: Shape, params: Params) -> Positions:
 def _reflected(shape: Shape, params: Params) -> jax.Array:
     """Tells which pixels are mirror images: of the affine map's border, displaced, or of the displacement's own."""
     places = warps.displaced(params["dy"], params["dx"])
-    of_affine = warps.beyond(*_affine_places(shape, params, shape), shape).astype(jnp.float32)[..., None]
-    return warps.beyond(*places, shape) | (warps.mirrored(of_affine, *places, shape, "symmetric")[..., 0] > 0.5)
+    of_affine = warps.beyond(*_affine_places(shape, params, shape), shape, "reflect").astype(jnp.float32)[..., None]
+    return warps.beyond(*places, shape, _BORDER) | (warps.mirrored(of_affine, *places, shape, _BORDER)[..., 0] > 0.5)
 
 
 _LEVEL_UNITS = {"alpha": "pixels", "sigma": "pixels", "jitter": "pixels"}
@@ -66,13 +67,14 @@ _UNITS = {"points": "pixels, three of the affine map", "dx": "pixels to the righ
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@register("digital", _sample, _UNITS, severity=_LEVEL_UNITS, moves=_MOVES, mapper=_map, reflects=_reflected)
+@register("digital", _sample, _UNITS, severity=_LEVEL_UNITS, moves=_MOVES, mapper=_map, reflects=_reflected, version=2)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 
-    The affine warp has coordinates in 1/32 pixel and the border d c b | a b c d, the displacement the border c b a |
-    a b c. The parameters are pixels whatever the image size; where the original assumes a square image, the centre is
-    (W/2, H/2). Source: ImageNet-C, elastic_transform.
+    The affine warp has coordinates in 1/32 pixel and the border d c b | a b c d, as OpenCV below 5. The displacement has the
+    border c b a | a b c as SciPy below 1.6, which takes x[0] + t (x[1] - x[0]) at -1 + t, 0 < t < 1 (version 1 took
+    x[0], as later SciPy). The parameters are pixels whatever the image size; where the original assumes a square image,
+    the centre is (W/2, H/2). Source: ImageNet-C, elastic_transform.
     """
     return color.clip(_warped(image, params))
 
@@ -81,7 +83,7 @@ def _warped(image, params):
     sides = padded.own_sides(image.shape, params)
     # Staged: the second warp would compute the first again in each of its four look-ups.
     warped = staging.stage(warps.mirrored(image, *_affine_places(image.shape, params, sides), sides, "reflect"))
-    return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, "symmetric")
+    return warps.mirrored(warped, *warps.displaced(params["dy"], params["dx"]), sides, _BORDER)
 
 
 def _affine_places(shape: Any, params: Params, sides: Any) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

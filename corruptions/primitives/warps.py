@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from corruptions.primitives import staging
 
-MODES = ("symmetric", "reflect")
+MODES = ("symmetric", "reflect", "scipy_1_5")
 
 
 def zero_padded(image: jax.Array, y: jax.Array, x: jax.Array) -> jax.Array:
@@ -83,7 +83,7 @@ def fold(index: jax.Array, size: jax.Array | int, mode: str) -> jax.Array:
     """Returns the index in 0..n-1 of the pixel that the extension of an axis shows at `index`, any integers.
 
     The length n of the axis, `size`, may be traced. The mode is "symmetric" (cba|abcd|dcb) or "reflect" (dcb|abcd|cba),
-    as in `numpy.pad`; ValueError for another.
+    as in `numpy.pad`, or "scipy_1_5", at whole numbers the same as "symmetric"; ValueError for another.
     """
     period, mirrored = _mirror(size, mode)
     index = jnp.mod(index, period)
@@ -92,7 +92,7 @@ def fold(index: jax.Array, size: jax.Array | int, mode: str) -> jax.Array:
 
 def _mirror(size, mode):
     """Returns the period of an extension, and the sum of two indices that show the same sample."""
-    if mode == "symmetric":
+    if mode in ("symmetric", "scipy_1_5"):
         return 2 * size, 2 * size - 1
     if mode == "reflect":
         return jnp.maximum(2 * size - 2, 1), 2 * size - 2
@@ -126,7 +126,9 @@ def mirrored(
       row, column: int32 [H', W'], any integers.
       row_fraction, column_fraction: float32 [H', W'] in [0, 1], the distance from (row, column) in pixels.
       sides: own height and width of the image, at least 2 each; may be traced.
-      mode: how the image continues beyond its border, see `fold`.
+      mode: how the image continues beyond its border, see `fold`. Between the last pixel and its mirror image the value is
+        constant in "symmetric"; in "scipy_1_5" it goes from the last pixel to the one before it and jumps back: at -1 + t it is
+        (1 - t) x[0] + t x[1], as in `scipy.ndimage.map_coordinates(order=1, mode="reflect")` of SciPy below 1.6.
     """
     # In one axis: a TPU would rearrange the pixels of each look-up by positions in two.
     top, down = _pair(row.ravel(), row_fraction.ravel(), sides[0], mode)
@@ -142,10 +144,14 @@ def beyond(
     row_fraction: jax.Array,
     column_fraction: jax.Array,
     sides: Sequence[int] | jax.Array,
+    mode: str,
 ) -> jax.Array:
-    """Tells where `mirrored` looks up a mirror image: bool [H', W'], True beyond the outer edges of the border's pixels."""
+    """Tells where `mirrored` looks up a pixel once more: bool [H', W'], True beyond the outer edges of the border's pixels,
+    of "scipy_1_5" beyond their centres.
+    """
+    edge = 1 if mode == "scipy_1_5" else 0
     away = [
-        jnp.abs(p.astype(f.dtype) + f - (n - 1) / 2) > n / 2
+        jnp.abs(p.astype(f.dtype) + f - (n - 1) / 2) > (n - edge) / 2
         for p, f, n in zip((row, column), (row_fraction, column_fraction), sides)
     ]
     return away[0] | away[1]
@@ -156,9 +162,10 @@ def _pair(index, fraction, size, mode):
     period, mirrored = _mirror(size, mode)
     index = jnp.mod(index, period)
     first = jnp.minimum(index, mirrored - 1 - index)
+    # Between the last sample and its mirror image: the weight of the second one at the lower and at the upper border.
+    lower, upper = (fraction, 1 - fraction) if mode == "scipy_1_5" else (0.0, 1.0)
     fraction = jnp.where(first < index, 1 - fraction, fraction)  # mirrored, the two change places
-    # Between the last sample and its mirror image the value is constant.
-    fraction = jnp.where(first < 0, 0.0, jnp.where(first > size - 2, 1.0, fraction))
+    fraction = jnp.where(first < 0, lower, jnp.where(first > size - 2, upper, fraction))
     return jnp.clip(first, 0, size - 2), fraction
 
 

@@ -110,7 +110,9 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     now = {key: requested.get(key) for key in _IDENTITY}
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
         old, new = stored["corruptions"][name], requested["corruptions"][name]
-        old.setdefault("version", new["version"])  # version 0.2.0 recorded none
+        old.setdefault(
+            "version", 1 if old["written"] else new["version"]
+        )  # version 0.2.0 recorded none, and had the first
         before[name], now[name] = ({key: entry.get(key) for key in _SETTINGS} for entry in (old, new))
     differences = list(_differences(before, now))
     if differences:

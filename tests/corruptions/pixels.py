@@ -4,7 +4,8 @@
 
 A line of the file is a corruption at a size: its name, its version, the size, then for each severity the digest of two
 images, the sum of their values, and 64 of these in base64. The first line says on what the digests were made: elsewhere
-compilers round otherwise, and 64 values are compared within a level in place of digests.
+compilers round otherwise, and 64 values are compared within a level in place of digests. A line of NAMES that was made elsewhere
+has no digests.
 """
 
 import base64
@@ -76,7 +77,8 @@ def read() -> tuple[dict[str, str], dict[tuple[str, str], Line]]:
     for line in lines:
         name, version, size, digests, sums, samples = line.split()
         values = np.frombuffer(base64.b64decode(samples), np.uint8).reshape(-1, _SAMPLED)
-        found[name, size] = Line(int(version), tuple(digests.split(",")), tuple(map(int, sums.split(","))), values)
+        of_each = tuple(digests.split(",")) if digests != "-" else ()
+        found[name, size] = Line(int(version), of_each, tuple(map(int, sums.split(","))), values)
     return json.loads(head), found
 
 
@@ -93,31 +95,27 @@ def main(asked: list[str]) -> int:
     before, stored = read() if FILE.exists() else ({}, {})
     here, known = made_on(), names()
     elsewhere = before not in ({}, here)
-    if elsewhere and asked:
-        print(
-            f"error: {FILE.name} was made on {before}, this is {here}: renew it whole, without NAMES", file=sys.stderr
-        )
-        return 1
     lines: dict[Any, Line] = {key: line for key, line in stored.items() if key[0] in known}
     refused = []
     for name in asked or known:
         for size in SIZES:
             new, old = compute(name, size), stored.get((name, size))
-            changed = old and (moved(old, new, size) if elsewhere else new.digests != old.digests)
+            loosely = elsewhere or (old and not old.digests)
+            changed = old and (moved(old, new, size) if loosely else new.digests != old.digests)
             if changed and new.version <= old.version:
                 refused.append(
                     f"{name} at {size}: its pixels changed; raise version={old.version + 1} in its record first"
                 )
             else:
-                lines[name, size] = new
+                lines[name, size] = new._replace(digests=()) if elsewhere and asked else new
     for line in refused:
         print(f"error: {line}", file=sys.stderr)
-    if refused and elsewhere:  # a file is made on one machine
+    if refused and elsewhere and not asked:  # all digests of a file are made on one machine
         return 1
-    text = [json.dumps(here)]
+    text = [json.dumps(before if elsewhere and asked else here)]
     for (name, size), (version, digests, sums, samples) in sorted(lines.items()):
         encoded = base64.b64encode(samples.tobytes()).decode()
-        text.append(f"{name} {version} {size} {','.join(digests)} {','.join(map(str, sums))} {encoded}")
+        text.append(f"{name} {version} {size} {','.join(digests) or '-'} {','.join(map(str, sums))} {encoded}")
     FILE.write_text("\n".join(text) + "\n")
     return 1 if refused else 0
 

@@ -23,7 +23,7 @@ def test_pixels_are_those_that_are_committed(name, size):
     assert not (others := pixels.moved(stored, now, size)), (
         f"{name} at {size}: other pixels at severities {others}; {HOW}"
     )
-    if stored.digests != now.digests:
+    if stored.digests and stored.digests != now.digests:
         assert pixels.made_on() != MADE_ON, f"{name} at {size}: some values are a level off; {HOW}"
         warnings.warn("compared within one level: another compiler, or other flags, rounds otherwise", stacklevel=1)
 

@@ -152,6 +152,18 @@ def test_reflected_positions_are_those_beyond_the_border(name):
     assert found.any() and clear.mean() > 0.8
 
 
+def test_labels_follow_elastic_transform_beyond_a_border_as_pixels_do():
+    """A quarter of a pixel to the left of the first column it shows the second one, by three quarters."""
+    shape, corruption = (32, 48, 3), corruptions.get("imagenet_c/elastic_transform")
+    still, left = np.zeros(shape[:2], np.float32), np.full(shape[:2], -0.25, np.float32)
+    params = {"points": elastic.anchors(shape), "dx": left, "dy": still}
+    columns = np.asarray(corruption.coordinates(shape, params))[..., 1]
+    np.testing.assert_allclose(columns, np.broadcast_to([0.75, *np.arange(47) + 0.75], columns.shape), atol=1e-4)
+    slope = jnp.broadcast_to(jnp.linspace(0, 0.94, 48)[None, :, None], shape)
+    np.testing.assert_allclose(corruption.apply(slope, params)[..., 0], 0.02 * columns, atol=1e-4)
+    np.testing.assert_array_equal(np.asarray(corruption.reflected(shape, params))[:, :3], [[True, False, False]] * 32)
+
+
 def test_the_example_of_the_how_to():
     images = photographs(2, 32, 32)
     masks, boxes = jnp.zeros((2, 32, 32), jnp.int32).at[:, 8:20, 8:20].set(3), jnp.array([[(8, 8, 20, 20)]] * 2)

@@ -11,7 +11,7 @@ import scipy.ndimage
 from corruptions.primitives import copies, spline, warps
 from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.blur import scrambled
-from tests.reference.imagenet_c.elastic import reference_anchors, reference_coordinates
+from tests.reference.imagenet_c.elastic import folded, reference_anchors, reference_coordinates
 
 
 @pytest.mark.parametrize(("function", "mode"), [(warps.zero_padded, "grid-constant"), (warps.clamped, "nearest")])
@@ -56,7 +56,7 @@ SCIPY_MODES = {"symmetric": "reflect", "reflect": "mirror"}
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_fold_continues_an_axis_as_numpy_pads_it(mode, size):
     index = np.arange(-13, 14)
-    expected = np.pad(np.arange(size), (13, 14 - size), mode)
+    expected = np.pad(np.arange(size), (13, 14 - size), "reflect" if mode == "reflect" else "symmetric")
     np.testing.assert_array_equal(warps.fold(jnp.asarray(index), size, mode), expected)
 
 
@@ -75,6 +75,28 @@ def test_neighbours_interpolate_as_scipy(mode, shape):
     np.testing.assert_allclose(found, np.stack(planes, -1), atol=2e-6)
 
 
+def test_scipy_below_1_6_reads_the_strip_beyond_a_border_otherwise():
+    """At -.25 it gives x[0] + .75 (x[1] - x[0]); places in between follow the published coordinate rule."""
+    size, channel = 5, np.random.default_rng(0).random(5).astype(np.float32)
+    places = np.r_[np.random.default_rng(1).uniform(-3 * size, 4 * size, 500), np.arange(-8, 13), -0.25, size - 0.75]
+    places = places.astype(np.float32)
+    left, image = np.floor(places), jnp.asarray(np.tile(channel, (2, 1))[..., None])
+    still = np.zeros((1, len(places)), np.int32)
+    found = np.asarray(
+        jax.jit(warps.mirrored, static_argnums=(5, 6))(
+            image,
+            still,
+            left.astype(np.int32)[None],
+            still.astype(np.float32),
+            (places - left)[None],
+            (2, 5),
+            "scipy_1_5",
+        )
+    ).ravel()
+    np.testing.assert_allclose(found, np.interp(folded(np.float64(places), size), np.arange(size), channel), atol=2e-6)
+    np.testing.assert_allclose(found[-2:], [channel[:2] @ (0.25, 0.75), channel[-2:] @ (0.25, 0.75)], atol=1e-6)
+
+
 def test_displaced_keeps_the_fraction_of_small_displacements():
     image = np.random.default_rng(0).random((300, 16, 1)).astype(np.float32)
     shift = np.full((300, 16), 1e-6, np.float32)
@@ -86,7 +108,7 @@ def test_displaced_keeps_the_fraction_of_small_displacements():
 
 
 def test_unknown_mode_is_named():
-    with pytest.raises(ValueError, match=r"expected a boundary mode among symmetric, reflect, found 'wrap'"):
+    with pytest.raises(ValueError, match=r"expected a boundary mode among .*, found 'wrap'"):
         warps.fold(jnp.arange(3), 3, "wrap")
 
 

@@ -105,6 +105,11 @@ def test_a_raised_version_is_refused_without_a_probe(own_registry, tmp_path):
     register_mine(10, version=2)
     with pytest.raises(WriteError, match=r"mine/darker.version: stored 1, asked 2"):
         write_dataset(tmp_path, (IMAGES, LABELS), **OF)
+    manifest = manifests.load(tmp_path)
+    del manifest["corruptions"]["mine/darker"]["version"]  # as 0.2.0, whose pixels were those of version 1
+    manifests.save(tmp_path, manifest)
+    with pytest.raises(WriteError, match=r"mine/darker.version: stored 1, asked 2"):
+        write_dataset(tmp_path, (IMAGES, LABELS), **OF)
     with pytest.raises(ValueError, match="expected a version"):
         register_mine(10, version=0)
 

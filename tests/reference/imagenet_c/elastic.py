@@ -1,4 +1,4 @@
-"""Elastic transform of ImageNet-C in float64: fixed-point warp, then SciPy's displacement."""
+"""Elastic transform of ImageNet-C in float64: fixed-point warp, then the displacement of SciPy below 1.6."""
 
 import numpy as np
 from scipy import ndimage
@@ -28,13 +28,24 @@ def reference_coordinates(points, height, width):
     return y_32, x_32
 
 
+def folded(places, size):
+    """Where in 0..size-1 SciPy below 1.6 looks an axis up at real places, with mode="reflect" and order 1."""
+    below = np.where(places < -2 * size, places + 2 * size * np.trunc(-places / (2 * size)), places)
+    below = np.where(below < -size, below + 2 * size, -1 - below)
+    above = places - 2 * size * np.trunc(places / (2 * size))
+    above = np.where(above >= size, 2 * size - 1 - above, above)
+    inside = np.abs(np.where(places < 0, below, np.where(places > size - 1, above, places)))
+    return np.where(inside > size - 1, 2 * (size - 1) - inside, inside)
+
+
 def reference(image, points, dx, dy):
     """Levels before truncation, in float64."""
     height, width, _ = image.shape
     y, x = reference_coordinates(points, height, width)
     rows, columns = np.mgrid[:height, :width]
+    displaced = folded(rows + dy, height), folded(columns + dx, width)
     planes = []
     for plane in np.moveaxis(image / 255.0, -1, 0):
         plane = ndimage.map_coordinates(plane, (y / 32, x / 32), order=1, mode="mirror")
-        planes.append(ndimage.map_coordinates(plane, (rows + dy, columns + dx), order=1, mode="reflect"))
+        planes.append(ndimage.map_coordinates(plane, displaced, order=1))
     return 255 * np.clip(np.stack(planes, -1), 0, 1)
