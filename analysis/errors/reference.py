@@ -121,9 +121,17 @@ def of_corruption(
 
 
 def versions(*found: Conditions) -> list[str]:
-    """Names the corruptions whose pixels have a version above 1, in one sentence; [] where there are none."""
-    above = sorted({(n, of["version"]) for one in found for n, of in one.corruptions.items() if "version" in of})
-    return [f"Pixels of a later version: {', '.join(f'{name} {number}' for name, number in above)}."] if above else []
+    """Names the corruptions whose pixels have a version above 1, and those of a JPEG codec that is not the default, in a
+    sentence each; [] where there are none.
+    """
+    described = [(name, of) for one in found for name, of in one.corruptions.items()]
+    above = sorted({(name, of["version"]) for name, of in described if "version" in of})
+    codecs = sorted({(name, of["options"]["codec"]) for name, of in described if "codec" in of.get("options", {})})
+    return [
+        f"{what}: {', '.join(f'{name} {which}' for name, which in these)}."
+        for what, these in (("Pixels of a later version", above), ("Pixels of another JPEG codec", codecs))
+        if these
+    ]
 
 
 def frost_source(digest: str | None) -> str:

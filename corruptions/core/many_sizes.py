@@ -184,8 +184,8 @@ def corrupt_each(
     core). With `sizes="bucket"`, images are padded at their lower and right border to squares with sides 32, 64, 128, 256,
     512, 640, 768, 1024, ..., one program each. Statistics are those of the image's own pixels, draws are its own, and
     results are cropped. They equal the exact ones except for rounding (benchmarks/results/many_sizes_differences.md).
-    Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them, with reasons), and options other than `table`
-    and `levels`, go the exact way in any case.
+    Corruptions without `get(name).padding` (docs/howto/corrupt.md lists them, with reasons), and options other than `table`,
+    `levels` and `codec`, go the exact way in any case.
 
     Programs are kept on disk (`corruptions.core.program_store`). Their number in memory is bounded, and the images that are
     read ahead: 64, or 2^26 values.
@@ -238,7 +238,9 @@ def _preparation(
         severity = corruption.check_severity(severity, {**corruption.fixed, **options})
         if severity.shape != ():
             raise Refused("severity", "a scalar severity", f"one of shape {severity.shape}")
-    exact = sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels"}
+    exact = (
+        sizes == "exact" or corruption.padding is None or {*corruption.fixed, *options} - {"table", "levels", "codec"}
+    )
     return functools.partial(_exact if exact else _padded, key, corruption, severity, options)
 
 

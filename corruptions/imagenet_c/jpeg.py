@@ -1,10 +1,14 @@
 """ImageNet-C jpeg_compression, and the JPEG storage of its published datasets."""
 
+import functools
+import itertools
+
 import jax
 import jax.numpy as jnp
 
 from corruptions.core import checks, dispatch
 from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape
+from corruptions.core.errors import Refused
 from corruptions.imagenet_c.tables import lookup, padding, register
 from corruptions.primitives import color, jpeg
 
@@ -17,14 +21,25 @@ _QUALITY = {
 STORAGE_QUALITY = 85
 
 
-def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None) -> Params:
-    """Looks up the JPEG `quality`; draws nothing."""
-    return {"quality": lookup(_QUALITY, shape, table, severity)}
+def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None, codec: str = jpeg.TURBO) -> Params:
+    """Looks up the JPEG `quality`; draws nothing. A parameter `libjpeg9` asks for the codec of that name."""
+    _check_codec(codec)
+    marked = {"libjpeg9": jnp.int32(1)} if codec == jpeg.LIBJPEG9 else {}
+    return {"quality": lookup(_QUALITY, shape, table, severity)} | marked
+
+
+def _check_codec(codec: str) -> None:
+    if codec not in jpeg.CODECS:
+        raise Refused("codec", f"a codec among {', '.join(jpeg.CODECS)}", repr(codec))
+
+
+def _codec(params: Params) -> str:
+    return jpeg.LIBJPEG9 if "libjpeg9" in params else jpeg.TURBO
 
 
 def _smooth(image: Image, params: Params) -> Image:
-    del params  # without rounding, transform and quantisation return the coefficients
-    return jpeg.without_rounding(image)
+    # Without rounding, transform and quantisation return the coefficients.
+    return jpeg.without_rounding(image, _codec(params))
 
 
 @register(
@@ -39,13 +54,14 @@ def _smooth(image: Image, params: Params) -> Image:
 def jpeg_compression(image: Image, params: Params) -> Image:
     """Writes the image, rounded to 8 bits, as JPEG (4:2:0) of integer `quality` and reads it back.
 
-    Bit-exact with Pillow. Source: ImageNet-C, jpeg_compression.
+    Bit-exact with Pillow's wheels for Linux: 9.0 to 13.0, which hold libjpeg-turbo, by default; 4.3 to 8.4, which hold
+    libjpeg 9, with the option `codec="libjpeg9"`. Source: ImageNet-C, jpeg_compression.
     """
     quality = jnp.round(params["quality"]).astype(jnp.int32)
-    return _round_trip(image, quality, params.get("own_size"))
+    return _round_trip(image, quality, params.get("own_size"), _codec(params))
 
 
-def store(image: Array) -> jax.Array:
+def store(image: Array, codec: str = jpeg.TURBO, decoder: str | None = None) -> jax.Array:
     """Stores a corrupted image as the published ImageNet-C files do: as JPEG of quality 85.
 
     Tiny-ImageNet-C and ImageNet-64x64-C do so too. To reproduce datasets "as published", truncate the corrupted image
@@ -53,20 +69,31 @@ def store(image: Array) -> jax.Array:
 
     Args:
       image: float32[H, W, 3] in [0, 1].
+      codec: the library that writes the JPEG, `libjpeg-turbo` or `libjpeg9`; see `jpeg_compression`.
+      decoder: the one that reads it; None is the same.
 
     Returns:
       The image read back from the JPEG, same shape and dtype.
 
     Raises:
-      ValueError, TypeError: an image of another shape or dtype.
+      ValueError, TypeError: an image of another shape or dtype, an unknown codec.
     """
     image = dispatch.unmasked(image)
     checks.one_image(image)
-    return _store(image)
+    decoder = codec if decoder is None else decoder
+    _check_codec(codec)
+    _check_codec(decoder)
+    return _STORES[codec, decoder](image)
 
 
-def _round_trip(image, quality, size=None):
-    return color.from_levels(jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size).astype(jnp.float32))
+def _round_trip(image, quality, size=None, codec=jpeg.TURBO, decoder=None):
+    levels = jpeg.round_trip(jnp.round(color.to_levels(image)), quality, size, codec, decoder)
+    return color.from_levels(levels.astype(jnp.float32))
 
 
-_store = dispatch.program(lambda image: _round_trip(image, STORAGE_QUALITY))
+_STORES = {
+    (codec, decoder): dispatch.program(
+        functools.partial(_round_trip, quality=STORAGE_QUALITY, codec=codec, decoder=decoder)
+    )
+    for codec, decoder in itertools.product(jpeg.CODECS, repeat=2)
+}

@@ -22,7 +22,9 @@ from collections.abc import Sequence
 from corruptions import files
 from corruptions.assets import FROM_FILES
 from corruptions.core import running
+from corruptions.core.registry import qualified_options
 from corruptions.files import WriteError
+from corruptions.primitives import jpeg
 from corruptions.reading import pictures
 from corruptions.remote import RemoteError, staged
 from corruptions.write import manifests, revisions, sources, verifying
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             of_source["turn"] = False  # --turn is for those folders
         source = sources.open_source(flags.source, **of_source)
         of_dataset = {name: given[name] for name in _OF_DATASET}
-        options, progress = _with_files(flags), None if flags.progress else False
+        options, progress = _with_flags(flags), None if flags.progress else False
         path = write_dataset(flags.out, source, **of_dataset, options=options, progress=progress)
     except (
         WriteError,
@@ -131,6 +133,7 @@ def _parser(imports):
         help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet), or by_size: the one "
         "nearest to the shorter side; default: by_size, with --size=keep imagenet",
     )
+    add("--codec", choices=jpeg.CODECS, help="JPEG library whose pixels jpeg_compression has; default: libjpeg-turbo")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     for name, known in FROM_FILES.items():
         add(f"--{name}", help=known.what)
@@ -191,10 +194,17 @@ def _options(text):
     return options
 
 
-def _with_files(flags):
-    """Adds to the options the digests of the files that flags name."""
+def _with_flags(flags):
+    """Adds to the options the codec that a flag names, and the digests of the files that flags name."""
     options = dict(flags.options or {})
-    asked = {corruption.qualified_name for corruption in manifests.members(flags.corruptions)}
+    members = manifests.members(flags.corruptions)
+    asked = {corruption.qualified_name for corruption in members}
+    if flags.codec:
+        taking = [corruption.qualified_name for corruption in members if "codec" in corruption.options]
+        if not taking:
+            raise ValueError("expected --codec with imagenet_c/jpeg_compression, found --corruptions without")
+        options = qualified_options(options)
+        options |= {name: {"codec": flags.codec, **options.get(name, {})} for name in taking}
     for flag, known in FROM_FILES.items():
         if path := getattr(flags, flag):
             taking = asked.intersection(known.corruptions)

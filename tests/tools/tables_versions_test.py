@@ -28,6 +28,21 @@ def test_tables_say_which_pixels_are_of_a_later_version_and_keep_versions_apart(
         run(command.errors, [first, other])
 
 
+def test_tables_say_which_jpeg_codec_was_not_the_default_and_keep_codecs_apart(tmp_path, capsys):
+    known = conditions()
+    other_codec = {
+        n: {**of, "options": {"codec": "libjpeg9"}} if n == NOC[0] else of for n, of in known.corruptions.items()
+    }
+    first, other = (
+        write(tmp_path / "a", 0),
+        write(tmp_path / "b", 0.1, held=dataclasses.replace(known, corruptions=other_codec)),
+    )
+    run(command.errors, [other], by="benchmark", measures=["mean_error"])
+    assert f"Pixels of another JPEG codec: {NOC[0]} libjpeg9." in capsys.readouterr().out
+    with pytest.raises(ValueError, match=f"{NOC[0]}, options: .*libjpeg9"):
+        run(command.errors, [first, other])
+
+
 def test_an_edited_record_of_an_evaluation_is_refused(tmp_path):
     folder = write(tmp_path / "a", 0)
     artifacts.write_record(folder / "evaluation.json", {"provenance": {"device": "a device"}})

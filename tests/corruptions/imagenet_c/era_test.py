@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import scipy.ndimage
 
+import corruptions
 from corruptions import imagenet_c
+from tests.reference.photographs import photograph
 
 FIXTURE = pathlib.Path("tests/fixtures/imagenet_c_2018.npz")
 # (alpha, sigma, jitter) in the unit in pixels.
@@ -58,6 +60,53 @@ def test_elastic_transform_is_that_of_2018():
     with np.load(FIXTURE) as arrays:
         for severity, number, off in elastic_differences(dict(arrays), 32):
             assert off.max() <= 1 and (off > 0).mean() <= 4e-3, (severity, number)
+
+
+def jpeg_differences(arrays, size):
+    """Counts the values of jpeg_compression that differ, at each severity, in a batch of bytes."""
+    clean, made, key = images(arrays, f"input_{size}"), images(arrays, f"jpeg_{size}"), jax.random.key(0)
+    for severity, expected in enumerate(made, 1):
+        found = corruptions.corrupt(key, clean, "jpeg_compression", severity, codec="libjpeg9")
+        yield int((np.asarray(found) != expected).sum())
+
+
+def test_jpeg_of_libjpeg9_is_that_of_2018_in_every_value():
+    with np.load(FIXTURE) as arrays:
+        assert list(jpeg_differences(arrays, 32)) == [0] * 5
+        each = corruptions.corrupt_each(
+            jax.random.key(0), list(images(arrays, "input_32")), "jpeg_compression", 3, codec="libjpeg9", table="cifar"
+        )
+        np.testing.assert_array_equal(list(each), images(arrays, "jpeg_32")[2])
+
+
+@pytest.mark.slow
+def test_jpeg_of_libjpeg9_is_that_of_2018_at_imagenet_size(shared):
+    with np.load(shared / "golden" / "eras_refs.npz") as arrays:
+        assert list(jpeg_differences(arrays, 224)) == [0] * 5
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (40, 23, 3)])
+def test_images_of_libjpeg9_lie_around_those_without_rounding(shape):
+    """At quality 100 all that is left of JPEG is the loss of chroma's high frequencies, and rounding."""
+    image = jnp.asarray(photograph(*shape[:2], 3), jnp.float32) / 255
+    params = {"quality": jnp.float32(100), "libjpeg9": jnp.int32(1)}
+    made = imagenet_c.jpeg_compression.apply(image, params)
+    smooth = imagenet_c.jpeg_compression.with_gradient("straight_through")
+    of_smooth = jax.jvp(lambda x: smooth.apply(x, params), (image,), (image,))[1]
+    other = jax.jvp(lambda x: smooth.apply(x, {"quality": params["quality"]}), (image,), (image,))[1]
+    inside = (image > 0.05) & (image < 0.95)
+    apart = [float(jnp.abs(jnp.where(inside, x - made, 0)).mean() * 255) for x in (of_smooth, other)]
+    assert apart[0] < 0.7 < apart[1]
+
+
+def test_an_unknown_codec_is_refused_in_a_line():
+    image = np.zeros((1, 32, 32, 3), np.uint8)
+    with pytest.raises(ValueError, match="expected a codec among libjpeg-turbo, libjpeg9, found 'libjpeg8'"):
+        corruptions.corrupt(jax.random.key(0), image, "jpeg_compression", 1, codec="libjpeg8")
+    with pytest.raises(ValueError, match="has no option 'codec'"):
+        corruptions.corrupt(jax.random.key(0), image, "pixelate", 1, codec="libjpeg9")
+    with pytest.raises(ValueError, match="expected a codec"):
+        imagenet_c.store(jnp.zeros((32, 32, 3)), "libjpeg9", "Pillow")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
-"""The lossy half of JPEG, bit for bit with Pillow."""
+"""The lossy half of JPEG, bit for bit with Pillow and with libjpeg 9."""
 
+import functools
 import io
 
 import jax
@@ -8,10 +9,11 @@ import pytest
 from PIL import Image
 
 from corruptions.primitives import jpeg
-from tests.reference.imagenet_c import pillow
+from tests.reference.imagenet_c import libjpeg9, pillow
 from tests.reference.photographs import photograph
 
 round_trip = jax.jit(jpeg.round_trip)
+round_trip_9 = jax.jit(functools.partial(jpeg.round_trip, encoder=jpeg.LIBJPEG9))
 
 
 def images(height, width):
@@ -48,6 +50,27 @@ def test_round_trip_is_bit_exact_at_imagenet_size():
         for quality in (1, 7, 25, 85, 100):
             ours = np.asarray(round_trip(image.astype(np.int32), quality))
             np.testing.assert_array_equal(ours, pillow.jpeg(image, quality))
+
+
+@pytest.mark.parametrize("shape", [(17, 31), (32, 32), pytest.param((45, 61), marks=pytest.mark.slow)])
+def test_libjpeg9_is_bit_exact_at_many_qualities(shape):
+    for name, image in images(*shape).items():
+        for quality in SOME:
+            ours = np.asarray(round_trip_9(image.astype(np.int32), quality))
+            np.testing.assert_array_equal(ours, libjpeg9.jpeg(image, quality), f"{name}, quality {quality}")
+
+
+def test_either_library_reads_what_the_other_wrote():
+    """Grey images have no chroma, and luma is the same: so all four ways agree. Of colours the writer and the reader count."""
+    grey, colours = np.repeat(photograph(32, 32, 3)[..., :1], 3, -1), photograph(32, 32, 3)
+    found = {}
+    for writer in jpeg.CODECS:
+        for reader in jpeg.CODECS:
+            way = jax.jit(functools.partial(jpeg.round_trip, encoder=writer, decoder=reader))
+            np.testing.assert_array_equal(way(grey.astype(np.int32), 50), pillow.jpeg(grey, 50))
+            found[writer, reader] = np.asarray(way(colours.astype(np.int32), 50))
+    assert len({each.tobytes() for each in found.values()}) == 4
+    np.testing.assert_array_equal(found["libjpeg9", "libjpeg9"], libjpeg9.jpeg(colours, 50))
 
 
 def test_quantization_tables_are_those_in_pillows_files():

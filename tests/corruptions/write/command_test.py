@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
-from corruptions import files
-from corruptions.write import __main__, write_dataset
+from corruptions import corrupt, files
+from corruptions.write import __main__, manifests, write_dataset
 from tests.corruptions.write.datasets import IMAGES, LABELS
 
 
@@ -44,6 +45,23 @@ def test_the_command_takes_arrays_in_either_form(tmp_path, capsys):
     for name in ("hue.npy", "border.npy", "labels.npy"):
         a, b, c = ((tmp_path / folder / name).read_bytes() for folder in "abc")
         assert a == b == c
+
+
+def test_a_codec_is_an_option_of_jpeg_compression_that_the_manifest_holds(tmp_path, capsys):
+    np.savez(tmp_path / "all.npz", images=IMAGES, labels=LABELS)
+    flags = [f"--source={tmp_path}/all.npz", f"--out={tmp_path}/out", "--severities=1", "--limit=4"]
+    wanted = "--corruptions=imagenet_c/jpeg_compression"
+    assert __main__.main([*flags, wanted, "--codec=libjpeg9"]) == 0
+    found = np.load(tmp_path / "out/jpeg_compression.npy")
+    image = np.asarray(corrupt(jax.random.key(0), IMAGES[:4], "jpeg_compression", 1, codec="libjpeg9"))
+    np.testing.assert_array_equal(found, image)
+    entry = manifests.load(tmp_path / "out")["corruptions"]["imagenet_c/jpeg_compression"]
+    assert entry["options"]["codec"] == "libjpeg9"
+    capsys.readouterr()
+    assert __main__.main([*flags, wanted]) == 1
+    assert "options.codec" in capsys.readouterr().err
+    assert __main__.main([*flags, "--corruptions=noc/hue", "--codec=libjpeg9"]) == 1
+    assert "expected --codec with imagenet_c/jpeg_compression" in capsys.readouterr().err
 
 
 def test_a_reader_that_leaves_loses_no_file(tmp_path):
