@@ -1,8 +1,5 @@
 """ImageNet-C jpeg_compression, and the JPEG storage of its published datasets."""
 
-import functools
-import itertools
-
 import jax
 import jax.numpy as jnp
 
@@ -83,7 +80,7 @@ def store(image: Array, codec: str = jpeg.TURBO, decoder: str | None = None) -> 
     decoder = codec if decoder is None else decoder
     _check_codec(codec)
     _check_codec(decoder)
-    return _STORES[codec, decoder](image)
+    return _store(image, codec=codec, decoder=decoder)
 
 
 def _round_trip(image, quality, size=None, codec=jpeg.TURBO, decoder=None):
@@ -91,9 +88,8 @@ def _round_trip(image, quality, size=None, codec=jpeg.TURBO, decoder=None):
     return color.from_levels(levels.astype(jnp.float32))
 
 
-_STORES = {
-    (codec, decoder): dispatch.program(
-        functools.partial(_round_trip, quality=STORAGE_QUALITY, codec=codec, decoder=decoder)
-    )
-    for codec, decoder in itertools.product(jpeg.CODECS, repeat=2)
-}
+def _stored(image, codec, decoder):
+    return _round_trip(image, STORAGE_QUALITY, None, codec, decoder)
+
+
+_store = dispatch.program(_stored, "codec", "decoder")

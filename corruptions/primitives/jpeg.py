@@ -110,41 +110,35 @@ def round_trip(
     half = (size + 1) // 2 if size is not None else ((height + 1) // 2, (width + 1) // 2)
     tall, wide = -(-height // 16) * 8, -(-width // 16) * 8  # halved chroma, in whole blocks
     shapes = (1, -(-height // 8) * 8, 2 * wide), (2, tall, wide)
-    luma_blocks = math.prod(shapes[0]) // 64
-    steps = [table.astype(jnp.float32)[..., None] for table in quantization_tables(quality)]
     more = 2 * tall - height if encoder == LIBJPEG9 else height % 2
     ycc = _rgb_to_ycc(jnp.pad(levels, ((0, more), (0, -width % 16), (0, 0)), mode="edge"))
     if encoder == LIBJPEG9:
-        parts = _forward(_to_blocks(ycc[:1, : shapes[0][1]], 8)), _forward_16(_to_blocks(ycc[1:], 16))
-        parts = [_quantized(part, step) for part, step in zip(parts, steps, strict=True)]
+        coefficients = _forward(_to_blocks(ycc[:1, : shapes[0][1]], 8)), _forward_16(_to_blocks(ycc[1:], 16))
     else:
         chroma = _halve(ycc[1:])
         if size is not None:
             # The last mean of two rows of chroma is repeated.
             chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, (half[0], plane.shape[1])))(chroma)
-        planes = [jnp.pad(part, ((0, 0), (0, -part.shape[1] % 8), (0, 0)), mode="edge") for part in (ycc[:1], chroma)]
+        parts = [jnp.pad(part, ((0, 0), (0, -part.shape[1] % 8), (0, 0)), mode="edge") for part in (ycc[:1], chroma)]
         # All blocks of all planes in one array [8, 8, blocks]: every pass is arithmetic on long rows.
-        blocks = jnp.concatenate([_to_blocks(part, 8) for part in planes], axis=-1)
-        whole = _quantized(_forward(blocks), jnp.where(np.arange(blocks.shape[-1]) < luma_blocks, *steps))
-        parts = whole[..., :luma_blocks], whole[..., luma_blocks:]
+        both = _forward(jnp.concatenate([_to_blocks(part, 8) for part in parts], axis=-1))
+        luma_blocks = math.prod(shapes[0]) // 64
+        coefficients = both[..., :luma_blocks], both[..., luma_blocks:]
+    of_luma, of_chroma = map(_quantized, coefficients, quantization_tables(quality))
     if decoder == LIBJPEG9:
-        blocks = _back(_staged(parts[0])), _back_16(_staged(parts[1]))
-        planes = [
-            _from_blocks(staging.stage_on_cpu(part.astype(jnp.uint8)), shape)
-            for part, shape in zip(blocks, (shapes[0], (2, 2 * tall, 2 * wide)), strict=True)
-        ]
-        luma, chroma = (staging.stage_on_cpu(part).astype(jnp.int32) for part in planes)
-    else:
-        blocks = _back(jnp.concatenate(parts, axis=-1) if encoder == LIBJPEG9 else whole)
-        luma, chroma = (
-            _from_blocks(part, shape)
-            for part, shape in zip(jnp.split(blocks, [luma_blocks], axis=-1), shapes, strict=True)
+        bytes_of = lambda x: staging.stage_on_cpu(x.astype(jnp.uint8))  # noqa: E731
+        luma = bytes_of(_from_blocks(bytes_of(_back(_staged(of_luma))), shapes[0])).astype(jnp.int32)
+        chroma = bytes_of(_from_blocks(bytes_of(_back_16(_staged(of_chroma))), (2, 2 * tall, 2 * wide))).astype(
+            jnp.int32
         )
+    else:
+        both = jnp.split(_back(jnp.concatenate([of_luma, of_chroma], axis=-1)), [of_luma.shape[-1]], axis=-1)
+        luma, chroma = map(_from_blocks, both, shapes)
         chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
         if size is not None:
             chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, half))(chroma)
         chroma = _double(chroma)
-    return _ycc_to_rgb(luma[0, :height, :width], *chroma[:, :height, :width], _CHROMA_TO_RGB[decoder])
+    return _ycc_to_rgb(luma[0, :height, :width], chroma[:, :height, :width], _CHROMA_TO_RGB[decoder])
 
 
 def without_rounding(image: jax.Array, codec: str = TURBO) -> jax.Array:
@@ -155,25 +149,24 @@ def without_rounding(image: jax.Array, codec: str = TURBO) -> jax.Array:
     """
     height, width, _ = image.shape
     highest = jax.lax.Precision.HIGHEST
-    luma, *chroma = jnp.einsum("hwc,dc->dhw", image, _TO_YCC / np.float32(2**16), precision=highest)
+    ycc = jnp.einsum("hwc,dc->dhw", image, _TO_YCC / np.float32(2**16), precision=highest)
+    luma, chroma = ycc[0], ycc[1:]
     if codec == LIBJPEG9:
-        chroma = jnp.pad(jnp.stack(chroma), ((0, 0), (0, -height % 16), (0, -width % 16)), mode="edge")
-        basis = (
-            np.cos((2 * np.arange(16) + 1) * np.arange(8)[:, None] * np.pi / 32)
-            * np.where(np.arange(8), 2, 1)[:, None] ** 0.5
-        )
-        kept = jnp.asarray(basis.T @ basis / 16, jnp.float32)
+        chroma = jnp.pad(chroma, ((0, 0), (0, -height % 16), (0, -width % 16)), mode="edge")
+        cosines = np.cos(np.outer(np.arange(8), 2 * np.arange(16) + 1) * np.pi / 32)
+        kept = jnp.asarray(cosines.T @ np.diag([1, *[2] * 7]) @ cosines / 16, jnp.float32)
         blocks = chroma.reshape(2, chroma.shape[1] // 16, 16, chroma.shape[2] // 16, 16)
         small = jnp.einsum("niajb,ac,bd->nicjd", blocks, kept, kept, precision=highest).reshape(chroma.shape)
     else:
-        small = _averaged_and_interpolated(chroma, height, width)
+        small = _averaged_and_interpolated(chroma)
     rgb = jnp.einsum("dhw,dc->hwc", small, (_CHROMA_TO_RGB[codec] / 2**16).astype(np.float32), precision=highest)
     return color.clip(luma[..., None] + rgb[:height, :width])
 
 
-def _averaged_and_interpolated(chroma, height, width):
-    chroma = [jnp.pad(plane, ((0, height % 2), (0, width % 2)), mode="edge") for plane in chroma]
-    small = jnp.stack([(p[0::2, 0::2] + p[1::2, 0::2] + p[0::2, 1::2] + p[1::2, 1::2]) / 4 for p in chroma])
+def _averaged_and_interpolated(chroma):
+    pad = [(0, 0), *((0, side % 2) for side in chroma.shape[1:])]
+    p = jnp.pad(chroma, pad, mode="edge")
+    small = (p[:, 0::2, 0::2] + p[:, 1::2, 0::2] + p[:, 0::2, 1::2] + p[:, 1::2, 1::2]) / 4
     for axis in (1, 2):
         ends = jnp.pad(small, [(0, 0)] + [(int(a == axis),) * 2 for a in (1, 2)], mode="edge")
         before, after = (jax.lax.slice_in_dim(ends, k, k + small.shape[axis], axis=axis) for k in (0, 2))
@@ -190,8 +183,8 @@ def _rgb_to_ycc(levels):
     return staging.stage_on_cpu(planes.astype(jnp.uint8))
 
 
-def _ycc_to_rgb(luma, blue, red, weights):
-    blue, red = blue - 128, red - 128
+def _ycc_to_rgb(luma, chroma, weights):
+    blue, red = chroma - 128
     channels = [(int(b) * blue + int(r) * red)[..., None] for b, r in weights.T]
     # Selected along the last axis: stacking planes there takes a CPU twice as long.
     channel = np.arange(3)[None, None]
@@ -216,8 +209,9 @@ def _double(planes):
     return jnp.stack([left, right], axis=3).reshape(number, 2 * height, 2 * width)
 
 
-def _quantized(coefficients, step):
-    """Rounds coefficients, 8 times the orthonormal ones, to multiples of the steps that go with them."""
+def _quantized(coefficients, table):
+    """Rounds coefficients [8, 8, n], 8 times the orthonormal ones, to multiples of the steps [8, 8] of a table."""
+    step = table.astype(jnp.float32)[..., None]
     inverse = 0.125 / step
     coefficients = coefficients.astype(jnp.float32)
     # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit more changes no
