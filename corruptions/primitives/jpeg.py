@@ -110,30 +110,32 @@ def round_trip(
     half = (size + 1) // 2 if size is not None else ((height + 1) // 2, (width + 1) // 2)
     tall, wide = -(-height // 16) * 8, -(-width // 16) * 8  # halved chroma, in whole blocks
     shapes = (1, -(-height // 8) * 8, 2 * wide), (2, tall, wide)
+    luma_blocks = math.prod(shapes[0]) // 64
+    steps = [table.astype(jnp.float32)[..., None] for table in quantization_tables(quality)]
     more = 2 * tall - height if encoder == LIBJPEG9 else height % 2
     ycc = _rgb_to_ycc(jnp.pad(levels, ((0, more), (0, -width % 16), (0, 0)), mode="edge"))
     if encoder == LIBJPEG9:
         coefficients = _forward(_to_blocks(ycc[:1, : shapes[0][1]], 8)), _forward_16(_to_blocks(ycc[1:], 16))
+        parts = tuple(map(_quantized, coefficients, steps))
     else:
         chroma = _halve(ycc[1:])
         if size is not None:
             # The last mean of two rows of chroma is repeated.
             chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, (half[0], plane.shape[1])))(chroma)
-        parts = [jnp.pad(part, ((0, 0), (0, -part.shape[1] % 8), (0, 0)), mode="edge") for part in (ycc[:1], chroma)]
+        planes = [jnp.pad(part, ((0, 0), (0, -part.shape[1] % 8), (0, 0)), mode="edge") for part in (ycc[:1], chroma)]
         # All blocks of all planes in one array [8, 8, blocks]: every pass is arithmetic on long rows.
-        both = _forward(jnp.concatenate([_to_blocks(part, 8) for part in parts], axis=-1))
-        luma_blocks = math.prod(shapes[0]) // 64
-        coefficients = both[..., :luma_blocks], both[..., luma_blocks:]
-    of_luma, of_chroma = map(_quantized, coefficients, quantization_tables(quality))
+        both = _forward(jnp.concatenate([_to_blocks(part, 8) for part in planes], axis=-1))
+        both = _quantized(both, jnp.where(np.arange(both.shape[-1]) < luma_blocks, *steps))
+        parts = both[..., :luma_blocks], both[..., luma_blocks:]
     if decoder == LIBJPEG9:
         bytes_of = lambda x: staging.stage_on_cpu(x.astype(jnp.uint8))  # noqa: E731
-        luma = bytes_of(_from_blocks(bytes_of(_back(_staged(of_luma))), shapes[0])).astype(jnp.int32)
-        chroma = bytes_of(_from_blocks(bytes_of(_back_16(_staged(of_chroma))), (2, 2 * tall, 2 * wide))).astype(
+        luma = bytes_of(_from_blocks(bytes_of(_back(_staged(parts[0]))), shapes[0])).astype(jnp.int32)
+        chroma = bytes_of(_from_blocks(bytes_of(_back_16(_staged(parts[1]))), (2, 2 * tall, 2 * wide))).astype(
             jnp.int32
         )
     else:
-        both = jnp.split(_back(jnp.concatenate([of_luma, of_chroma], axis=-1)), [of_luma.shape[-1]], axis=-1)
-        luma, chroma = map(_from_blocks, both, shapes)
+        blocks = jnp.split(_back(jnp.concatenate(parts, axis=-1)), [luma_blocks], axis=-1)
+        luma, chroma = map(_from_blocks, blocks, shapes)
         chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
         if size is not None:
             chroma = jax.vmap(lambda plane: padded.repeat_beyond(plane, half))(chroma)
@@ -209,9 +211,8 @@ def _double(planes):
     return jnp.stack([left, right], axis=3).reshape(number, 2 * height, 2 * width)
 
 
-def _quantized(coefficients, table):
-    """Rounds coefficients [8, 8, n], 8 times the orthonormal ones, to multiples of the steps [8, 8] of a table."""
-    step = table.astype(jnp.float32)[..., None]
+def _quantized(coefficients, step):
+    """Rounds coefficients [8, 8, n], 8 times the orthonormal ones, to multiples of the steps that go with them."""
     inverse = 0.125 / step
     coefficients = coefficients.astype(jnp.float32)
     # c / 8 q to the nearest whole number, halves away from zero. |c| + 4 q is whole, so half a unit more changes no

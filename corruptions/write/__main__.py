@@ -24,7 +24,6 @@ from corruptions.assets import FROM_FILES
 from corruptions.core import running
 from corruptions.core.registry import qualified_options
 from corruptions.files import WriteError
-from corruptions.primitives import jpeg
 from corruptions.reading import pictures
 from corruptions.remote import RemoteError, staged
 from corruptions.write import manifests, revisions, sources, verifying
@@ -133,7 +132,7 @@ def _parser(imports):
         help="severity table of ImageNet-C (cifar, tiny, imagenet, inception) and C-bar (cifar, imagenet), or by_size: the one "
         "nearest to the shorter side; default: by_size, with --size=keep imagenet",
     )
-    add("--codec", choices=jpeg.CODECS, help="JPEG library whose pixels jpeg_compression has; default: libjpeg-turbo")
+    add("--codec", help="JPEG library whose pixels jpeg_compression has: libjpeg-turbo (default) or libjpeg9")
     add("--options", type=_options, help='JSON, for example {"noc/border": {"range": [9, 46]}}')
     for name, known in FROM_FILES.items():
         add(f"--{name}", help=known.what)

@@ -1,0 +1,60 @@
+"""`tools.which_jpeg` on folders that either library made, in both published forms."""
+
+import jax
+import numpy as np
+import pytest
+from absl import flags
+
+import corruptions
+from corruptions.primitives.jpeg import CODECS
+from tests.reference.photographs import photographs
+from tools import which_jpeg
+
+CLEAN = photographs(12, 32, 32)
+
+
+def write(folder, codec, images=CLEAN):
+    folder.mkdir()
+    key = jax.random.key(0)
+    made = [np.asarray(corruptions.corrupt(key, images, "jpeg_compression", s, codec=codec)) for s in range(1, 6)]
+    np.save(folder / "jpeg_compression.npy", np.concatenate(made))
+    np.save(folder / "labels.npy", np.tile(np.arange(len(images)), 5))
+    return folder
+
+
+def run(folder, clean, capsys):
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(["which_jpeg"])
+    given = flags.FLAGS
+    before = given.clean
+    given.clean = str(clean)
+    try:
+        status = which_jpeg.run(folder, given)
+    finally:
+        given.clean = before
+    return status, capsys.readouterr()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_library_that_made_a_folder_is_named(codec, tmp_path, capsys):
+    np.save(tmp_path / "clean.npy", CLEAN[::-1])  # in another order
+    status, said = run(write(tmp_path / "CIFAR-10-C", codec), tmp_path / "clean.npy", capsys)
+    assert status == 0 and f"was made by {codec}" in said.out
+    rows = [line.split("\t") for line in said.out.splitlines()[1:6]]
+    column = 1 + CODECS.index(codec)
+    assert all(float(row[column]) == 1 and float(row[3 - column]) < 0.9 for row in rows)
+
+
+def test_other_images_and_missing_files_are_a_line(tmp_path, capsys):
+    folder = write(tmp_path / "made", CODECS[0])
+    np.save(tmp_path / "others.npy", photographs(24, 32, 32)[12:])
+    status, said = run(folder, tmp_path / "others.npy", capsys)
+    assert status == 1 and "expected one share of 1" in said.err and said.err.count("\n") == 1
+    np.save(tmp_path / "larger.npy", photographs(2, 40, 40))
+    with pytest.raises(ValueError, match=r"expected uint8 images \[32, 32, 3\]"):
+        run(folder, tmp_path / "larger.npy", capsys)
+    (folder / "jpeg_compression.npy").rename(folder / "fog.npy")
+    with pytest.raises(ValueError, match="expected jpeg_compression in it, found imagenet_c/fog"):
+        run(folder, tmp_path / "others.npy", capsys)
+    with pytest.raises(FileNotFoundError, match="expected a folder"):
+        run(tmp_path / "absent", tmp_path / "others.npy", capsys)
