@@ -116,7 +116,7 @@ def round_trip(
     ycc = _rgb_to_ycc(jnp.pad(levels, ((0, more), (0, -width % 16), (0, 0)), mode="edge"))
     if encoder == LIBJPEG9:
         coefficients = _forward(_to_blocks(ycc[:1, : shapes[0][1]], 8)), _forward_16(_to_blocks(ycc[1:], 16))
-        parts = tuple(map(_quantized, coefficients, steps))
+        parts = list(map(_quantized, coefficients, steps))
     else:
         chroma = _halve(ycc[1:])
         if size is not None:
@@ -126,7 +126,7 @@ def round_trip(
         # All blocks of all planes in one array [8, 8, blocks]: every pass is arithmetic on long rows.
         both = _forward(jnp.concatenate([_to_blocks(part, 8) for part in planes], axis=-1))
         both = _quantized(both, jnp.where(np.arange(both.shape[-1]) < luma_blocks, *steps))
-        parts = both[..., :luma_blocks], both[..., luma_blocks:]
+        parts = [both[..., :luma_blocks], both[..., luma_blocks:]]
     if decoder == LIBJPEG9:
         bytes_of = lambda x: staging.stage_on_cpu(x.astype(jnp.uint8))  # noqa: E731
         luma = bytes_of(_from_blocks(bytes_of(_back(_staged(parts[0]))), shapes[0])).astype(jnp.int32)
@@ -134,7 +134,8 @@ def round_trip(
             jnp.int32
         )
     else:
-        blocks = jnp.split(_back(jnp.concatenate(parts, axis=-1)), [luma_blocks], axis=-1)
+        whole = jnp.concatenate(parts, axis=-1) if encoder == LIBJPEG9 else both
+        blocks = jnp.split(_back(whole), [luma_blocks], axis=-1)
         luma, chroma = map(_from_blocks, blocks, shapes)
         chroma = chroma[:, : (height + 1) // 2, : (width + 1) // 2]
         if size is not None:
