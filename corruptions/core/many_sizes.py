@@ -208,8 +208,8 @@ def corrupt_each(
       OSError: the file of an image cannot be read; also names its place.
     """
     if isinstance(images, str | os.PathLike):
-        found = f"the path {str(images)!r}"
-        raise RefusedType("images", "a list or iterator of images", found, "corruptions.read_image reads one")
+        path = f"the path {str(images)!r}"
+        raise RefusedType("images", "a list or iterator of images", path, "corruptions.read_image reads one")
     index = index.tolist() if isinstance(index, jax.Array | np.ndarray) else index
     found, options = registry.get(name), dict(checks.static_options(options))
     corruption = found.for_many_sizes

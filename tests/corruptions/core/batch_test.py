@@ -253,13 +253,14 @@ def test_a_call_passes_few_files_and_functions(monkeypatch):
         "forks",
         "one_image",
         "program_cache",
+        "program_store",
         "registry",
         "severity",
         "severity_tables",
     )
     of_fog = {"imagenet_c/fog.py", "primitives/random.py", "primitives/color.py"}
     assert entered == {*(f"core/{name}.py" for name in engine), *of_fog}
-    assert stacks[0] == ["corrupt", "dispatched", "_corrupt", "in_chunks"]
+    assert stacks[0] == ["corrupt", "dispatched", "__call__", "_corrupt", "in_chunks"]  # a `Program` is called
 
 
 @pytest.mark.parametrize(
