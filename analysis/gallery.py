@@ -11,7 +11,6 @@ drawn photograph: hills, a barn, a tree and a sign. Images are corrupted at --si
 
 from runtime import command  # isort: skip
 
-import argparse
 import contextlib
 import functools
 import io
@@ -225,7 +224,7 @@ def corrupted_in_range(name: str, image: np.ndarray, options: Mapping[str, Any])
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(prog="python -m analysis.gallery", description=__doc__.splitlines()[0])
+    parser = command.Arguments(prog="python -m analysis.gallery", description=__doc__.splitlines()[0])
     parser.add_argument("--benchmark", default="imagenet_c", choices=corruptions.benchmarks())
     parser.add_argument("--out", required=True, help="PNG file to write")
     parser.add_argument("--severity", type=float, help="level or fraction: one picture for each corruption")

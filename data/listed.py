@@ -9,7 +9,6 @@ RobustBench's 5,000 images of ImageNet, which many papers on adaptation use, fro
 ROOT holds val/WORDNET_ID/*.JPEG; the dataset may be this tree, or a store that `data.prepare` made of it.
 """
 
-import argparse
 import dataclasses
 import os
 import re
@@ -120,7 +119,9 @@ def check(names: list[str], known: Known) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m data.listed", description=__doc__.splitlines()[0])
+    from runtime import command
+
+    parser = command.Arguments(prog="python -m data.listed", description=__doc__.splitlines()[0])
     parser.add_argument("--names", required=True, help="file of lines CLASS/FILE")
     parser.add_argument("--source", required=True, help="root of the tree with val/CLASS/FILE")
     parser.add_argument("--out", required=True, help="file to write")

@@ -14,7 +14,6 @@ as in the papers on overlapping corruptions. The same command continues a run th
 every file with its sha256 and makes damaged ones again. TensorFlow is not needed.
 """
 
-import argparse
 import importlib.util
 import sys
 from pathlib import Path
@@ -24,7 +23,7 @@ from data import tfds_source
 from data.decode import RESIZE
 from data.imagenet.prepare import prepare_and_verify
 from data.imagenet.store import CLASSES
-from runtime import files
+from runtime import command, files
 from runtime.log import open_closed_streams
 
 _OF_IMAGENET = (  # flags
@@ -93,8 +92,8 @@ def _upload(folder):
         copy.settle()
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m data.prepare", description=__doc__.splitlines()[0])
+def _parser() -> command.Arguments:
+    parser = command.Arguments(prog="python -m data.prepare", description=__doc__.splitlines()[0])
     names = [*sorted(tfds_source.CIFAR), *CLASSES]
     parser.add_argument("--dataset", choices=names, required=True)
     parser.add_argument(

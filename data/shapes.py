@@ -21,7 +21,6 @@ cues tell classes apart. Coordinates run over [-1, 1] across the image, x to the
 (2 is the side of the image), so a scene looks the same at every image size, except for its pixel noise.
 """
 
-import argparse
 import functools
 import math
 import os
@@ -325,7 +324,9 @@ def contact_sheet(per_class: int = 8, seed: int = 0, image_size: int = 32, scale
 def main(argv: list[str] | None = None) -> None:
     from PIL import Image
 
-    parser = argparse.ArgumentParser(prog="python -m data.shapes", description="Writes a contact sheet of `shapes`.")
+    from runtime import command
+
+    parser = command.Arguments(prog="python -m data.shapes", description="Writes a contact sheet of `shapes`.")
     parser.add_argument("--out", required=True, help="PNG file to write")
     parser.add_argument("--per_class", type=int, default=8, help="pictures in a row")
     parser.add_argument("--seed", type=int, default=0)

@@ -8,6 +8,7 @@ from corruptions.core import running  # isort: skip
 running.watch()
 
 # ruff: noqa: E402 - Ctrl-C is watched before the first import
+import argparse
 import contextlib
 import errno
 import importlib
@@ -20,6 +21,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from corruptions.core.checks import suggest
 from corruptions.core.running import INTERRUPTED, TRACEBACK, command_line, program, stopped
 from corruptions.files import is_full
 from runtime.log import MISSING, configure, log, open_closed_streams
@@ -177,6 +179,21 @@ def _usage():
         if match := re.match(r"flag (--\w+)=(.*): could not convert string to float", last):
             last = f"{match[1]}: expected a number, found {match[2]!r}{of_percent(match[2], float)}"
         raise SettingsError(f"{last} (--help lists the flags)") from error
+
+
+class Arguments(argparse.ArgumentParser):
+    """The flags of a command that takes them without absl: wrong ones are refused in one line, with the flag they are like."""
+
+    def parse_args(self, args=None, namespace=None):
+        known = set(re.findall(r"--\w+", self.format_usage()))
+        for text in sys.argv[1:] if args is None else args:
+            flag = text.partition("=")[0]
+            if flag.startswith("--") and flag != "--help" and not any(one.startswith(flag) for one in known):
+                self.error("; ".join(filter(None, (f"there is no flag {flag}", suggest(flag, sorted(known))))))
+        return super().parse_args(args, namespace)
+
+    def error(self, message):
+        self.exit(2, f"{program()}: {message} (--help lists the flags)\n")
 
 
 def given(argv: list[str], required: Mapping[str, str] | None = None) -> flags.FlagValues:

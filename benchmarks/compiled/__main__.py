@@ -12,7 +12,6 @@ All numbers are by the compiler's model; nothing runs on a chip, nothing is meas
 
 from runtime import command  # isort: skip
 
-import argparse
 import functools
 import math
 
@@ -60,7 +59,7 @@ def chips(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command.Arguments(description=__doc__.splitlines()[0])
     parser.add_argument("--target", choices=TARGETS, required=True)
     parser.add_argument("--programs", choices=("corruptions", "schemes", *programs.NETWORKS), default="corruptions")
     parser.add_argument("--size", type=int, default=224, help="side of the images of corruptions and schemes")

@@ -8,7 +8,6 @@ Writes the embedded dataset's images under the names of CIFAR-10's classes to DI
 
 from runtime import command  # isort: skip
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ def write(folder: Path, train: int = 600, test: int = 200) -> None:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command.Arguments(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     given = parser.parse_args()
     write(given.out)

@@ -15,7 +15,6 @@ n02084071 is 02084071.
 
 from runtime import command  # isort: skip
 
-import argparse
 import os
 from collections.abc import Container, Mapping
 from pathlib import Path
@@ -145,7 +144,7 @@ def write(path: Path, source: str | os.PathLike, folder: Path | None = None) -> 
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command.Arguments(description=__doc__.partition("\n")[0])
     parser.add_argument("--wordnet", required=True, help="folder of WordNet 3.0's data.noun")
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     parser.add_argument("--tree", type=Path, help="folder of ImageNet-22K's folders")

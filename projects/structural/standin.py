@@ -19,7 +19,6 @@ sequences    frames of the embedded dataset's images, 31 in each sequence: gauss
 
 from runtime import command  # isort: skip
 
-import argparse
 import io
 import itertools
 import zlib
@@ -160,7 +159,7 @@ def write_sequences(folder: Path, made: dict[str, np.ndarray]) -> None:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = command.Arguments(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write")
     parser.add_argument("--dataset", choices=_WRITERS, required=True, help="the dataset to stand in for")
     parser.add_argument("--renditions", type=int, default=1, help="renditions of each icon")

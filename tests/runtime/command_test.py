@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from data import prepare
 from runtime import artifacts, command
 from runtime.settings import WorkdirInUseError
 from tests.processes import ROOT
@@ -179,6 +180,22 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     last = bug.stderr.splitlines()[-1]
     assert last.startswith("This is a mistake in jax-corruptions, not in what was asked for: please report")
     assert last.endswith("python script.py --what=key --where=b")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--dataset=cifar10", "--data_dr=x"], "there is no flag --data_dr; did you mean '--data_dir'"),
+        (["--zzz"], "there is no flag --zzz (--help lists the flags)"),
+        (["--dataset=cifar"], "invalid choice: 'cifar'"),
+        ([], "required: --dataset"),
+    ],
+)
+def test_a_wrong_flag_of_a_command_without_absl_is_refused_in_one_line(arguments, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        prepare.main(arguments)
+    found = capsys.readouterr()
+    assert ended.value.code == 2 and not found.out and found.err.count("\n") == 1 and words in found.err
 
 
 CLOSED = """
