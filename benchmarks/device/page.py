@@ -3,6 +3,8 @@
 python -m benchmarks.device.page
 """
 
+from runtime import command  # isort: skip
+
 import pathlib
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,7 @@ from absl import flags
 
 from benchmarks.device import pixels
 from benchmarks.timing import columns_of, markdown
-from runtime import artifacts, command, files
+from runtime import artifacts, files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -182,6 +182,23 @@ def test_the_traceback_is_shown_when_asked_for_and_for_bugs(run):
     assert last.endswith("python script.py --what=key --where=b")
 
 
+BY_PATH = [
+    *("tools/report.py", "tools/tables.py", "benchmarks/speed.py", "analysis/gallery.py", "data/prepare.py"),
+    *("benchmarks/device/__main__.py", "benchmarks/device/page.py", "benchmarks/parity/__main__.py"),
+    *("benchmarks/compiled/__main__.py", "projects/coverage/__main__.py", "projects/natural_shift/standin.py"),
+    *("projects/structural/flips.py", "examples/flax_loop.py"),
+]
+
+
+@pytest.mark.parametrize("path", BY_PATH)
+def test_a_tool_called_by_its_path_names_the_command_in_one_line(path, tmp_path):
+    module = path.removesuffix(".py").removesuffix("/__main__").replace("/", ".")
+    for folder, script in ((ROOT, path), (tmp_path, str(ROOT / path))):
+        done = subprocess.run([sys.executable, script, "--help"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 1 and not done.stdout and done.stderr.count("\n") == 1, done.stderr
+        assert f"expected python -m {module} in the checkout, found python {script}" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
