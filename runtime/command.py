@@ -21,9 +21,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from corruptions.core.checks import suggest
 from corruptions.core.running import INTERRUPTED, TRACEBACK, command_line, program, stopped
-from corruptions.files import is_full
+from corruptions.files import is_full, similar
 from runtime.log import MISSING, configure, log, open_closed_streams
 from runtime.settings import SettingsError, WorkdirInUseError, flag_for, of_percent
 
@@ -189,7 +188,8 @@ class Arguments(argparse.ArgumentParser):
         for text in sys.argv[1:] if args is None else args:
             flag = text.partition("=")[0]
             if flag.startswith("--") and flag != "--help" and not any(one.startswith(flag) for one in known):
-                self.error("; ".join(filter(None, (f"there is no flag {flag}", suggest(flag, sorted(known))))))
+                near = similar(flag, sorted(known))
+                self.error(f"there is no flag {flag}" + (f"; did you mean {near[0]}?" if near else ""))
         return super().parse_args(args, namespace)
 
     def error(self, message):

@@ -9,7 +9,7 @@ folder of each class, named by its WordNet ID or its number: n01440764/a.jpg or 
 
     errors.md              top-1 error by corruption and severity, 95 % intervals over the photographs; where error falls
     ce.txt                 CE beside AlexNet's published errors
-    conditions/ ...        the answers, a folder of corruptions.evaluate: the same command continues
+    answers/ ...           the answers, a folder of corruptions.evaluate: the same command continues
 
 and `python -m tools.confidence --workdir=WORKDIR` adds confidence, with pictures of accuracy against severity, as `make real` does.
 With --draws each photograph is corrupted so many times, and its mean error counts as one; then CE is not made.

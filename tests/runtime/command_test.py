@@ -202,7 +202,7 @@ def test_a_tool_called_by_its_path_names_the_command_in_one_line(path, tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--dataset=cifar10", "--data_dr=x"], "there is no flag --data_dr; did you mean '--data_dir'"),
+        (["--dataset=cifar10", "--data_dr=x"], "there is no flag --data_dr; did you mean --data_dir?"),
         (["--zzz"], "there is no flag --zzz (--help lists the flags)"),
         (["--dataset=cifar"], "invalid choice: 'cifar'"),
         ([], "required: --dataset"),
