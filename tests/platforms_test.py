@@ -22,6 +22,7 @@ ROOMS = ("corruptions", "models", "data", "runtime", "training", "evaluation", "
 ON_THE_HOST = {
     ("corruptions/write/writer.py", "_batch_size"),
     ("evaluation/distances/features.py", "fitting"),
+    ("corruptions/core/program_store.py", "folder"),
     ("models/__init__.py", "_given"),
     ("models/layers.py", "path_of"),
     ("training/batches.py", "__init__"),

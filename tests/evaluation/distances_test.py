@@ -134,7 +134,7 @@ REFUSED = [
     (lambda _: features.find(()), "at least one scheme"),
     (lambda _: features.find(("noc/hew",)), "did you mean"),
     (lambda _: features.find(("augmx",)), "schemes: augmix,"),
-    (lambda _: features.find(("augmix=rotat",)), "unknown operation 'rotat'"),
+    (lambda _: features.find(("augmix=rotat",)), "found 'rotat'; did you mean 'rotate'"),
     (lambda network: extractor(network, WHITE.astype(np.float32), np.ones((1, 4))), "expected images uint8"),
     (lambda network: extractor(network, WHITE[:0], np.ones((1, 4))), "expected images uint8"),
     (lambda network: extractor(network, WHITE, np.ones((2, 3), np.float32)), r"expected weights \[G, 4\]"),

@@ -107,7 +107,7 @@ def test_a_wrong_name_severity_or_option_is_refused_at_once(transform):
         transform("imagenet_c/fgo")
     with pytest.raises(ValueError, match=r"expected a severity level 1\.\.5"):
         transform("imagenet_c/fog", 6)
-    with pytest.raises(ValueError, match="no option 'tabel'; did you mean 'table'"):
+    with pytest.raises(ValueError, match="found 'tabel'; did you mean 'table'"):
         transform("imagenet_c/fog", 5, options={"tabel": "cifar"})
 
 

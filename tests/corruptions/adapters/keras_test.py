@@ -63,7 +63,7 @@ def test_mistakes_are_named_at_once(monkeypatch):
         Corrupt("imagenet_c/fgo")
     with pytest.raises(ValueError, match=r"expected a severity level 1\.\.5"):
         Corrupt("imagenet_c/fog", 6)
-    with pytest.raises(ValueError, match="no option 'tabel'; did you mean 'table'"):
+    with pytest.raises(ValueError, match="found 'tabel'; did you mean 'table'"):
         Corrupt("imagenet_c/fog", 5, options={"tabel": "cifar"})
     monkeypatch.setattr(keras.backend, "backend", lambda: "tensorflow")
     with pytest.raises(RuntimeError, match="found tensorflow; set KERAS_BACKEND=jax"):

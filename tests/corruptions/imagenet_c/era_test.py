@@ -103,7 +103,7 @@ def test_an_unknown_codec_is_refused_in_a_line():
     image = np.zeros((1, 32, 32, 3), np.uint8)
     with pytest.raises(ValueError, match="expected a codec among libjpeg-turbo, libjpeg9, found 'libjpeg8'"):
         corruptions.corrupt(jax.random.key(0), image, "jpeg_compression", 1, codec="libjpeg8")
-    with pytest.raises(ValueError, match="has no option 'codec'"):
+    with pytest.raises(ValueError, match=r"imagenet_c/pixelate.*found 'codec'"):
         corruptions.corrupt(jax.random.key(0), image, "pixelate", 1, codec="libjpeg9")
     with pytest.raises(ValueError, match="expected a codec"):
         imagenet_c.store(jnp.zeros((32, 32, 3)), "libjpeg9", "Pillow")

@@ -18,6 +18,7 @@ from analysis.overlap.measured import MeasuredOverlap
 from analysis.selection.nk_benchmarks import categories
 from configs import coverage
 from corruptions.scoring.conditions import expand
+from corruptions.scoring.confidence import STORED
 from projects.coverage import __main__ as driver
 from projects.coverage import page, results, tables
 from tests.analysis import published
@@ -96,7 +97,7 @@ def workdir(tmp_path):
         correct = hard < accuracy
         if model != "standard":
             return Answered(correct)
-        confidence = np.zeros(4000, answers.STORED)
+        confidence = np.zeros(4000, STORED)
         confidence["rest"], confidence["loss"] = 0.25, 1024 + 512 * sign
         return Answered(correct, {"plain": confidence})
 
