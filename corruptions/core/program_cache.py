@@ -60,7 +60,8 @@ class Program:
     def __call__(self, *arrays: Any, **static: Any) -> Any:
         leaves, tree = jax.tree.flatten(arrays)
         types = program_store.types(leaves)
-        context = None if types is None else program_store.context()
+        kept = types is not None and program_store.folder() is not None
+        context = program_store.context() if kept else None
         if context is None:
             return self._compiled(*arrays, **static)
         program = tuple(static.items()), tree, types, context
@@ -71,7 +72,7 @@ class Program:
 
     def _made(self, arrays: tuple[Any, ...], static: dict[str, Any], described: str) -> Callable[..., Any]:
         """Returns the program of these arrays: from disk, or compiled and put there where that is possible."""
-        entry = program_store.entry(self._name, self._settings, static, described) if program_store.folder() else None
+        entry = program_store.entry(self._name, self._settings, static, described)
         if entry is None:
             return functools.partial(self._compiled, **static)
         found = program_store.load(entry)

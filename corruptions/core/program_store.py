@@ -37,12 +37,14 @@ _SCALARS = (type(None), bool, int, float, str, bytes, np.dtype, type)
 # What `with jax.NAME(...)` and `jax.config.update` change in programs that were made before.
 _CONTEXT = (
     "jax_enable_x64", "jax_threefry_partitionable", "jax_default_matmul_precision", "jax_numpy_dtype_promotion",
-    "jax_numpy_rank_promotion", "jax_default_device", "jax_disable_jit", "jax_debug_nans", "jax_debug_infs",
-    "jax_enable_checks", "jax_debug_key_reuse", "jax_check_tracer_leaks", "jax_softmax_custom_jvp",
-    "jax_random_seed_offset", "jax_use_direct_linearize",
+    "jax_numpy_rank_promotion", "jax_enable_checks", "jax_softmax_custom_jvp", "jax_random_seed_offset",
+    "jax_use_direct_linearize",
 )  # fmt: skip
 _OF_NO_PROGRAM = ("jax_compilation_cache", "jax_persistent_cache", "jax_enable_compilation_cache", "jax_log")
-_OFF = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks", "jax_debug_key_reuse")
+# Where one of these is set, JAX's own call runs the program.
+_LEFT_TO_JAX = (
+    "jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks", "jax_debug_key_reuse", "jax_default_device",
+)  # fmt: skip
 
 
 @functools.cache
@@ -85,10 +87,9 @@ def _processor() -> str:
 
 def context() -> tuple[Any, ...] | None:
     """Returns the settings of JAX that decide how a function is traced; None under those that need JAX's own call."""
-    found = tuple([getattr(jax.config, name, None) for name in _CONTEXT])
-    if any(found[_CONTEXT.index(name)] for name in _OFF) or found[_CONTEXT.index("jax_default_device")] is not None:
+    if any(getattr(jax.config, name, None) for name in _LEFT_TO_JAX) or not jax.sharding.get_abstract_mesh().empty:
         return None
-    return found if jax.sharding.get_abstract_mesh().empty else None
+    return tuple([getattr(jax.config, name, None) for name in _CONTEXT])
 
 
 def types(leaves: Iterable[Any]) -> tuple[Any, ...] | None:
@@ -119,9 +120,11 @@ def entry(function: str, settings: Any, static: Mapping[str, Any], arrays: str) 
     code = _code(None)
     if code is None or any(part is None for part in parts):
         return None
-    config = {name: getattr(jax.config, name, value) for name, value in jax.config.values.items()}
-    config |= {name: getattr(jax.config, name, None) for name in _CONTEXT}
-    config = {name: value for name, value in config.items() if not name.startswith(_OF_NO_PROGRAM)}
+    config = {
+        name: getattr(jax.config, name, value)
+        for name, value in jax.config.values.items()
+        if not name.startswith(_OF_NO_PROGRAM)
+    }
     versions = [sys.version, jax.__version__, importlib.metadata.version("jaxlib"), np.__version__]
     named = [_FORM, code, function, repr(settings), *map(str, parts), arrays, repr(sorted(config.items(), key=str))]
     return files.digest_of("\0".join([*named, _FLAGS, *versions, _processor()]))
