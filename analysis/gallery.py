@@ -26,6 +26,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 import corruptions
 import data
 from corruptions.assets import FROM_FILES
+from corruptions.core import program_cache
 from runtime import files
 from runtime.files import write_atomically
 from runtime.log import bar
@@ -37,12 +38,8 @@ _FONT = 13
 _SCENE = pathlib.Path(__file__).with_name("scene.png")
 _FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CANDIDATES = 100  # the most varied of this many test images is chosen
-_RUNS_ONCE = {  # a program that runs once is compiled in a fifth of the time, to pixels that may differ by a level
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
+# A program that runs once is compiled in a fifth of the time, to pixels that may differ by a level.
+_RUNS_ONCE: Mapping[str, Any] = program_cache.QUICK_TO_COMPILE | {"xla_backend_optimization_level": 0}
 _CELL, _BYTES = 96, 400_000  # side of a picture on the page; approximate size of all pictures
 
 
@@ -217,10 +214,9 @@ def corrupted_in_range(name: str, image: np.ndarray, options: Mapping[str, Any])
         return corruptions.corrupt(key, batch, name, severities, index=index, **options)
 
     given = jax.random.key(0), batch, jnp.asarray(severities)
-    try:
-        return np.asarray(jax.jit(drawn, compiler_options=_RUNS_ONCE)(*given))
-    except jax.errors.JaxRuntimeError:  # a compiler without one of the options
-        return np.asarray(drawn(*given))
+    if program_cache.compiles_with(None, *_RUNS_ONCE.items()):
+        drawn = jax.jit(drawn, compiler_options=_RUNS_ONCE)
+    return np.asarray(drawn(*given))
 
 
 def main(argv=None):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -27,13 +26,9 @@ _WINDOW = 64
 _VALUES = 2**26
 _END: Any = object()
 _AS_MANY = "as many positions in index as images"
-# With these options a CPU compiles in 40 % less time: squares up to this side, where the bits stay (`Padding.quick`).
-_QUICK: Any = {
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-    "xla_llvm_disable_expensive_passes": True,
-}
+# Squares up to this side are compiled quickly, where the bits stay (`Padding.quick`).
 _QUICK_SIDE = 640
+_QUICK: Any = program_cache.QUICK_TO_COMPILE
 
 
 class PilImage(Protocol):
@@ -345,7 +340,12 @@ def _padded(
 
     program = "padded", corruption, static, side, str(pixels.dtype), severity is None, index.shape
     platform = dispatch.platform(key)
-    quick = padding.quick and side <= _QUICK_SIDE and platform == "cpu" and _compiles_with(tuple(_QUICK.items()))
+    quick = (
+        padding.quick
+        and side <= _QUICK_SIDE
+        and platform == "cpu"
+        and program_cache.compiles_with(platform, *_QUICK.items())
+    )
     program_of = _quick_to_compile if quick else _quick_to_run
     height, width = pixels.shape[:2]
 
@@ -361,17 +361,6 @@ def _padded(
         return _as_given(np.asarray(found)[:height, :width], image)
 
     return _Task(call, side * side * 3)
-
-
-@functools.cache
-def _compiles_with(options: tuple[tuple[str, Any], ...]) -> bool:
-    """Tells whether the CPU's compiler knows the options, which other versions may lack."""
-    try:
-        with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            jax.jit(jnp.negative, compiler_options=dict(options)).lower(0.0).compile()
-    except Exception:  # noqa: BLE001 - backends disagree on the type
-        return False
-    return True
 
 
 def _corrupt_padded(
