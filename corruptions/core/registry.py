@@ -53,9 +53,8 @@ def register(corruption: Corruption, *, replace: bool = False) -> Corruption:
     with _registering:
         before = NAMED.get(own)
         if own in NAMED and not replace:
-            raise Refused(
-                "corruption", "a name that is free", f"{own!r}, registered already", "replace=True replaces it"
-            )
+            found = f"{own!r}, registered already"
+            raise Refused("corruption", "a name that is free", found, "replace=True replaces it")
         checks.refuse_merged(own, {known.qualified_name for known in NAMED.values() if known is not None})
         named = {name: known for name, known in NAMED.items() if known is None or known is not before}
         named[own] = corruption

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 
 from corruptions.core import checks, dispatch
 from corruptions.core.corruption import Array, Image, Key, Params, Severity, Shape
-from corruptions.core.errors import Refused
 from corruptions.imagenet_c.tables import lookup, padding, register
 from corruptions.primitives import color, jpeg
 
@@ -20,14 +19,9 @@ STORAGE_QUALITY = 85
 
 def _sample(key: Key, shape: Shape, severity: Severity, *, table: str | None = None, codec: str = jpeg.TURBO) -> Params:
     """Looks up the JPEG `quality`; draws nothing. A parameter `libjpeg9` asks for the codec of that name."""
-    _check_codec(codec)
+    checks.one_of("codec", "a codec", codec, jpeg.CODECS)
     marked = {"libjpeg9": jnp.int32(1)} if codec == jpeg.LIBJPEG9 else {}
     return {"quality": lookup(_QUALITY, shape, table, severity)} | marked
-
-
-def _check_codec(codec: str) -> None:
-    if codec not in jpeg.CODECS:
-        raise Refused("codec", f"a codec among {', '.join(jpeg.CODECS)}", repr(codec))
 
 
 def _codec(params: Params) -> str:
@@ -78,8 +72,8 @@ def store(image: Array, codec: str = jpeg.TURBO, decoder: str | None = None) -> 
     image = dispatch.unmasked(image)
     checks.one_image(image)
     decoder = codec if decoder is None else decoder
-    _check_codec(codec)
-    _check_codec(decoder)
+    for library in (codec, decoder):
+        checks.one_of("codec", "a codec", library, jpeg.CODECS)
     return _store(image, codec=codec, decoder=decoder)
 
 

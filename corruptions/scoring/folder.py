@@ -80,13 +80,8 @@ class Folder:
         revision: str = "",
         write: Callable[[pathlib.Path, bytes], object] | None = None,
     ) -> None:
-        self.path, self._key, self._about, self._revision, self._write = (
-            pathlib.Path(path),
-            key,
-            about,
-            revision,
-            write or files.replace,
-        )
+        self.path, self._write = pathlib.Path(path), write or files.replace
+        self._key, self._about, self._revision = key, about, revision
         self.origins: dict[Condition, Origin] = {}
         self.results: dict[Condition, Result] = {}
         self.keys: set[Key] = set()

@@ -42,8 +42,7 @@ class Record(NamedTuple):
     severity: int | float | str  # a level, a fraction or `random`; 0 for `clean`
     levels: tuple[int, ...] | None  # levels that random severities are drawn from, where a benchmark selects some
     number: int  # N, test images
-    # What the pixels depend on: digests of the test images and, if they are corrupted, the seed and the options
-    # of this corruption.
+    # Digests of the test images; of corrupted ones also the seed and the options of the corruption. The pixels depend on these.
     shown: Mapping[str, Any]
     # Names for readers: `dataset`, `classes`, `image_shape`, `preprocessing`, `described` (see
     # `analysis.errors.reference`), `stored`, `imports`, `source`.
@@ -127,8 +126,6 @@ _SHAPE: dict[str, tuple[type, ...]] = {
     "number": (int,),
     "serial": (int,),
 }
-
-
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 

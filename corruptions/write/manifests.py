@@ -110,9 +110,8 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     now = {key: requested.get(key) for key in _IDENTITY}
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
         old, new = stored["corruptions"][name], requested["corruptions"][name]
-        old.setdefault(
-            "version", 1 if old["written"] else new["version"]
-        )  # version 0.2.0 recorded none, and had the first
+        # Version 0.2.0 recorded no version of the pixels, and wrote the first.
+        old.setdefault("version", 1 if old["written"] else new["version"])
         before[name], now[name] = ({key: entry.get(key) for key in _SETTINGS} for entry in (old, new))
     differences = list(_differences(before, now))
     if differences:
