@@ -167,8 +167,7 @@ def evaluate(
       runtime.workdirs.WorkdirError: the workdir is in use, or holds results on other images.
     """
     if not isinstance(classifier, Classifier):
-        classifier, test_set, conditions, names, tables = _of_0_2(classifier, test_set, conditions, earlier)
-        earlier = {}
+        (classifier, test_set, conditions, names, tables), earlier = _of_0_2(classifier, test_set, conditions, earlier)
     if earlier:
         raise TypeError(f"evaluate() got an unexpected keyword argument {next(iter(earlier))!r}")
     if (whole := test_set.whole) is None:
@@ -199,7 +198,7 @@ def evaluate(
 
 
 def _of_0_2(predict, images, labels, given):
-    """Makes the arguments of `evaluate` from those of version 0.2."""
+    """Makes the arguments of `evaluate` from those of version 0.2; also returns the keywords that are none of these."""
     warnings.warn(
         "evaluate(predict, images, labels, ...) of 0.2 works until 0.4, and returns corruptions.Count: write "
         "evaluate(Classifier(predict), TestSet(images, labels), Conditions(corruptions), names=Names(...), tables=Tables(workdir)), "
@@ -214,10 +213,7 @@ def _of_0_2(predict, images, labels, given):
         known = [field.name for field in dataclasses.fields(kind) if field.init and field.name in given]
         return kind(**{name: given.pop(name) for name in known})
 
-    arguments = [made(kind) for kind in (Classifier, TestSet, Conditions, Names, Tables)]
-    if given:
-        raise TypeError(f"evaluate() got an unexpected keyword argument {next(iter(given))!r}")
-    return arguments
+    return [made(kind) for kind in (Classifier, TestSet, Conditions, Names, Tables)], given
 
 
 def _counts(correct):

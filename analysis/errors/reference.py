@@ -121,9 +121,7 @@ def of_corruption(
 
 
 def versions(*found: Conditions) -> list[str]:
-    """Names the corruptions whose pixels have a version above 1, and those of a JPEG codec that is not the default, in a
-    sentence each; [] where there are none.
-    """
+    """Names, in a sentence each, the corruptions with pixels of a version above 1 and those of another JPEG codec; else []."""
     described = [(name, of) for one in found for name, of in one.corruptions.items()]
     above = sorted({(name, of["version"]) for name, of in described if "version" in of})
     codecs = sorted({(name, of["options"]["codec"]) for name, of in described if "codec" in of.get("options", {})})

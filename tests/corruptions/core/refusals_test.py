@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import pickle
 import re
 
 import jax
@@ -13,10 +12,10 @@ from PIL import Image
 import corruptions
 from corruptions import augment as schemes
 from corruptions import enhance, noc, optics
-from corruptions.core.errors import MissingAssets, Refused, RefusedType, UnknownCorruption
+from corruptions.core.errors import Refused, RefusedType, UnknownCorruption
 from corruptions.core.severity import Levels
 from corruptions.scoring.conditions import expand
-from tests.corruptions.core.refused_members import sampled
+from tests.corruptions.core.refused_members import OF_MEMBERS, sampled
 
 KEY = jax.random.key(0)
 NAN = float("nan")
@@ -374,6 +373,7 @@ OF_SCHEMES = [
      RefusedType, "images", "int32", "uint8 images or float32"),
 ]  # fmt: skip
 TABLES = {name[3:].lower(): table for name, table in list(globals().items()) if name.startswith("OF_")}
+TABLES["members"] = OF_MEMBERS
 CASES = [pytest.param(row, id=f"{of}-{number}") for of, rows in TABLES.items() for number, row in enumerate(rows)]
 
 
@@ -391,21 +391,3 @@ def test_it_is_refused_in_one_line(row):
     name, actual, *words = said
     assert (type(error), error.name, error.actual) == (kind, name, actual)
     assert all(part in f"{error.place} {error.expected} {error.hint}" for part in words), error
-
-
-GOLDEN = [
-    (Refused("severity", "a severity level 1..5", 6), "expected a severity level 1..5, found 6"),
-    (RefusedType("images", "uint8 images", "int32", "images.astype(numpy.uint8)").at("noc/hue").at("image 3"),
-     "image 3: noc/hue: expected uint8 images, found int32; images.astype(numpy.uint8)"),
-    (UnknownCorruption("name", "a registered corruption", "'fgo'", "did you mean 'fog'?"),
-     "expected a registered corruption, found 'fgo'; did you mean 'fog'?"),
-    (MissingAssets("bank", "a bank", "none", "read one"), "expected a bank, found none; read one"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("error", "text"), GOLDEN, ids=lambda value: type(value).__name__)
-def test_an_error_is_one_line_and_passes_between_processes(error, text):
-    assert str(error) == text and isinstance(error, ValueError)
-    assert isinstance(error, TypeError) == isinstance(error, RefusedType)
-    again = pickle.loads(pickle.dumps(error))
-    assert (type(again), str(again), vars(again)) == (type(error), text, vars(error))
