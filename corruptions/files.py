@@ -32,8 +32,8 @@ except ModuleNotFoundError:  # Windows: folders have no locks
     fcntl = None  # type: ignore[assignment]
 
 LOG = logging.getLogger("corruptions.write")
-# What a file system cannot do. EBADF: NFS locks no file that is not open for writing, so no folder. EACCES: a folder that
-# takes files and shows none.
+# What a file system cannot do. EBADF: NFS locks only files that are open for writing, and a folder is not. EACCES: a folder
+# takes files but does not list them.
 _LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF, errno.EACCES)
 _ASIDE = ".part-"
 EVERY = 10.0

@@ -101,7 +101,7 @@ def falls(wrong):
 
 
 def likeness(wrong):
-    """Says how the order of the corruptions by mean error is like that of AlexNet's published errors, with an interval."""
+    """Compares the order of the corruptions by mean error with AlexNet's: a sentence with the rank correlation and its interval."""
     published = alexnet()
     ours = {name: np.mean([images for _, images in rows], 0) for name, rows in of_corruptions(wrong).items()}
     names = [name for name in ours if name in published]

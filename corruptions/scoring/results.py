@@ -49,7 +49,7 @@ class Record(NamedTuple):
     about: Mapping[str, Any] = {}
     models: Mapping[Key, str] = {}  # {(model, seed): digest of its state}
     temperatures: Mapping[Key, float] = {}  # {(model, seed): temperature of the set `scaled`}
-    # Of the files of one corruption at random severities, which differ in `levels`, the highest was asked for last. 0 in
+    # Files of one corruption at random severities differ in `levels`; the file with the highest serial was asked for last. 0 in
     # files from before there were serial numbers.
     serial: int = 0
     # What made the images, and a probe of them, as `corruptions.core.origin.Origin` writes them; {} where they were
