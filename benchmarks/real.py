@@ -37,6 +37,13 @@ def errors(predict, images, labels, batch=50):
     return np.concatenate(found) != labels
 
 
+def difference(ours, theirs):
+    """Writes by how many points the error `ours` is above `theirs`, both [N] on the same photographs, `mean [low, high]`."""
+    apart = ours - theirs
+    mean, half = apart.mean(), intervals.Z * intervals.of_mean(apart, paired=True)
+    return f"{100 * mean:+.1f} [{100 * (mean - half):+.1f}, {100 * (mean + half):+.1f}]"
+
+
 def row(name, images, labels, predict, peers, folder, severities):
     """Makes the cells after the name of a corruption."""
     ours = np.mean(
@@ -45,15 +52,13 @@ def row(name, images, labels, predict, peers, folder, severities):
     cells = [f"{100 * ours.mean():.1f}"]
     for place, peer in enumerate(peers):
         file = folder / f"{place}.npy"
-        if peer is None or peer.spend(name=name, file=str(file)) is None or not file.exists():
+        asked = {"name": name, "file": str(file), "severities": severities}
+        if peer is None or peer.spend(**asked) is None or not file.exists():
             cells.append("-")
             continue
-        difference = ours - np.mean(
-            [errors(predict, theirs, labels) for theirs in np.load(file)[np.array(severities) - 1]], 0
-        )
+        theirs = np.mean([errors(predict, of_level, labels) for of_level in np.load(file)], 0)
         file.unlink()
-        mean, half = difference.mean(), intervals.Z * intervals.of_mean(difference, paired=True)
-        cells.append(f"{100 * mean:+.1f} [{100 * (mean - half):+.1f}, {100 * (mean + half):+.1f}]")
+        cells.append(difference(ours, theirs))
     return cells
 
 

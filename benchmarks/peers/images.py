@@ -3,8 +3,8 @@
     PYTHON benchmarks/peers/images.py IMAGES.npy
 
 Answers {"name", "levels": one for each image} with the seconds of that work, [by the clock, CPU of all processes], or null where
-no package has it. {"name", "file"} also writes an .npy file, uint8 [5, N, H, W, 3]: the corruption at severities 1 to 5, every
-image and severity with its own seed.
+no package has it. {"name", "file"} also writes an .npy file, uint8 [S, N, H, W, 3]: the corruption at "severities", else at 1 to 5,
+every image and severity with its own seed.
 """
 
 import functools
@@ -89,13 +89,13 @@ def corrupted(task):
     return corrupt(image, corruption_name=name, severity=severity, **({"seed": seed} if name in OWN_GENERATORS else {}))
 
 
-def write(pool, images, name, file):
-    """Corrupts all images at all severities; the file is complete or absent."""
+def write(pool, images, name, file, severities=(1, 2, 3, 4, 5)):
+    """Corrupts all images at the severities; the file is complete or absent."""
     name = name.split("/")[1]
-    tasks = [(name, image, severity, 5 * k + severity) for severity in range(1, 6) for k, image in enumerate(images)]
+    tasks = [(name, image, severity, 5 * k + severity) for severity in severities for k, image in enumerate(images)]
     found = np.stack(pool.map(corrupted, tasks, chunksize=32))
     with open(f"{file}.tmp", "wb") as handle:
-        np.save(handle, found.reshape(5, *images.shape))
+        np.save(handle, found.reshape(len(severities), *images.shape))
     os.replace(f"{file}.tmp", file)
 
 
@@ -110,7 +110,7 @@ def main():
         for line in sys.stdin:
             request, start = json.loads(line), time.perf_counter()
             if "file" in request:
-                write(pool, images, request["name"], request["file"])
+                write(pool, images, **{key: request[key] for key in ("name", "file", "severities") if key in request})
             tasks = [(request["name"], *task) for task in zip(images, request.get("levels", ()))]
             seconds = pool.map(work, tasks, chunksize=max(1, len(tasks) // (4 * cores)))
             wall = time.perf_counter() - start

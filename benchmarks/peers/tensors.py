@@ -3,7 +3,7 @@
     PYTHON benchmarks/peers/tensors.py IMAGES.npy
 
 Answers {"name", "levels": one for each image} with the seconds of that work, [by the clock, CPU of all threads], or null where the
-package lacks it. {"name", "file"} writes an .npy file instead, uint8 [5, N, H, W, 3]: the corruption at severities 1 to 5, drawn from seed 0.
+package lacks it. {"name", "file"} writes an .npy file instead, uint8 [S, N, H, W, 3]: the corruption at "severities", else at 1 to 5, drawn from seed 0.
 Images go from bytes to tensors and back within that time. Transforms that take a batch get all images
 of a severity at once, the others an image at a time. The package retunes some severities (brightness, glass_blur) and
 replaces some formulas, so its pixels are not those of ImageNet-C. Without the package the version is null.
@@ -69,7 +69,8 @@ def main():
         if "file" in asked:
             torch.manual_seed(0)
             np.random.seed(0)
-            found = [corrupted(images, [level] * len(images), name) for level in range(1, 6)] if known else [None]
+            levels = asked.get("severities", range(1, 6))
+            found = [corrupted(images, [level] * len(images), name) for level in levels] if known else [None]
             there = all(one is not None for one in found)
             if there:
                 np.save(asked["file"], torch.stack(found).numpy())
