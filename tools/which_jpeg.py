@@ -10,23 +10,27 @@ value: for each severity the command prints the share of values that are equal w
 or the library is.
 
 Takes the first 100 images of each severity, 20 of images above 64x64. Small clean images may come in any order: each is found by its
-likeness. Of larger ones the order must be the dataset's, class by class. ImageNet-C's files are JPEGs of quality 85: ours are stored
-likewise, written by the same library and read by libjpeg-turbo, as this machine's Pillow reads the dataset. Its clean files were
-decoded by the library of 2018 and are decoded here by libjpeg-turbo: there no share need be 1, and the larger one is the likelier.
+likeness. Of larger ones the order must be the dataset's, class by class. Where the dataset's files are JPEGs, as ImageNet-C's of quality
+85 are, ours are stored likewise, written by the same library and read by libjpeg-turbo, as this machine's Pillow reads the dataset. The
+clean files of ImageNet-C were decoded by the library of 2018 and are decoded here by libjpeg-turbo: there no share need be 1, and the
+larger one is the likelier.
 """
 
 from runtime import command  # isort: skip
 
+import os
 import pathlib
 import sys
 
 import jax
 import numpy as np
 from absl import app, flags
+from PIL import Image
 
 import corruptions
 from corruptions import imagenet_c
 from corruptions.primitives.jpeg import CODECS, TURBO
+from corruptions.reading.folders import SUFFIXES
 from corruptions.write import sources
 from data.corrupted import CorruptedDataset, open_corrupted
 
@@ -84,12 +88,30 @@ def matched(stored: CorruptedDataset, given: flags.FlagValues) -> np.ndarray:
     return read(apart.argmin(1))
 
 
+def of_jpegs(stored: CorruptedDataset) -> bool:
+    """Tells whether the images of a dataset are JPEG files, by its manifest or else by the first file of a folder tree."""
+    manifest = stored.provenance.get("manifest")
+    if manifest is not None:
+        return manifest["jpeg_quality"] is not None
+    if (
+        stored.provenance["format"] != "folders"
+    ):  # NumPy's files hold pixels; of TensorFlow Datasets ImageNet's are JPEGs
+        return stored.provenance["format"] != "npy" and max(stored.image_shape[:2]) > SMALL
+    images = (
+        pathlib.Path(folder) / name
+        for folder, _, names in os.walk(stored.path)
+        for name in sorted(names)
+        if name.lower().endswith(SUFFIXES)
+    )
+    with Image.open(next(images)) as first:
+        return first.format == "JPEG"
+
+
 def expected(clean: np.ndarray, severity: int, codec: str, stored: CorruptedDataset) -> np.ndarray:
     """Compresses clean images as the dataset has them, if `codec` made it."""
     manifest = stored.provenance.get("manifest")
     images = np.asarray(corruptions.corrupt(jax.random.key(0), clean, NAME, severity, codec=codec))
-    lossy = stored.provenance["format"] != "npy" and (manifest is None or manifest["jpeg_quality"] is not None)
-    if not lossy:
+    if not of_jpegs(stored):
         return images
     writer = codec if manifest is None else TURBO  # corruptions.write writes by Pillow
     read_back = [imagenet_c.store(image / np.float32(255), writer, TURBO) for image in images]

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from absl import flags
+from PIL import Image
 
 import corruptions
 from corruptions.primitives.jpeg import CODECS
@@ -19,6 +20,23 @@ def write(folder, codec, images=CLEAN):
     made = [np.asarray(corruptions.corrupt(key, images, "jpeg_compression", s, codec=codec)) for s in range(1, 6)]
     np.save(folder / "jpeg_compression.npy", np.concatenate(made))
     np.save(folder / "labels.npy", np.tile(np.arange(len(images)), 5))
+    return folder
+
+
+def write_tree(folder, images, suffix, codec):
+    """Writes the published form of ImageNet-C, `corruption/severity/class/image`: two classes; JPEGs have quality 85."""
+    key = jax.random.key(0)
+    for severity in range(1, 6):
+        made = np.asarray(corruptions.corrupt(key, images, "jpeg_compression", severity, codec=codec))
+        write_classes(folder / "jpeg_compression" / str(severity), made, suffix, quality=85)
+    return folder
+
+
+def write_classes(folder, images, suffix=".png", **options):
+    for place, image in enumerate(images):
+        of_class = folder / f"n0000000{2 * place // len(images)}"
+        of_class.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(of_class / f"{place:02}{suffix}", **options)
     return folder
 
 
@@ -58,3 +76,30 @@ def test_other_images_and_missing_files_are_a_line(tmp_path, capsys):
         run(folder, tmp_path / "others.npy", capsys)
     with pytest.raises(FileNotFoundError, match="expected a folder"):
         run(tmp_path / "absent", tmp_path / "others.npy", capsys)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec"), [(".JPEG", "libjpeg-turbo"), (".png", "libjpeg9"), (".png", "libjpeg-turbo")]
+)
+def test_the_library_that_made_a_tree_of_files_is_named(suffix, codec, tmp_path, capsys):
+    """JPEGs as ImageNet-C's, which this machine's libjpeg-turbo writes, and files without loss; images above 64x64 keep their order."""
+    images = photographs(4, 72, 80)
+    clean = write_classes(tmp_path / "clean", images)
+    status, said = run(write_tree(tmp_path / "made", images, suffix, codec), clean, capsys)
+    assert status == 0 and f"was made by {codec}" in said.out
+    rows = [line.split("\t") for line in said.out.splitlines()[1:6]]
+    assert all(float(row[1 + CODECS.index(codec)]) == 1 for row in rows)
+
+
+def test_a_folder_that_is_no_dataset_is_a_line(tmp_path, capsys):
+    images = photographs(4, 72, 80)
+    clean, made = write_classes(tmp_path / "clean", images), write_tree(tmp_path / "made", images, ".jpg", CODECS[0])
+    for folder in (clean, made / "jpeg_compression"):  # class/image, and one corruption's severities
+        with pytest.raises(
+            FileNotFoundError, match=r"expected files .* or folders corruption/severity/class/image"
+        ) as caught:
+            run(folder, clean, capsys)
+        assert "\n" not in str(caught.value)
+    (clean / "n00000000" / "00.png").unlink()
+    with pytest.raises(ValueError, match="--clean: expected 4 images as the dataset has, found 3"):
+        run(made, clean, capsys)
