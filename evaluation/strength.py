@@ -6,7 +6,7 @@ PSNR, and people still read the image at once.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import dm_pix
@@ -99,11 +99,16 @@ def conditions(benchmark: str) -> tuple[tuple[str, int | float], ...]:
     return tuple((n, s) for n in corruptions.names(benchmark) for s in corruptions.severities(n, benchmark))
 
 
-def strengths(images: np.ndarray, benchmark: str, seed: int = 0) -> Iterator[Strength]:
-    """Measures every condition of a benchmark, in the ranges that its levels were selected from; see `strength`."""
+def strengths(
+    images: np.ndarray, benchmark: str, seed: int = 0, names: Collection[str] | None = None
+) -> Iterator[Strength]:
+    """Measures every condition of a benchmark, or of its members in `names`, in the ranges that its levels were selected from; see
+    `strength`.
+    """
     table = corruptions.cbar.BENCHMARK_TABLE.get(benchmark)
     for name, severity in conditions(benchmark):
-        yield strength(images, name, severity, seed, table)
+        if names is None or name in names:
+            yield strength(images, name, severity, seed, table)
 
 
 def steps(rows: Sequence[Strength]) -> list[int | None]:

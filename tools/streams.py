@@ -5,8 +5,11 @@
     python -m tools.streams --workdir=runs/wrn --streams=continual --batch=1 --window=64 --methods=bn1,tent
     python -m tools.streams --workdir=runs/wrn --streams=continual --methods=tent --eta=1
     python -m tools.streams --workdir=runs/wrn --streams=ccc --target=40 --speed=1000 --walks=10
+    python -m tools.streams --from=efficientnet-lite0 --workdir=runs/lite0 --methods=source,bn1,tent \\
+        --config.dataset.name=photographs --config.dataset.data_dir=DIR
 
-The workdir is one of train.py or overlap.py, or of eval.py with imported weights. A stream shows the test images under
+The workdir is one of train.py or overlap.py, or of eval.py with imported weights; with --from it is made of the weights of an
+installed package (`evaluation.packaged`). A stream shows the test images under
 --corruptions (`evaluation.streams.orders`). Methods have their published settings for the size of the images
 (`evaluation.streams.methods`). Writes to WORKDIR/streams
 
@@ -41,7 +44,7 @@ from corruptions.core.origin import Probe
 from corruptions.scoring.conditions import expand
 from data import balanced_prefix
 from data.dataset import cut
-from evaluation import bound, trained_models
+from evaluation import bound, packaged, trained_models
 from evaluation.correctness import of_model
 from evaluation.evaluate import digests
 from evaluation.shown import Shown
@@ -68,6 +71,9 @@ _SHORT = ("model", "stream", "method", "prediction", "settings", "batch", "reset
 
 def define_flags():
     """Defines the flags of the tool."""
+    flags.DEFINE_enum(
+        "from", None, list(packaged.NETWORKS), "An installed package of weights, of which WORKDIR is made."
+    )
     flags.DEFINE_list("streams", ["continual"], f"Kinds of streams: {', '.join((*orders.KINDS, CCC))}.")
     flags.DEFINE_list("methods", list(methods.names()), "How the networks adapt.")
     flags.DEFINE_list("corruptions", ["imagenet_c"], "Corruptions and benchmarks, in the order of the stream.")
@@ -185,6 +191,8 @@ def _once(probe):
 def measure(config: ConfigDict, workdir: pathlib.Path, given: Any) -> str:
     """Shows every stream to every model and method; returns the table that it prints."""
     trained_models.refuse_eval_only(config, "images")
+    if getattr(given, "from"):
+        packaged.configure(config, getattr(given, "from"))
     if not given.eta and (given.cost or given.between != "adapted"):
         raise ValueError("expected --eta with --cost or --between, which say what a stream does that does not wait")
     mesh = meshes.data_mesh(1)

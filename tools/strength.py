@@ -2,7 +2,7 @@
 
     python -m tools.strength --benchmark=imagenet_c --size=32 --images=100 --out=FILE.md
 
-The tiles of laion_c are up to 5,000 training images of the dataset.
+--names=imagenet_c/fog measures these of the benchmarks' members alone, to write rows again. The tiles of laion_c are up to 5,000 training images of the dataset.
 
 Writes FILE.md, a table of PSNR and one of SSIM for each benchmark, and FILE.csv with the same numbers. The 510
 conditions of the first four benchmarks on 1,000 images of 32x32 pixels take a quarter of an hour on two busy CPU
@@ -21,6 +21,7 @@ import corruptions
 import data
 from analysis import frames
 from analysis.frames import with_error
+from corruptions.core import checks
 from evaluation import strength
 from runtime import artifacts
 from runtime.files import write_atomically
@@ -43,20 +44,25 @@ deviation 1.5, mean over the three channels. An error of 0.0000 is one below 0.0
 
 def main(argv):
     given = command.given(argv, {"out": "FILE.md"})
-    print(run(given.benchmark, given.dataset, given.data_dir, given.size, given.images, given.seed, given.out))
+    asked = (given.benchmark, given.dataset, given.data_dir, given.size, given.images, given.seed, given.out)
+    print(run(*asked, given.names))
 
 
-def run(benchmarks, dataset, data_dir, size, number, seed, out):
-    """Measures and writes both files; returns the path of the Markdown one.
+def run(benchmarks, dataset, data_dir, size, number, seed, out, names=()):
+    """Measures the benchmarks' members, or those of them in `names`, and writes both files; returns the path of the Markdown one.
 
     Raises:
-      ValueError: an unknown benchmark or dataset, or `out` is no *.md.
+      ValueError: an unknown benchmark or dataset, a name of no member, or `out` is no *.md.
       OSError: the dataset or a file cannot be read or written.
     """
     out = pathlib.Path(out)
     if out.suffix != ".md":
         raise ValueError(f"expected --out=FILE.md, found {out}")
-    todo = [condition for benchmark in benchmarks for condition in strength.conditions(benchmark)]  # refuses others
+    members = list(dict.fromkeys(name for one in benchmarks for name, _ in strength.conditions(one)))  # refuses others
+    for name in names:
+        checks.one_of("names", "a member of the benchmarks", name, members)
+    chosen = names or members
+    todo = [condition for one in benchmarks for condition in strength.conditions(one) if condition[0] in chosen]
     tiled = any("bank" in corruptions.get(name).options for name in dict(todo))
     tiles = 5000 if tiled else 1
     loaded = data.load(dataset, data_dir=data_dir, image_size=size, train_limit=tiles, test_limit=number)
@@ -65,7 +71,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
     images, measured = jax.device_get(loaded.test.images), {benchmark: [] for benchmark in benchmarks}
     with bar("condition", total=len(todo)) as progress:
         for benchmark in benchmarks:
-            for row in strength.strengths(images, benchmark, seed):
+            for row in strength.strengths(images, benchmark, seed, chosen):
                 measured[benchmark].append(row)
                 progress.set_postfix_str(f"{row.corruption} {row.severity}")
                 progress.update()
@@ -77,7 +83,7 @@ def run(benchmarks, dataset, data_dir, size, number, seed, out):
     frame = frames.of_rows(rows, ("benchmark", *strength.Strength._fields))
     frames.write(out.with_suffix(".csv"), frame, source)
     again = (
-        f"python -m tools.strength --benchmark={','.join(benchmarks)} \\\n"
+        f"python -m tools.strength --benchmark={','.join(benchmarks)}{' --names=' + ','.join(names) if names else ''} \\\n"
         f"    --dataset={dataset}{' --data_dir=DIR' if data_dir else ''} --size={size} --images={number} --seed={seed} "
         f"--out={out.name}"
     )
@@ -113,13 +119,14 @@ def table(benchmark, rows, field):
     """Formats one measure of a benchmark: a line a corruption, a column a severity, cells `24.1 ± 0.3`."""
     lines = [
         (name, *(with_error(getattr(r, field), getattr(r, f"{field}_se")) for r in rows if r.corruption == name))
-        for name in corruptions.names(benchmark)
+        for name in dict.fromkeys(row.corruption for row in rows)
     ]
     return frames.markdown(pd.DataFrame(lines, columns=["corruption", *strength.severity_names(benchmark)]))
 
 
 if __name__ == "__main__":
     flags.DEFINE_list("benchmark", ["imagenet_c"], "Benchmarks, separated by commas (see corruptions.benchmarks()).")
+    flags.DEFINE_list("names", [], "Measure these members alone.")
     flags.DEFINE_string("dataset", "shapes", f"One of {', '.join(data.names())}; its test images are corrupted.")
     flags.DEFINE_string("data_dir", None, "Folder of the dataset, if it needs one.")
     flags.DEFINE_integer("size", 32, "Side of the images in pixels.", lower_bound=corruptions.core.checks.MIN_SIDE)

@@ -27,7 +27,6 @@ from ml_collections import ConfigDict
 from analysis.errors import joint
 from corruptions.core import checks
 from evaluation import commands, packaged, trained_models
-from models import efficientnet
 from runtime import files as runtime_files
 from training import cli
 
@@ -62,14 +61,14 @@ def run(config: ConfigDict, files: Mapping[str, str], folder: pathlib.Path, pack
     trained_models.refuse_eval_only(config, "adapt", "enhance", "ensemble", "images", "natural", "temperature")
     asked = {}
     runtime_files.fetch(folder)
-    of_packages = {name: packaged.find(name) for name in packages}
-    for name, file in {**files, **of_packages}.items():
+    for name in (*files, *packages):
         asked[folder / name] = own = ConfigDict(config.to_dict())
-        own.model.checkpoint = str(file)
-        if name in of_packages:
-            own.model.name = packaged.NETWORKS[name]
-            own.dataset.image_size = efficientnet.SIZES[own.model.name][-1]
-        with trained_models.open_workdir(folder / name, own):
+        if name in files:
+            own.model.checkpoint = str(files[name])
+        else:
+            packaged.configure(own, name)
+    for path, own in asked.items():
+        with trained_models.open_workdir(path, own):
             pass  # import first: a file that does not fit is refused before hours of evaluation
     for path, own in asked.items():
         commands.run(own, path)

@@ -5,11 +5,13 @@
 
 FOLDER/golden holds figures and pictures made by the original code. `--workdir` is a workdir of train.py on CIFAR-10,
 `--peer_python` a Python that has imagecorruptions-imaug. The file of `--data` keeps the numbers: the report takes the
-sections that are not measured now from there, and says which were never measured. Needs the extra `dev`.
+sections that are not measured now from there, and says which were never measured. With --names of some corruptions the rows of the
+others stay, and the report says which rows are of another revision. Needs the extra `dev`.
 """
 
 from runtime import command  # isort: skip
 
+import functools
 import json
 import pathlib
 import platform
@@ -23,7 +25,6 @@ from benchmarks.parity import measures, report
 from corruptions.scoring.conditions import expand
 from runtime import artifacts, meshes
 from runtime.files import write_atomically
-from runtime.log import log
 from tests.reference.imagenet_c import expected
 
 _PATHS = r"(--(?:shared|peer_python|peer_images|data_dir|workdir|data|out))[= ]\S+"
@@ -84,13 +85,11 @@ def main(argv):
     for section in _SECTIONS:
         if section not in _SECTION.value:
             continue
-        before, now = data.get(section, {"record": {}, "rows": {}}), record()
-        kept = all(before["record"].get(key) == now[key] for key in ("revision", "versions", "machine"))
-        if before["rows"] and not kept:
-            log.info("%s: rows of another revision, machine or other packages are left out.", section)
-        rows = measure(section, names, before["rows"] if kept else {})
-        if rows is not None:
-            data[section] = {"record": now, "rows": rows}
+        found = measures.renewed(
+            section, data.get(section), record(), names, functools.partial(measure, section, names)
+        )
+        if found is not None:
+            data[section] = found
             write_atomically(file, json.dumps(data, indent=1) + "\n")
     page = pathlib.Path(_OUT.value)
     write_atomically(page, report.report(data, page.read_text() if page.exists() else ""))

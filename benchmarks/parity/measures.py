@@ -17,7 +17,7 @@ from corruptions.core.batch import from_float, to_float
 from corruptions.files import digest_of
 from evaluation import correctness, trained_models
 from runtime import files, meshes
-from runtime.log import bar
+from runtime.log import bar, log
 from tests.reference.features import features
 from tests.reference.imagenet_c import expected as references
 from tests.reference.photographs import photograph
@@ -26,6 +26,24 @@ from training import study
 SEVERITIES = range(1, 6)
 _IMAGES = {"cifar": 8, "tiny": 4, "imagenet": 2, "inception": 1}  # about as many pixels at the large sizes
 _DRAWS = {32: 4, 224: 2}
+
+
+def renewed(section, before, record, names, measure):
+    """Measures a section of the report, {"record": ..., "rows": ...}; None where it cannot be.
+
+    Rows that were measured `before` stay where this run has its revision, machine and packages, or is of some of their names alone: then
+    the record of the whole stays, and "later" has the record of each name of this run. `measure` takes the rows that stay.
+    """
+    before = before or {"record": {}, "rows": {}}
+    parts = [before["rows"]["rows"]] if section == "errors" and before["rows"] else before["rows"].values()
+    others = {name for part in parts for name in part} - set(names)
+    same = all(before["record"].get(key) == record[key] for key in ("revision", "versions", "machine"))
+    if before["rows"] and not same and not others:
+        log.info("%s: rows of another revision, machine or other packages are left out.", section)
+    rows = measure(before["rows"] if same or others else {})
+    if rows is None or same or not others:
+        return rows if rows is None else {"record": record, "rows": rows}
+    return before | {"rows": rows, "later": before.get("later", {}) | dict.fromkeys(names, record)}
 
 
 def difference(ours, expected):

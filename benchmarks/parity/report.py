@@ -61,7 +61,8 @@ and no benchmark. Network: {model}; clean error {clean:.1f} %.
 def report(data, page=""):
     """Writes all sections as Markdown; the sections from `## Other benchmarks` on are those of an earlier `page`.
 
-    `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`.
+    `data` is {section: {"record": ..., "rows": ...}} of the measured sections among `pixels`, `golden`, `features`, `errors`; "later" is
+    {name: record} of rows that were measured after the others.
     """
     sections = {"pixels": (_PIXELS, _differences), "golden": (_GOLDEN, _differences)}
     sections |= {"features": (_FEATURES, _features), "errors": (_ERRORS, _errors)}
@@ -76,12 +77,17 @@ def report(data, page=""):
                 }
             elif section != "errors":
                 rows = {f"{size}x{size}": part for size, part in rows.items()}
-            versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-            origin = f"revision {artifacts.short(record['revision'])}, {versions}; {record['machine']}"
-            part = f"{write(text, rows)}\n`{record['command']}`  \n{origin}\n"
+            part = f"{write(text, rows)}\n{_made(record)}\n"
+            for name, later in data[section].get("later", {}).items():
+                part += f"\nRows of {name.split('/')[1]}: {_made(later)}\n"
         parts.append(part)
     _, heading, others = page.partition("## Other benchmarks")
     return "\n".join([*parts, heading + others] if heading else parts)
+
+
+def _made(record):
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    return f"`{record['command']}`  \nrevision {artifacts.short(record['revision'])}, {versions}; {record['machine']}"
 
 
 _LEVELS = [f"severity {k}" if k == 1 else str(k) for k in range(1, 6)]

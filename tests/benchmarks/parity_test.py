@@ -61,6 +61,24 @@ def test_report_tells_measured_from_missing():
     assert text.count("revision r, jax 1; m") == 2
 
 
+def test_rows_of_some_names_are_renewed_and_say_so():
+    old, new = RECORD | {"revision": "old"}, RECORD | {"revision": "new", "command": "python again"}
+    row = [[0, 0.0]] * 5
+    before = {"record": old, "rows": {"cifar": {"imagenet_c/fog": row, "imagenet_c/snow": row}}}
+    found = measures.renewed(
+        "pixels",
+        before,
+        new,
+        ["imagenet_c/snow"],
+        lambda kept: {"cifar": kept["cifar"] | {"imagenet_c/snow": [[2, 1.0]] * 5}},
+    )
+    text = report.report({"pixels": found})
+    assert "| fog | 0 | 0 |" in text and "| snow | 2 / 1.00 |" in text
+    assert "revision old" in text and "Rows of snow: `python again`  \nrevision new" in text
+    whole = measures.renewed("pixels", found, new, ["imagenet_c/snow", "imagenet_c/fog"], lambda kept: {"cifar": kept})
+    assert whole == {"record": new, "rows": {"cifar": {}}}  # all names of another revision: nothing stays
+
+
 def test_report_of_error_rates_names_departures():
     row = {"ours": [1.0] * 5, "peer": [2.0] * 5, "difference": -1.0, "se": 0.25}
     rows = {"clean": 6.5, "model": "net", "peer": "1.1.5", "number": 1000}

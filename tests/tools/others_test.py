@@ -76,6 +76,17 @@ def test_page_and_csv_say_the_same(tmp_path, monkeypatch):
     assert shown == [pytest.approx(float(row.psnr), abs=0.051) for row in rows[:2]] and shown[0] > shown[1]
 
 
+def test_named_members_alone_are_measured(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry._BENCHMARKS, "two", LEVELS)
+    given = ("shapes", None, 32, 12, 3)
+    whole = strength.run(["two"], *given, tmp_path / "whole.md").with_suffix(".csv").read_text().splitlines()
+    out = strength.run(["two"], *given, tmp_path / "one.md", ["imagenet_c/brightness"])
+    assert out.with_suffix(".csv").read_text().splitlines()[1:] == [line for line in whole if "brightness" in line]
+    assert "contrast" not in out.read_text() and "--benchmark=two --names=imagenet_c/brightness " in out.read_text()
+    with refused("names", "'imagenet_c/fog'"):
+        strength.run(["two"], *given, tmp_path / "other.md", ["imagenet_c/fog"])
+
+
 def test_severities_out_of_order_are_listed():
     def row(severity, psnr):
         return Strength("imagenet_c/fog", severity, 9, psnr, 0.1, psnr / 50, 0.01, 0.0)

@@ -103,4 +103,7 @@ def test_an_order_like_alexnets_has_a_rank_correlation_of_one():
         for level in range(1, 6):
             wrong[name, str(level)] = np.roll(np.arange(300) < 15 * (place + 1), rng.integers(300)).astype(float)
         assert errors.shape == (5,)
-    assert "of the 19 mean errors with AlexNet's published ones: 1.00 (95 %" in real.likeness(wrong)
+    text = real.likeness(wrong)
+    assert "of the 19 mean errors with AlexNet's published ones: 1.00 (95 %" in text
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| imagenet_c")]
+    assert [row[2] for row in rows] == [row[4].rstrip(" |") for row in rows] == [str(rank) for rank in range(1, 20)]

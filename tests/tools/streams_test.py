@@ -22,7 +22,7 @@ GIVEN = {
     **{"streams": ["continual"], "methods": ["source", "eata"], "corruptions": ["noc/border", "imagenet_c/contrast"]},
     **{"severity": 1.0, "batch": 20, "reset": "never", "order": -1, "seed": 1, "stored_order": False, "delta": 0.0},
     **{"images": 0, "eta": 0.0, "cost": 0.0, "target": 20.0, "speed": 10, "walks": 1},
-    **{"window": 0, "ratio": 20.0, "between": "adapted"},
+    **{"window": 0, "ratio": 20.0, "between": "adapted", "from": None},
 }
 
 
