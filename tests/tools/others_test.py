@@ -11,6 +11,7 @@ import pytest
 
 from configs import imagenet
 from corruptions.core import registry
+from evaluation import packaged
 from evaluation.strength import Strength
 from models import costs
 from tests.corruptions.comparing import refused
@@ -34,12 +35,13 @@ def test_files_are_named_once():
             weights.named(given)
 
 
-def test_all_files_are_imported_before_the_first_is_evaluated(tmp_path, monkeypatch):
-    done = []
+def test_all_files_and_packages_are_imported_before_the_first_is_evaluated(tmp_path, monkeypatch):
+    done, settings = [], {}
 
     @contextlib.contextmanager
     def imported(path, config):
         done.append(("imported", path.name, config.model.checkpoint))
+        settings[path.name] = (config.model.name, config.model.dtype, config.dataset.image_size)
         yield
 
     monkeypatch.setattr(weights.trained_models, "open_workdir", imported)
@@ -50,11 +52,14 @@ def test_all_files_are_imported_before_the_first_is_evaluated(tmp_path, monkeypa
     )
     monkeypatch.setattr(weights, "joint", table)
     config = imagenet.get_config()
-    weights.run(config, {"standard": "a.pth", "sin": "b.pth.tar"}, tmp_path)
-    files = [("standard", "a.pth"), ("sin", "b.pth.tar")]
+    monkeypatch.setattr(packaged, "find", lambda name: f"{name}.pth")
+    weights.run(config, {"standard": "a.pth", "sin": "b.pth.tar"}, tmp_path, ["efficientnet-lite1"])
+    files = [("standard", "a.pth"), ("sin", "b.pth.tar"), ("efficientnet-lite1", "efficientnet-lite1.pth")]
     assert done == [*(("imported", *file) for file in files), *files]
-    assert written == [(tmp_path / "table", [tmp_path / "standard", tmp_path / "sin"])]
-    assert not config.model.checkpoint
+    assert written == [(tmp_path / "table", [tmp_path / name for name, _ in files])]
+    assert settings["efficientnet-lite1"] == ("efficientnet_lite1", "float32", 240)
+    assert settings["sin"] == ("resnet50", "float32", 224)
+    assert not config.model.checkpoint and config.model.name == "resnet50"
 
 
 LEVELS = {"imagenet_c/contrast": (1, 5), "imagenet_c/brightness": (2, 4)}

