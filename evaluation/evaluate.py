@@ -1,7 +1,8 @@
 """Every model under every condition; answers that the workdir holds are not evaluated again.
 
-Images are corrupted once for all models that lack answers, stay split over a mesh of devices and go through one program
-in blocks; a model may be prepared for each condition.
+Conditions, per-image results, their files and origins are those of `corruptions.scoring`. Its `evaluate` stands apart: it asks one
+function that is known by its answers; here each network has a digest, many are asked about one corrupted set that stays split over a
+mesh of devices, on one host or several, and a network may be prepared for each condition.
 """
 
 import functools

@@ -124,18 +124,18 @@ def launch(
     try:
         import submitit
     except ImportError as error:
-        raise SettingsError(f"--launch needs the package submitit ({error}); pip install submitit") from None
+        raise SettingsError(f"a launch needs the package submitit ({error}); pip install submitit") from None
     parameters: dict[str, Any] = {"timeout_min": 24 * 60}
     for option in options:
         key, equals, value = option.partition("=")
         if not (key and equals):
-            raise SettingsError(f"expected --job KEY=VALUE, found {option!r}")
+            raise SettingsError(f"expected the options of a job as KEY=VALUE, found {option!r}")
         parameters[key] = int(value) if value.isdecimal() else value
     try:
         executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster)
         executor.update_parameters(**parameters)
     except (NameError, RuntimeError, TypeError) as error:  # an unknown option; SLURM is not there
-        raise SettingsError(f"--launch={cluster} and --job: {error}") from None
+        raise SettingsError(f"the launch on {cluster} with these options: {error}") from None
     if cluster != "local":
         _start(executor, commands)
         return {}

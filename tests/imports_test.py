@@ -138,7 +138,8 @@ def used_in(tree):
 
 ONE_PLACE = {  # what evaluation is made of: the files that define it
     "Count": {"corruptions/scoring/counts.py"},
-    "Divisors": {"corruptions/scoring/ce.py"},  # CE and relative CE, by a reference's errors
+    "Divisors": {"corruptions/scoring/values.py"},  # error, CE and relative CE of each table, by a reference's errors
+    "Value": {"corruptions/scoring/values.py"},  # a mean over images with its standard error
     "Answered": {"corruptions/scoring/results.py"},
     "Folder": {"corruptions/scoring/folder.py"},
     "Probing": {"corruptions/core/origin.py"},

@@ -44,9 +44,9 @@ from ml_collections import ConfigDict
 from analysis.errors import joint
 from analysis.errors.joint import Joint
 from analysis.errors.reference import LABEL, NONE
-from analysis.errors.scores import Value
 from analysis.errors.summary import summarise
 from analysis.frames import CLEAN
+from corruptions.scoring.values import Value
 from runtime import artifacts, files, jobs
 from runtime.artifacts import summary
 from runtime.files import read_json

@@ -23,9 +23,8 @@ import pandas as pd
 from analysis.answers import Answers
 from analysis.errors.reference import FROST, NONE, Choice, Conditions
 from analysis.frames import CLEAN, RANDOM, Counted, is_corruption
-from corruptions.scoring import ce
-from corruptions.scoring.ce import Divisors
-from corruptions.scoring.intervals import of_mean
+from corruptions.scoring import values
+from corruptions.scoring.values import Divisors, Value, average
 
 Severity = int | float | str
 Cell = tuple[str, int, str, Severity]
@@ -37,7 +36,7 @@ OF_TFDS = "imagenet2012_corrupted"  # tfds' own corruptions of ImageNet, for whi
 BAR = ("imagenet_c_bar", "cifar10_c_bar")
 MEAN = "mean"
 MEAN_ERROR, CE, RELATIVE = "mean_error", "CE", "relative_CE"
-LEAST = 100 * ce.LEAST
+LEAST = 100 * values.LEAST
 """The smallest mean rise of a reference's error, in percent, that relative CE divides by."""
 UNDEFINED = (
     f"Relative CE is undefined where the reference loses less than {LEAST:g} point on average, or where the corrupted and the clean "
@@ -199,24 +198,6 @@ def _random(severities):
     return tuple(s for s in severities if s == RANDOM)
 
 
-class Value(NamedTuple):
-    """A number in percent and its standard error; NaN where there is none.
-
-    Attributes:
-      value: the number.
-      se: its standard error over test images.
-      images: float64 [N], what each image gives, whose mean is the number; None where there is none.
-      most: the most that an image can give.
-      paired: whether an image gives a difference of two such numbers.
-    """
-
-    value: float = math.nan
-    se: float = math.nan
-    images: np.ndarray | None = None
-    most: float = math.nan
-    paired: bool = False
-
-
 class Row(NamedTuple):
     """Scores of one model and seed on one corruption (its qualified name) of a benchmark, or on all (`mean`).
 
@@ -272,22 +253,9 @@ def mean(members: Sequence[Row], choice: Choice) -> Row:
     return head._replace(error=values[0], ce=values[1], relative=values[2])
 
 
-def average(values: Sequence[Value]) -> Value:
-    """Averages numbers of the same images; an undefined one makes the mean undefined."""
-    if any(number.images is None for number in values):
-        return Value()
-    most = float(np.mean([number.most for number in values]))
-    return of_images(np.mean([number.images for number in values], axis=0), most, values[0].paired)
-
-
-def of_images(images: np.ndarray, most: float = 100.0, paired: bool = False) -> Value:
-    """Makes the `Value` of one number for each image."""
-    return Value(float(images.mean()), of_mean(images, most, paired), images, most, paired)
-
-
 def clean_error(errors: ImageErrors, key: tuple[str, int]) -> Value:
     """Gives the error of a model on clean images."""
-    return of_images(100 * errors.sum([(*key, CLEAN, 0)]))
+    return Value.from_images(100 * errors.sum([(*key, CLEAN, 0)]), 100.0)
 
 
 def _scaled(errors, cells, clean, divisor, reference):
@@ -296,11 +264,7 @@ def _scaled(errors, cells, clean, divisor, reference):
     divisors = Divisors() if divisor is None else Divisors.from_errors(divisor, reference.clean)
     wrong, base = errors.sum(cells) / number, errors.sum([clean])
     base = base if len(wrong) == len(base) else math.nan  # stored images may differ from the clean images
-    measures = zip(divisors.measures(wrong, base), divisors.largest, (False, False, True), strict=True)
-    return [
-        of_images(100 * images, 100 * most, paired) if np.isfinite(images).all() else Value()
-        for images, most, paired in measures
-    ]
+    return divisors.measures(wrong, base, unit=100.0)
 
 
 def resilience(

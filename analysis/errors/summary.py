@@ -18,8 +18,9 @@ from scipy import special
 from analysis import frames
 from analysis.errors import scores
 from analysis.errors.reference import NONE, ORIGINAL, Choice, Conditions
-from analysis.errors.scores import ImageErrors, Row, Value
+from analysis.errors.scores import ImageErrors, Row
 from analysis.frames import CLEAN, RANDOM, with_error
+from corruptions.scoring.values import Value, average
 
 GAP = "gap"
 LEVEL = 0.05  # level of the corrected p-values
@@ -88,7 +89,7 @@ def score(
                 of_model.setdefault((key[0], *row[2:4], measure), []).append((value, row))
         for bar, plain in scores.gaps(evaluated):
             first, second = (means[benchmark.name, benchmark.severities] for benchmark in (bar, plain))
-            value = scores.of_images(first.error.images - second.error.images, paired=True)
+            value = Value.from_images(first.error.images - second.error.images, 100.0, paired=True)
             of_model.setdefault((key[0], *first[2:4], GAP), []).append((value, second))
     return rows, [summarise(head, found) for head, found in of_model.items()]
 
@@ -101,7 +102,7 @@ def summarise(head: tuple[str, str, str, str], found: Sequence[tuple[Value, Row 
     """
     values = tuple(value for value, _ in found)
     row = found[0][1]
-    whole = scores.average(values)
+    whole = average(values)
     undefined = math.isnan(values[0].value)
     std = math.nan if undefined else frames.spread_over_seeds([value.value for value in values])
     normalised = row is not None and head[3] in ("mCE", "relative_mCE")

@@ -9,12 +9,13 @@ Robustness to Common Corruptions and Perturbations" (2019), section 4.
 """
 
 import dataclasses
+import itertools
 import json
 import math
 import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +24,9 @@ from corruptions.scoring.conditions import CLEAN, RANDOM
 from corruptions.scoring.counts import Count, of_one_evaluation, uneven
 from corruptions.scoring.folder import read_wrong
 from corruptions.scoring.intervals import of_accuracy, of_mean, too_few
+from corruptions.scoring.values import LEAST, Divisors, Value, average
 
 ALEXNET = "alexnet"
-LEAST = 0.01
-"""The smallest mean rise of a reference's error that relative CE divides by."""
 ALEXNET_FILE = pathlib.Path(__file__).with_name("alexnet.json")
 """AlexNet's published errors by the prefix of corruptions: {"imagenet_c": {"clean", "severities", "errors"}, ...}."""
 _EXACT = "+- standard error over the images; the reference is taken as exact."
@@ -41,36 +41,6 @@ _HOLD = (
 )
 _Errors = Mapping[int | float | str, tuple[float, float]]
 """The published errors of a corruption: {severity: (error, clean error)}."""
-
-
-class Divisors(NamedTuple):
-    """The errors of a reference, by which those of a classifier under a corruption are divided.
-
-    Attributes:
-      error: mean error of the reference over the severities; NaN where it is 0, or not known.
-      rise: the same less its clean error; NaN where that is less than `LEAST`.
-    """
-
-    error: float = math.nan
-    rise: float = math.nan
-
-    @classmethod
-    def from_errors(cls, errors: Sequence[float], clean: float) -> "Divisors":
-        """Makes them from the errors of a reference, one for each severity, and its clean error, all in [0, 1]."""
-        mean = sum(errors) / len(errors)
-        rise = mean - clean
-        return cls(mean if mean > 0 else math.nan, rise if rise >= LEAST else math.nan)
-
-    def measures(self, error: Any, clean: Any) -> tuple[Any, Any, Any]:
-        """Computes (error, CE, relative CE) from the mean error over the severities and the clean error: numbers, or
-        float64 [N], what each image gives. Without a clean error of the same images relative CE is NaN.
-        """
-        return error, error / self.error, (error - clean) / self.rise
-
-    @property
-    def largest(self) -> tuple[float, float, float]:
-        """The most that an image can give to each measure."""
-        return 1.0, 1 / self.error, 1 / self.rise
 
 
 class CE(NamedTuple):
@@ -183,7 +153,7 @@ def ce_table(
     means = [_mean(benchmark, by_corruption, row) for benchmark in registry.benchmarks()]
     notes = tuple(note for mean in means if isinstance(note := mean, str) and note)
     of_clean = CE(CLEAN, clean.error, _standard_error(clean) if wrong is None else of_mean(wrong[_key(clean)]))
-    rows = (of_clean, *(row for row, *_ in scored.values()), *(mean for mean in means if isinstance(mean, CE)))
+    rows = (of_clean, *itertools.starmap(_joined, scored.items()), *(mean for mean in means if isinstance(mean, CE)))
     return CETable(name, rows, wrong is not None, clean.total, notes)
 
 
@@ -226,22 +196,15 @@ def _of(counts: Iterable[Count]) -> Mapping[str, _Errors]:
 
 
 def _row(name, counts, clean, reference, wrong):
-    """(CE, float64 [3, N], the most that an image can give [3]): the errors under one corruption, and what each image gives to
-    them; None without `wrong`.
-    """
+    """Computes error, CE and relative CE under one corruption; without `wrong` from the counts alone."""
     number, divisors = len(counts), Divisors()
     if all(count.severity in reference for count in counts):
         of_reference = [reference[count.severity] for count in counts]
         divisors = Divisors.from_errors([error for error, _ in of_reference], of_reference[0][1])
-    error, largest = sum(count.error for count in counts) / number, divisors.largest
-    if wrong is None:
-        images, se = None, sum(map(_standard_error, counts)) / number
-        ses = (se, se / divisors.error, (se + _standard_error(clean)) / divisors.rise)
-    else:
-        of_image = sum(wrong[_key(count)] for count in counts) / number
-        images = np.stack(divisors.measures(of_image, wrong[_key(clean)]))
-        ses = _of_images(images, largest)
-    return _joined(name, divisors.measures(error, clean.error), ses), images, largest
+    if wrong is not None:
+        return divisors.measures(sum(wrong[_key(count)] for count in counts) / number, wrong[_key(clean)])
+    error, se = (sum(of_count) / number for of_count in ([c.error for c in counts], map(_standard_error, counts)))
+    return divisors.bounds(error, clean.error, se, _standard_error(clean))
 
 
 def _mean(benchmark, by_corruption, row):
@@ -252,13 +215,10 @@ def _mean(benchmark, by_corruption, row):
         return f"{benchmark} has no mean: {len(missing)} of {len(members)} missing, {missing[0]} first." if most else ""
     if odd := uneven(members, benchmark):
         return f"{benchmark} has no mean: {odd}."
-    of_members, images, largest = zip(
-        *(row(name, list(of_one.values())) for name, of_one in members.items()), strict=True
+    of_members = [row(name, list(of_one.values())) for name, of_one in members.items()]
+    return _joined(
+        f"{benchmark}, mean of {len(members)}", [average(of_one) for of_one in zip(*of_members, strict=True)]
     )
-    values, ses = (np.mean([row[first::2] for row in of_members], 0).tolist() for first in (1, 2))
-    if images[0] is not None:
-        ses = _of_images(sum(images) / len(images), np.mean(largest, 0).tolist())
-    return _joined(f"{benchmark}, mean of {len(members)}", values, ses)
 
 
 def _selected(benchmark, name, counts):
@@ -272,18 +232,12 @@ def _selected(benchmark, name, counts):
     }
 
 
-def _joined(name: str, values: Sequence[float], ses: Sequence[float]) -> CE:
-    pairs: list[Any] = [number for pair in zip(values, ses, strict=True) for number in pair]
-    return CE(name, *pairs)
+def _joined(name: str, values: Sequence[Value]) -> CE:
+    return CE(name, *(number for value in values for number in value[:2]))
 
 
 def _standard_error(count):
     return float(of_accuracy(count.error, count.total))
-
-
-def _of_images(images, most):
-    """Computes the standard errors of error, CE and relative CE, means over images; NaN where they are undefined."""
-    return [of_mean(*of, paired) for *of, paired in zip(images, most, (False, False, True), strict=True)]
 
 
 def _percent(value, error, sign):

@@ -15,7 +15,7 @@ from corruptions.assets import with_files
 from corruptions.core import registry
 from corruptions.core.batch import corrupt
 from corruptions.core.corruption import Corruption
-from corruptions.core.errors import Refused
+from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.keys import named_key
 from corruptions.core.origin import Origin, Probe, Probing, make, probe_shown
 from corruptions.core.severity_tables import BY_SIZE, OF_MANY_SIZES, say_one_for_all
@@ -28,21 +28,18 @@ from corruptions.scoring.test_set import Part, TestSet
 
 
 def evaluate(
-    predict: Predict,
-    images: np.ndarray | Iterable[tuple[Any, Any]],
+    predict: Predict | Classifier,
+    images: np.ndarray | Iterable[tuple[Any, Any]] | TestSet,
     labels: Sequence[int] | np.ndarray | None = None,
     *,
     corruptions: str | Sequence[str] = ("imagenet_c",),
     severity: Severities = "levels",
-    batch_size: int = 100,
-    dtype: str = "float32",
-    outputs: str = "logits",
-    seed: int = 0,
-    index: Sequence[int] | np.ndarray | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    seed: int = 0,
+    batch_size: int | None = None,
     path: str | os.PathLike | None = None,
-    network: str | None = None,
     progress: bool | None = None,
+    **earlier: Any,
 ) -> list[Count]:
     """Evaluates any classifier under corruptions: Flax, Equinox, PyTorch, ONNX, NumPy ...
 
@@ -53,42 +50,38 @@ def evaluate(
         corruptions.mean_error(counts)
         corruptions.ce_table(counts)                                                                 # CE, mCE
 
-    A test set that does not fit in memory comes as batches: `evaluate(logits, loader)`.
+    A test set that does not fit in memory comes as batches: `evaluate(logits, loader)`. What is less common is said by the objects
+    of `corruptions.scoring`: `evaluate(Classifier(predict, outputs="probabilities"), TestSet(images, labels, index=index))`.
 
     Image i under a corruption is `corrupt(fold_in(key(seed), crc32(name)), images, name, severity,
     index=index)[i]`, with the qualified name, as `write_dataset` writes it; but of a C-bar benchmark at another
     size than its own, `write_dataset` takes the ranges of the benchmark, and this function those of the size.
 
     Args:
-      predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities [batch_size,
-        classes]: a NumPy or JAX array, or any that exports DLPack. It normalises the images itself.
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits [batch_size, classes]: a NumPy or JAX
+        array, or any that exports DLPack. It normalises the images, in [0, 1], itself. Or a `Classifier`, which says more of it.
       images: uint8 [N, H, W, 3], N at least 1, height and width at least 16; NumPy, a memory map
         too. Or an iterable of batches (images, labels), with labels=None: a list, a DataLoader without
         shuffling. It is read once for each condition, and once more for `path`; each time it must yield the same images. Where
         batches have several sizes, all images have the severity table `imagenet`, as in `corrupt_each`; the option
-        `table="by_size"` of a corruption takes that nearest to the shorter side.
+        `table="by_size"` of a corruption takes that nearest to the shorter side. Or a `TestSet` of these, its labels and batch size.
       labels: integers [N], below 2^31.
       corruptions: names of corruptions and of benchmarks, or one name.
       severity: `levels` (those that a benchmark selects, else all; for a range 0, 1/4 .. 1),
         `random` (each image draws its own), a number, or several: (1, 3, 5), "1,3,5"; of a benchmark
         that selects levels its severities, 1 the mildest that it selects.
-      batch_size: images for `predict`, always as many: the last batch is filled up and the filling
-        not counted; more than there are images only below 1 GiB. Batches that are given have the size of the first.
-      dtype: dtype of the images for `predict`: `float32`, in [0, 1], or `uint8`.
-      outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1.
-        The confidence of the answers follows from it.
-      seed: seed of the corrupted test sets.
-      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
       options: corruption -> its static options, such as calibrated ranges; those of corruptions that are not asked for have
         no effect.
+      seed: seed of the corrupted test sets.
+      batch_size: images for `predict`, always as many; see `TestSet`, None is its default.
       path: folder of this one classifier, made when missing. It keeps the per-image results under every finished
         condition and their confidence (`confidence.STORED`), so that the same call continues and another one adds corruptions, and gets
         counts.csv and errors.csv of this call. What made a result is kept beside it (`corruptions.core.origin`): before anything
         is reused, `predict` is asked again about 32 images, and a corruption whose code changed must give the pixels that it
         gave. `corruptions.scoring.folder.read_wrong` and `read_confidence` read a folder without `predict`. None writes nothing.
-      network: name of the classifier, compared with the stored one in place of asking `predict` again: for one that draws
-        at random or adapts to its batches.
       progress: a progress bar, or lines where tqdm is not installed: True, False, or None for only a terminal.
+      **earlier: `dtype`, `outputs`, `network` of `Classifier` and `index` of `TestSet`, keywords of 0.2 that work until 0.4, with
+        a FutureWarning.
 
     Returns:
       List of `Count`: clean first, then every corruption at every severity.
@@ -101,14 +94,34 @@ def evaluate(
     if path is not None and not os.fspath(path):
         raise Refused("path", "path=None, or the path of a folder", "an empty one")
     conditions = Conditions(corruptions, severity, options, seed)
-    test_set = TestSet(images, labels, index, batch_size)
-    evaluation = ClassifierEvaluation(Classifier(predict, dtype, outputs, network), test_set, conditions)
+    classifier, test_set = _objects(predict, images, labels, batch_size, earlier)
+    evaluation = ClassifierEvaluation(classifier, test_set, conditions)
     with files.lock(path) if path is not None else contextlib.nullcontext():
         folder = None if path is None else Folder(path)
         correct = evaluation.run(folder, progress)
         if folder:
             folder.write_tables(correct, conditions.of_benchmarks())
     return [Count.from_correct(*of_one) for of_one in correct.items()]
+
+
+def _objects(predict, images, labels, batch_size, earlier):
+    """Makes the `Classifier` and the `TestSet` of the arguments of `evaluate`."""
+    of_classifier = {name: earlier.pop(name) for name in ("dtype", "outputs", "network") if name in earlier}
+    of_images = {name: earlier.pop(name) for name in ("index",) if name in earlier}
+    if earlier:
+        raise TypeError(f"evaluate() got an unexpected keyword argument {next(iter(earlier))!r}")
+    given = [*of_classifier, *of_images]
+    of_images |= {} if batch_size is None else {"batch_size": batch_size}
+    of_images |= {} if labels is None else {"labels": labels}
+    for name, of, made in (("predict", of_classifier, Classifier), ("images", of_images, TestSet)):
+        if of and isinstance(predict if made is Classifier else images, made):
+            raise RefusedType(name, f"{', '.join(of)} as fields of the {made.__name__}", "an argument beside it")
+    if given:
+        objects = "evaluate(Classifier(predict, dtype, outputs, network), TestSet(images, labels, index))"
+        words = f"the keywords {', '.join(given)} of 0.2 work until 0.4; write {objects}, both from corruptions.scoring"
+        warnings.warn(words, FutureWarning, stacklevel=3)
+    classifier = predict if isinstance(predict, Classifier) else Classifier(predict, **of_classifier)
+    return classifier, images if isinstance(images, TestSet) else TestSet(images, **of_images)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -38,7 +38,17 @@ class PerImage(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Classifier:
-    """A classifier; the fields are arguments of `corruptions.evaluate`. ValueError for another dtype or kind of outputs."""
+    """A classifier, for `corruptions.evaluate`. Raises ValueError for another dtype or kind of outputs.
+
+    Attributes:
+      predict: function from images [batch_size, H, W, 3], a JAX array, to logits or probabilities [batch_size, classes]: a
+        NumPy or JAX array, or any that exports DLPack. It normalises the images itself.
+      dtype: dtype of the images for `predict`: `float32`, in [0, 1], or `uint8`.
+      outputs: what `predict` returns: `logits`, any real numbers, or `probabilities`, which sum to 1. The confidence of the
+        answers follows from it.
+      network: name of the classifier, compared with the stored one in place of asking `predict` again: for one that draws
+        at random or adapts to its batches.
+    """
 
     predict: Predict
     dtype: str = "float32"

@@ -129,14 +129,16 @@ def _refuse(folder, lines):
 def _refuse_other_network(folder, name, requested, seen, ask):
     """Asks the classifier again about images whose answers are stored; clean ones, where they are stored."""
     if name == UNKNOWN and isinstance(folder.network, str) and folder.network != UNKNOWN:
-        own = f"network={folder.network!r}"
+        own = f"Classifier(predict, network={folder.network!r})"
         _refuse(folder, [f"network: stored {folder.network!r}, requested no name; give {own} or {_ELSE}"])
     condition = next((one for one in (CLEAN_IMAGES, *requested) if folder.read(one)), None)
     if condition is None:
         _refuse(folder, [f"network: stored no results under these conditions, by which it is compared; {_ELSE}"])
     if wrong := _answered_otherwise(condition, folder.read(condition), seen, ask):
         what = f"network: stored another, requested one that answers otherwise: {wrong}; give the one that was evaluated or {_ELSE}"
-        _refuse(folder, [f"{what}, and where predict draws or adapts give it a name: network='NAME'"])
+        _refuse(
+            folder, [f"{what}, and where predict draws or adapts give it a name: Classifier(predict, network='NAME')"]
+        )
 
 
 def _answered_otherwise(condition, result, seen, ask):

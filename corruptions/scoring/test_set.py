@@ -65,11 +65,15 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TestSet:
-    """Test images with their labels, as `corruptions.evaluate` describes the arguments of these names.
+    """Test images with their labels, for `corruptions.evaluate`.
 
     Raises TypeError and ValueError where they are not as described; batches are checked while they are read.
 
     Attributes:
+      images, labels: as `corruptions.evaluate` describes them.
+      index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
+      batch_size: images for `predict`, always as many: the last batch is filled up and the filling not counted; more than
+        there are images only below 1 GiB. Batches that are given have the size of the first.
       sizes: (H, W) of the batches that were read, all of them after one pass.
     """
 

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from corruptions import files
 from corruptions.assets import FROM_FILES
 from corruptions.core import running
+from corruptions.core.errors import Refused
 from corruptions.core.registry import qualified_options
 from corruptions.files import WriteError
 from corruptions.reading import pictures
@@ -69,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ModuleNotFoundError,
         MemoryError,
     ) as error:
-        print(f"error: {error}", file=sys.stderr)
+        flag = f"--{error.name}: " if isinstance(error, Refused) and error.name in vars(flags) else ""
+        print(f"error: {flag}{error}", file=sys.stderr)
         return 1
     try:
         print(path, flush=True)

@@ -259,11 +259,11 @@ class Folders(Layout):
         if not files.keeps_apart(self.folder, *pairs[0]):
             raise files.WriteError(
                 f"expected names that the file system of {self.folder} keeps apart, found {pairs[0][0]!r} and {pairs[0][1]!r}; "
-                "rename one, or write with --layout=parquet"
+                "rename one, or write with the layout parquet"
             )
         LOG.warning(
             "%s: %d names differ from others only in capitals or in composed letters (the first: %r from %r). A copy to a disk of "
-            "macOS or Windows makes one of both; --layout=parquet keeps them apart",
+            "macOS or Windows makes one of both; the layout parquet keeps them apart",
             *(self.folder, len(pairs), *reversed(pairs[0])),
         )
 

@@ -83,14 +83,16 @@ def open_source(
 
     `labels` is the FILE.npy beside a FILE.npy; other arguments and errors are as of `from_folder` and `from_tfds`.
 
-    Raises ValueError for a flag that does not fit the source, or a file that holds no arrays.
+    Raises Refused for an argument that does not fit the source, and ValueError for a file that holds no arrays.
     """
-    _check_limit(limit, "--limit")
+    _check_limit(limit)
     if labels is not None and not name.endswith(".npy"):
-        raise ValueError(f"expected no --labels beside --source={name}, which has its own; they go with a FILE.npy")
-    for flag, value in (("data_dir", data_dir), ("split", split)):
+        raise Refused(
+            "labels", f"no labels beside the source {name}, which has its own", labels, "they go with a FILE.npy"
+        )
+    for argument, value in (("data_dir", data_dir), ("split", split)):
         if value is not None and not name.startswith("tfds:"):
-            raise ValueError(f"expected no --{flag} beside --source={name}; it goes with tfds:NAME")
+            raise Refused(argument, f"no {argument} beside the source {name}", value, "it goes with tfds:NAME")
     if name.startswith("tfds:"):
         name = name.removeprefix("tfds:")
         data_dir = data_dir and remote.staged(data_dir)
@@ -101,8 +103,10 @@ def open_source(
         source = from_folder(path, preprocess=preprocess, size=size, limit=limit, turn=turn)
         known_as = {"path": name} if files.is_address(name) else {}  # not where it was copied to
         return dataclasses.replace(source, description={**source.description, **known_as})
-    if preprocess != "none" or size is not None or turn:
-        raise ValueError("arrays are written as they are: expected no --preprocess, no --size and no --turn")
+    of_folders = {"preprocess": preprocess != "none" and preprocess, "size": size, "turn": turn}
+    for argument, given in of_folders.items():
+        if given:
+            raise Refused(argument, f"no {argument} of arrays, which are written as they are", given)
     if path.suffix == ".npz":
         arrays = _load(path)
         content = arrays.keys() if isinstance(arrays, dict) else {"a single one"}
@@ -110,13 +114,13 @@ def open_source(
             raise ValueError(f"{path}: expected arrays images and labels, found {', '.join(content)}")
         return from_arrays(arrays["images"][:limit], arrays["labels"][:limit])
     if labels is None:
-        raise ValueError(f"expected --labels=FILE.npy beside --source={name}, found none")
+        raise Refused("labels", f"labels, a FILE.npy, beside the source {name}", "none")
     return from_arrays(_load(path, mmap_mode="r")[:limit], _load(remote.staged(labels))[:limit])
 
 
-def _check_limit(limit: int | None, name: str = "limit") -> None:
+def _check_limit(limit: int | None) -> None:
     if limit is not None and limit < 1:
-        raise Refused("limit", f"a {name} of at least 1", limit)
+        raise Refused("limit", "a limit of at least 1", limit)
 
 
 def _load(path: Any, **options: Any) -> Any:
@@ -319,7 +323,7 @@ def _encoded(fetch, labels, names, class_names, description, turn):
             if image.shape != shape:
                 raise ValueError(
                     f"expected images of one size, found {shape[0]}x{shape[1]} and {image.shape[0]}x{image.shape[1]} "
-                    f"({name}); choose a preprocess ({', '.join(pictures.RECIPES)}) and a size, or --size=keep"
+                    f"({name}); choose a preprocess ({', '.join(pictures.RECIPES)}) and a size, or the size keep"
                 )
         return np.stack(images)
 

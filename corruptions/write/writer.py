@@ -28,7 +28,7 @@ from corruptions.write.shards import Parquet, WebDataset
 
 LAYOUTS = {"npy": Npy, "folders": Folders, "parquet": Parquet, "webdataset": WebDataset}
 
-_TURN = "turn=True of the source, --turn,"
+_TURN = "turn=True of the source"
 _READ = 64  # images of many sizes decoded at a time
 _ACCELERATOR_VALUES = 2**25  # values in a batch: ten thousand images of 32x32, two hundred of 224x224
 
@@ -105,7 +105,7 @@ def write_dataset(
             raise RefusedType("source", "(images, labels) or a Source to write", type(source).__name__)
         source = sources.from_arrays(*source)
     if source.many_sizes and layout == "npy":
-        raise Refused("layout", "--layout=folders, parquet or webdataset for images that keep their sizes", "npy")
+        raise Refused("layout", "the layout folders, parquet or webdataset for images that keep their sizes", "npy")
     first = np.shape(source.read(range(1))[0])
     checks.image_shape(first)
     shape = None if source.many_sizes else first

@@ -41,15 +41,15 @@ def test_a_job_of_skypilot_runs_one_command():
 
 def test_options_of_jobs_are_checked(tmp_path):
     pytest.importorskip("submitit")
-    with pytest.raises(SettingsError, match="expected --job KEY=VALUE, found 'gpus'"):
+    with pytest.raises(SettingsError, match="KEY=VALUE"):
         jobs.launch("local", {}, tmp_path, ["gpus"])
-    with pytest.raises(SettingsError, match=r"--launch=local and --job: .*gpu"):
+    with pytest.raises(SettingsError, match="gpu"):
         jobs.launch("local", {}, tmp_path, ["gpu=1"])
 
 
 def test_without_submitit_its_name_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(SettingsError, match=r"--launch needs the package submitit .*; pip install submitit"):
+    with pytest.raises(SettingsError, match="pip install submitit"):
         jobs.launch("local", {}, tmp_path, [])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.errors import joint, scores, sets
+from analysis.errors import joint, sets
 from analysis.errors.reference import FROST, Conditions, of_corruption
 from analysis.errors.sets import set_means
 from analysis.overlap.score import split_by_overlap
@@ -221,14 +221,3 @@ def test_a_relative_ce_by_too_small_a_loss_is_undefined_and_not_absent():
     assert "relative CE in percent by r" in title and text["rain"].tolist() == ["undefined"] and "fog" not in text
     with pytest.raises(ValueError, match="expected scores of models of any name on a benchmark"):
         sets.select(table[1:], [], ["relative_CE"], [])
-
-
-@pytest.mark.parametrize("rise, defined", [(0.0099, False), (0.0101, True)])
-def test_the_smallest_loss_that_relative_ce_divides_by(rise, defined):
-    cell, clean = ("a", 0, "noc/hue", 1), ("a", 0, "clean", 0)
-    correct = {one: np.arange(8) < right for one, right in ((cell, 3), (clean, 6))}
-    counts = [counted(*cell, 3, 8), counted(*clean, 6, 8)]
-    errors = scores.ImageErrors(counts, correct)
-    reference = types.SimpleNamespace(clean=0.3)
-    found = scores._scaled(errors, [cell], clean, np.array([0.3 + rise]), reference)[2]
-    assert (found.value == pytest.approx(100 * 3 / 8 / rise)) if defined else np.isnan(found.value)

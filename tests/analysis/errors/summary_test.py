@@ -8,12 +8,13 @@ from scipy import stats
 
 import corruptions
 from analysis import answers
-from analysis.errors import reference, scores, summary
+from analysis.errors import reference, summary
 from analysis.errors.reference import Choice, Conditions, choose, of_corruption
 from analysis.errors.scores import ImageErrors, complete_benchmarks
 from analysis.errors.summary import errors_frame, score, summary_frame, summary_text
 from analysis.references import IMAGENET_C
 from corruptions.scoring import intervals
+from corruptions.scoring.values import Value
 from tests.analysis.made_up import cell_of, counted
 
 NUMBER, SHAPE = 400, (224, 224, 3)
@@ -206,7 +207,7 @@ def test_each_condition_that_differs_is_named(changed, part):
 
 
 def values(*images):
-    return [scores.of_images(np.asarray(one, float)) for one in images]
+    return [Value.from_images(np.asarray(one, float), 100.0) for one in images]
 
 
 def test_a_difference_of_single_seeds_is_tested_by_its_signs():
@@ -253,7 +254,7 @@ def test_few_images_that_differ_are_not_clear(number, apart, exact):
     assert clear == ("better" if exact < 0.05 else None)
     seeds = [values(*[of] * 2) for of in (better, worse)]
     assert summary.paired(*seeds).p >= found.p
-    assert summary.paired([scores.Value(1, 0.1)], values(worse)) is None
+    assert summary.paired([Value(1, 0.1)], values(worse)) is None
 
 
 def test_seeds_add_their_spread():
@@ -280,4 +281,4 @@ def test_the_best_is_clear_only_against_every_other():
     near = base + rng.normal(0, 0.1, 300)
     assert summary.clearly_best({"a": values(a), "near": values(near), "c": values(c)}) is None
     assert summary.clearly_best({"a": values(a)}) is None
-    assert summary.clearly_best({"a": values(a), "b": [scores.Value(2, 0.1)]}) is None
+    assert summary.clearly_best({"a": values(a), "b": [Value(2, 0.1)]}) is None

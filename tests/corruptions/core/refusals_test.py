@@ -11,7 +11,7 @@ from PIL import Image
 
 import corruptions
 from corruptions import augment as schemes
-from corruptions import enhance, noc, optics
+from corruptions import enhance, noc, optics, scoring
 from corruptions.core.errors import Refused, RefusedType, UnknownCorruption
 from corruptions.core.severity import Levels
 from corruptions.scoring.conditions import expand
@@ -286,6 +286,11 @@ OF_REGISTRY = [
         lambda: corruptions.evaluate(lambda _: np.ma.array(np.eye(2), mask=[[0, 1], [0, 0]]), IMAGES, [0, 1], batch_size=2),
         lambda: corruptions.write_dataset("unused", (HIDDEN, [0, 1])))),
     (lambda: border(IMAGES, index={0, 1}), RefusedType, "index", "{0, 1}", "an index of integers, one for each image"),
+    (lambda: corruptions.evaluate(None, scoring.TestSet(IMAGES, [0, 1]), [0, 1], batch_size=2),
+     RefusedType, "images", "an argument beside it", "batch_size, labels as fields of the TestSet"),
+    (lambda: corruptions.evaluate(scoring.Classifier(None), IMAGES, [0, 1], dtype="uint8"),
+     RefusedType, "predict", "an argument beside it", "dtype as fields of the Classifier"),
+    (lambda: corruptions.evaluate(None, IMAGES, [0, 1], severty=3), TypeError, "unexpected keyword argument 'severty'"),
     (lambda: corruptions.evaluate(None, IMAGES, [0, 1], options=["fog"]), RefusedType, "options", "list", "options as"),
     (lambda: one_image(PHOTO, "contrast", seed=KEY),
      RefusedType, "seed", "Array((), dtype=key<fry>) overlaying: [0 0]", "an integer seed"),

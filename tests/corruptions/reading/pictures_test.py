@@ -198,7 +198,7 @@ def test_an_orientation_is_counted_and_applied_on_request(tmp_path, suffix, capl
     np.testing.assert_array_equal(corruptions.read_image(stored, turn=True), np.rot90(expected, -1))
     assert not caplog.records
     write.write_dataset(tmp_path / "out", write.from_folder(tmp_path / "in"), corruptions="noc/hue", severities=[0])
-    assert "1 files" in caplog.text and "--turn" in caplog.text
+    assert "1 files" in caplog.text and "turn=True" in caplog.text
     caplog.clear()
     loaded, turned = (
         data.load("image_folder", data_dir=tmp_path / "in", image_size=16, test_fraction=1.0, turn=turn)

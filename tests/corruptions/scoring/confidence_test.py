@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 import corruptions
 from analysis.confidence import metrics
 from corruptions.core.origin import Origin
-from corruptions.scoring import confidence, folder
+from corruptions.scoring import Classifier, confidence, folder
 from corruptions.scoring.conditions import Condition
 from corruptions.scoring.folder import read_confidence
 from tests.corruptions.scoring.evaluate_test import OF, predict
@@ -156,8 +156,8 @@ def probabilities(images):
 
 def test_a_folder_keeps_the_confidence_of_logits_and_of_probabilities(tmp_path):
     corruptions.evaluate(lambda images: predict(images) * 100, IMAGES, LABELS, path=tmp_path / "logits", **OF)
-    of = {"path": tmp_path / "probabilities", "outputs": "probabilities"} | OF
-    counts = corruptions.evaluate(probabilities, IMAGES, LABELS, **of)
+    classifier = Classifier(probabilities, outputs="probabilities")
+    counts = corruptions.evaluate(classifier, IMAGES, LABELS, path=tmp_path / "probabilities", **OF)
     found, other = (read_confidence(tmp_path / name) for name in ("probabilities", "logits"))
     assert list(found) == list(other) == [(count.corruption, str(count.severity)) for count in counts]
     for one, two, count in zip(found.values(), other.values(), counts, strict=True):
@@ -181,7 +181,8 @@ def test_a_folder_keeps_the_confidence_of_logits_and_of_probabilities(tmp_path):
 )
 def test_other_outputs_are_refused(outputs, answer, message):
     with pytest.raises(ValueError, match=message):
-        corruptions.evaluate(lambda images: answer(probabilities(images)), IMAGES, LABELS, outputs=outputs, **OF)
+        classifier = Classifier(lambda images: answer(probabilities(images)), outputs=outputs)
+        corruptions.evaluate(classifier, IMAGES, LABELS, **OF)
 
 
 def test_a_folder_of_before_is_read_and_says_what_it_lacks(tmp_path):

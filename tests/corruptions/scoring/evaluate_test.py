@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import corruptions
-from analysis.errors import scores
 from corruptions import Count, files
 from corruptions.core import registry
-from corruptions.scoring import ce, classifier, intervals
+from corruptions.scoring import TestSet, classifier, intervals
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.folder import read_wrong
 from corruptions.write import WriteError
@@ -140,20 +139,20 @@ def test_batches_are_the_test_set_in_pieces(stub, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("images", "more", "name", "actual"),
+    ("batches", "name", "actual"),
     [
-        (iter([]), {}, "images", "list_iterator without labels"),
-        (IMAGES, {}, "images", "ndarray without labels"),
-        ([], {}, "images", "none"),
-        ([(IMAGES, LABELS)], {"index": LABELS}, "index", "an index"),
-        ([IMAGES], {}, "images", "ndarray"),
-        ([(IMAGES / 255, LABELS)], {}, "images", f"float64{list(IMAGES.shape)}"),
-        ([(IMAGES, LABELS), (IMAGES, LABELS[:7])], {}, "labels", "int64[7]"),
+        (lambda: iter([]), "images", "list_iterator without labels"),
+        (lambda: IMAGES, "images", "ndarray without labels"),
+        (lambda: [], "images", "none"),
+        (lambda: TestSet([(IMAGES, LABELS)], index=LABELS), "index", "an index"),
+        (lambda: [IMAGES], "images", "ndarray"),
+        (lambda: [(IMAGES / 255, LABELS)], "images", f"float64{list(IMAGES.shape)}"),
+        (lambda: [(IMAGES, LABELS), (IMAGES, LABELS[:7])], "labels", "int64[7]"),
     ],
 )
-def test_batches_of_another_kind_are_refused(stub, images, more, name, actual):
+def test_batches_of_another_kind_are_refused(stub, batches, name, actual):
     with refused(name, actual):
-        corruptions.evaluate(predict, images, **OF, **more)
+        corruptions.evaluate(predict, batches(), **OF)
 
 
 def test_mean_errors_are_over_severities_then_corruptions(stub, tmp_path, monkeypatch):
@@ -279,10 +278,6 @@ def test_relative_ce_is_undefined_where_the_reference_loses_too_little():
     ]
     assert latex[0] == r"\begin{table}" and latex[-1] == r"\end{table}" and "undefined: the reference" in latex[-2]
     assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 500, 1000)]).latex()
-
-
-def test_the_smallest_loss_is_that_of_the_tables_of_workdirs():
-    assert 100 * ce.LEAST == scores.LEAST
 
 
 def test_alexnet_has_errors_of_levels_and_of_candidates_and_of_no_others():

@@ -160,7 +160,7 @@ def test_images_of_many_sizes_have_one_table_which_the_manifest_names(tmp_path, 
     [
         (
             ["--layout=npy"],
-            "expected --layout=folders, parquet or webdataset for images that keep their sizes, found npy",
+            "--layout: expected the layout folders, parquet or webdataset",
         ),
         (["--preprocess=resize"], "a size of at least 16 pixels for preprocess 'resize', found 'keep'"),
     ],
