@@ -1,27 +1,29 @@
 """Standard errors that hold with few images, and where all images, or none, are answered correctly.
 
-The deviation of N equal answers is 0, which would make one image certain. So an accuracy m has the variance near the middle of
-E. B. Wilson's interval ("Probable Inference, the Law of Succession, and Statistical Inference", 1927), which adds z^2 / 2 = 1.92
-right and as many wrong images; 2.25 of each are added here, over N images:
+The deviation of N equal answers is 0, which would make one image certain. So an accuracy m is given c right and c wrong images
+more, two in small sets (as A. Agresti and B. Coull, "Approximate Is Better than 'Exact' for Interval Estimation of Binomial
+Proportions", 1998), over N images:
 
-    p = (N m + 2.25) / (N + 4.5)        error = sqrt(p (1 - p) / N)
+    c = 1.75 + 5.2 / N        p = (N m + c) / (N + 2 c)        error = sqrt(p (1 - p) / N)
 
-Wilson's interval is not symmetric about m, an error is: errors that reach to its further end hold up to 100 % where 15 wrong
-answers are expected. Tables with two ends have the interval itself (`wilson`).
+Tables with two ends have Wilson's interval (`wilson`). A mean over severities has the error of an accuracy on more images
+(`of_mean`).
 
-The mean d of differences d[i] of two answers to the same image has two more images that differ from it by 1. Near d = 1 an
+The mean d of differences d[i] of two answers to the same image has c more images that differ from it by 1. Near d = 1 an
 image that does not follow may differ from it by 2: by as much as such images are among those that do not follow, half a one
-of them more, the two count fourfold:
+of them more, the added images count fourfold:
 
-    error = sqrt(sum_i (d[i] - d)^2 + 2 + 6 d^2 w) / N        w = (m + 1/2) / (N - M + 1/2)
+    error = sqrt(sum_i (d[i] - d)^2 + c + 6 d^2 w) / N        w = (m + 1/2) / (N - M + 1/2)
 
-with M and m the larger and the smaller of the sums of positive and of negative differences. For d near 0 these are the added
-counts of D. G. Bonett and R. M. Price ("Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on
-Paired Data", 2012). With many images all are the deviation over sqrt(N).
+with M and m the larger and the smaller of the sums of positive and of negative differences. For d near 0 these are about the
+added counts of D. G. Bonett and R. M. Price ("Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
+on Paired Data", 2012). With many images all are the deviation over sqrt(N). The numbers 1.75 and 5.2 are about the least for
+which 1.96 errors hold what follows, found by the exact shares of `benchmarks.intervals`.
 
-1.96 errors hold 90 % of true values or more from 20 images on, and 92 to 98 % from 100 on, where eight images or more are
-expected outside the most frequent answer. Where fewer are, they hold up to 100 %: an error that covers the true value from the
-smallest counts is so wide that it covers it from all that are likely (`benchmarks/results/intervals.md`).
+1.96 errors hold 90 % of true values or more from 20 images on, and 92 to 98 % from 100 on. They hold up to 100 % of rare
+answers, of which 2.6 or fewer are expected, and up to 98.5 % of those of which 4.0 to 4.2 are. Every error that holds 92 % does,
+nearly: one that covers the true value from the smallest counts covers it from all that are likely. Differences hold as much at
+two more places (`benchmarks/results/intervals.md` has both).
 """
 
 from typing import Any
@@ -33,7 +35,6 @@ Z = 1.959964
 LEAST = 20
 """Fewer images are too few: tables say so, and the gains of an overlap study count as weak."""
 
-_ADDED = 2.25
 _LOWEST = (0.0512933, 0.3553615, 0.8176914)
 """Expected numbers under which 1, 2, 3 or more are found 5 % of the time (Poisson)."""
 
@@ -66,10 +67,16 @@ def wilson(mean: Any, number: Any) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def _added(number):
+    """Right, and as many wrong, images that are added to so many."""
+    return 1.75 + 5.2 / np.asarray(number, float)
+
+
 def of_accuracy(accuracy: Any, number: Any) -> np.ndarray:
     """Computes the standard error of accuracies, or of errors, in [0, 1] on so many images; arrays broadcast."""
     accuracy, number = np.asarray(accuracy, float), np.asarray(number, float)
-    middle = (accuracy * number + _ADDED) / (number + 2 * _ADDED)
+    more = _added(number)
+    middle = (accuracy * number + more) / (number + 2 * more)
     return np.sqrt(middle * (1 - middle) / number)
 
 
@@ -89,7 +96,7 @@ def of_sums(squares: Any, more: Any, less: Any, number: int) -> np.ndarray:
     most, least = np.maximum(more, less), np.minimum(more, less)
     opposite = (least + 0.5) / (np.maximum(number - most, least) + 0.5)
     mean = (more - less) / number
-    return np.sqrt(squares - number * mean**2 + 2 + 6 * mean**2 * opposite) / number
+    return np.sqrt(squares - number * mean**2 + _added(number) + 6 * mean**2 * opposite) / number
 
 
 def of_mean(images: np.ndarray, most: float = 1.0, paired: bool = False) -> float:
@@ -97,11 +104,11 @@ def of_mean(images: np.ndarray, most: float = 1.0, paired: bool = False) -> floa
 
     The numbers lie between 0 and `most`, such as the share of several severities that are answered wrongly; the error is
     that of an accuracy on N / f images, with f the variance of the numbers over that of right and wrong answers of their
-    mean m, m (1 - m), each with one image more. `paired` ones lie between -most and most: differences of two such numbers.
+    mean m, m (1 - m), each with a fifth of an image more. `paired` ones lie between -most and most: differences of two such numbers.
     """
     if paired:
         return float(of_differences(images, most))
     share, number = np.asarray(images, float) / most, len(images)
     mean = min(max(float(np.mean(share)), 0.0), 1.0)
-    excess = (number * float(np.var(share)) + 1) / (number * mean * (1 - mean) + 1)
+    excess = (number * float(np.var(share)) + 0.2) / (number * mean * (1 - mean) + 0.2)
     return float(most * of_accuracy(mean, number / excess))

@@ -55,8 +55,8 @@ def test_scores_by_hand():
     assert list(found.columns) == [*frames.COUNTS, *columns]
     clean, blur = found[columns].to_numpy()
 
-    def error(accuracy):  # of 2.25 more images that are right, and as many that are wrong
-        return (scipy.stats.binom.var(1000, (1000 * accuracy + 2.25) / 1004.5)) ** 0.5 / 1000
+    def error(accuracy):  # of 1.7552 more images that are right, and as many that are wrong
+        return (scipy.stats.binom.var(1000, (1000 * accuracy + 1.7552) / 1003.5104)) ** 0.5 / 1000
 
     np.testing.assert_allclose(clean, [0.9, error(0.9), 0.1, error(0.9), 1, 0], rtol=1e-6)
     ratio_se = (error(0.45) ** 2 + (0.5 * error(0.9)) ** 2) ** 0.5 / 0.9
@@ -127,7 +127,7 @@ def test_robustness_and_its_standard_error_match_simulation():
     ratios = frames.robustness(corrupted, clean)
     assert ratios.mean() == pytest.approx(0.5, abs=0.002)
     assert frames.robustness_standard_error(0.4, 0.8, 500) == pytest.approx(ratios.std(), rel=0.03)
-    assert frames.robustness_standard_error(0.0, 0.8, 500) == pytest.approx(1.5 / 500 / 0.8, rel=0.02)  # not 0
+    assert frames.robustness_standard_error(0.0, 0.8, 500) == pytest.approx(1.33 / 500 / 0.8, rel=0.02)  # not 0
     fewer = frames.robustness_standard_error(0.4, 0.8, 500, clean_number=100)
     assert fewer == pytest.approx(0.5 * (0.6 / (500 * 0.4) + 0.2 / (100 * 0.8)) ** 0.5, rel=0.08)  # and larger
     assert fewer > frames.robustness_standard_error(0.4, 0.8, 500)

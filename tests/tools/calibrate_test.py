@@ -78,8 +78,11 @@ def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatc
     changed = [(images != clean).any(-1) for images in (few, many)]
     assert changed[0].sum() < changed[1].sum()
     assert (changed[0] & ~changed[1]).sum() < 0.02 * changed[0].sum()
-    corrupted, clean = (_error((accuracy * NUMBER + 2.25) / (NUMBER + 4.5)) for accuracy in (0.375, 0.75))
+    corrupted, clean = (_error((accuracy * NUMBER + ADDED) / (NUMBER + 2 * ADDED)) for accuracy in (0.375, 0.75))
     assert robustness.error(0.5) == pytest.approx(np.hypot(corrupted, 0.5 * clean) / 0.75, rel=1e-4)
+
+
+ADDED = 1.75 + 5.2 / NUMBER
 
 
 def _error(accuracy):

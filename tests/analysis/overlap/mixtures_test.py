@@ -116,9 +116,9 @@ def test_gains_against_the_standard_model():
     assert found.raw_ce["fog"] == pytest.approx(100 * 0.16 / 0.5)
     # Paired, and the standard error is of a ratio of means: that of the answers (.16 / .5) s - w, whose mean is 0.
     squares = 0.16 * (1 - 0.16 / 0.5) ** 2 + (0.5 - 0.16) * (0.16 / 0.5) ** 2
-    # Two more images are answered differently.
-    assert found.raw_gain_se["fog"] == pytest.approx(100 / 0.5 * np.sqrt(N * squares + 2) / N)
-    assert found.raw_gain_se["border"] == pytest.approx(100 / 0.3 * np.sqrt(2) / N)  # the same answers
+    # Nearly two more images are answered differently.
+    assert found.raw_gain_se["fog"] == pytest.approx(100 / 0.5 * np.sqrt(N * squares + 1.75 + 5.2 / N) / N)
+    assert found.raw_gain_se["border"] == pytest.approx(100 / 0.3 * np.sqrt(1.75 + 5.2 / N) / N)  # the same answers
     nothing = mixture_gains(exactly(clean=0.1, fog=0.105), exactly(clean=0.1, fog=0.1))
     assert list(nothing.index) == ["mean"] and nothing.isna().all(axis=None)
     half = {name: np.full(N, 0.5) for name in standard}  # two trainings that agree in no image
