@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from corruptions.core import program_store
+from corruptions.primitives import staging
 
 # Programs that have been called, hence compiled; a lock for each program that is called for the first time.
 _compiled: set[Hashable] = set()
@@ -88,7 +89,8 @@ class Program:
                 jax.block_until_ready(found(*arrays))
                 return found
         taken = _taken
-        found = self._compiled.lower(*arrays, **static).compile()
+        with staging.on_platform("cpu"):  # no other has a folder of programs
+            found = self._compiled.lower(*arrays, **static).compile()
         if _taken == taken:
             program_store.store(entry, found)
         return found

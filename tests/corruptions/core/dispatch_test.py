@@ -4,6 +4,7 @@ of a symbolic number of images, for three platforms.
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -196,6 +197,25 @@ def test_portable_programs_give_the_same_pixels(name):
     expected = corruptions.corrupt(KEY, IMAGES, name, 3)
     with corruptions.portable():
         assert_same(corruptions.corrupt(KEY, IMAGES, name, 3), expected)
+
+
+@pytest.mark.parametrize("name", ["imagenet_c/shot_noise", "cbar/ripple"])
+def test_a_program_that_is_traced_for_this_platform_alone_is_the_one_of_all_forms(name):
+    """Kept programs are traced so: in less time, and to the same operations."""
+    corruption, shape = corruptions.get(name), (32, 32, 3)
+    params = jax.eval_shape(lambda key: corruption.sample(key, shape, 3), KEY)
+    arguments, apply = (jax.ShapeDtypeStruct(shape, np.float32), params), jax.jit(corruption.apply)
+
+    def operations():
+        traced = apply.trace(*arguments)
+        compiled = traced.lower().compile().as_text()
+        return str(traced.jaxpr), sorted(re.findall(r"= \S+ ([a-z-]+)\(", compiled))
+
+    (of_all, expected) = operations()
+    with staging.on_platform(jax.default_backend()):
+        of_one, found = operations()
+    assert found == expected
+    assert "platform_index" in of_all and "platform_index" not in of_one
 
 
 @pytest.mark.slow
