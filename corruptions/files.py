@@ -36,8 +36,7 @@ LOG = logging.getLogger("corruptions.write")
 # takes files but does not list them.
 _LACKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF, errno.EACCES)
 _ASIDE = ".part-"
-EVERY = 10.0
-"""Seconds between two lines of text of a progress bar."""
+EVERY = 10.0  # seconds between two lines of text of a progress bar
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
 _WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
@@ -255,23 +254,31 @@ def force_to_disk(folder: str | os.PathLike) -> None:
 
 
 @contextlib.contextmanager
-def lock(folder: str | os.PathLike) -> Iterator[None]:
-    """Makes the folder and holds it against other writers; a warning names one whose file system has no locks.
+def locked(folder: str | os.PathLike) -> Iterator[IO]:
+    """Holds a folder against other writers and yields its open lock; a warning names a file system that has no locks.
 
-    Raises WriteError where the folder cannot be made or written, or another process is writing it.
+    Raises OSError where the folder cannot be written, and BlockingIOError where another process is writing it.
     """
+    no_link = lambda path, flags: os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))  # noqa: E731
+    with open(pathlib.Path(folder, ".lock"), "a", opener=no_link) as file:
+        if take_lock(file, folder) is False:
+            raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
+        yield file
+
+
+@contextlib.contextmanager
+def lock(folder: str | os.PathLike) -> Iterator[None]:
+    """Makes a folder and holds it (`locked`); WriteError: it cannot be made or written, or another process is writing it."""
     folder = local(folder)
     if folder.exists() and not folder.is_dir():
         raise WriteError(f"expected a folder to write to, found a file: {folder}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        no_link = lambda path, flags: os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))  # noqa: E731
-        file = open(folder / ".lock", "a", opener=no_link)  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise WriteError(f"cannot write to the folder {folder}: {error.strerror}") from error
-    with file:
-        if take_lock(file, folder) is False:
-            raise WriteError(f"another process is writing {folder}; wait for it or use another folder")
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+        except OSError as error:
+            taken = str(error) if isinstance(error, BlockingIOError) else None
+            raise WriteError(taken or f"cannot write to the folder {folder}: {error.strerror}") from error
         yield
 
 
@@ -350,29 +357,35 @@ def reserve(file: BinaryIO, size: int) -> None:
         file.truncate(size)
 
 
-@contextlib.contextmanager
-def bar(total: int | None, description: str, progress: bool | None, unit: str = "images") -> Iterator[Any]:
-    """Yields a progress bar that counts images, or other units (tqdm), or lines of text without tqdm.
+def bar(
+    total: int | None,
+    description: str,
+    progress: bool | None,
+    unit: str = "images",
+    items: Iterable | None = None,
+    **options: Any,
+) -> Any:
+    """Returns a progress bar, a context that counts images or other units (tqdm), or one of lines of text without tqdm.
 
     `total` is None if their number is not known. `progress` is True, False, or None for where standard error
-    is a terminal; nothing is shown where standard error is closed.
+    is a terminal; nothing is shown where standard error is closed. With tqdm it iterates over `items`; `options` are tqdm's.
     """
     shown = sys.stderr is not None and (progress or (progress is None and sys.stderr.isatty()))
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]
     except ModuleNotFoundError:
-        yield _Lines(total, description, shown, unit)
-        return
-    with tqdm(
-        total=total, desc=description, unit="img" if unit == "images" else unit, unit_scale=True, disable=not shown
-    ) as counter:
-        yield counter
+        if options:
+            raise
+        return _Lines(total, description, shown, unit)
+    ours = {"unit": "img" if unit == "images" else unit, "unit_scale": True, "disable": not shown}
+    return tqdm(items, description, total, **ours | options)
 
 
-class _Lines:
+class _Lines(contextlib.nullcontext):
     """Shows progress as lines of text, one for each description and one every `EVERY` seconds."""
 
     def __init__(self, total: int | None, description: str, shown: bool, unit: str) -> None:
+        super().__init__(self)
         self._of = f"{f' of {total:,}' if total else ''} {unit}"
         self._shown, self._count, self._text, self._said = shown, 0, description, time.monotonic()
 

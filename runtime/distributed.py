@@ -86,7 +86,10 @@ def initialize(
 
 
 def _client():
-    """Returns JAX's key-value store between processes, None if there is one process. JAX has no public name for it."""
+    """Returns JAX's key-value store between processes, None if there is one process.
+
+    JAX has no public name for it: `multihost_utils.broadcast_one_to_all` computes on devices, and takes arrays of a known shape.
+    """
     from jax._src import distributed
 
     return distributed.global_state.client
@@ -94,7 +97,7 @@ def _client():
 
 def several() -> bool:
     """Checks whether JAX's processes were connected, even if there is only one."""
-    return _client() is not None
+    return jax.distributed.is_initialized()
 
 
 def is_main() -> bool:

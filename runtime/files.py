@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from corruptions import files
-from corruptions.files import take_lock
 from runtime.settings import SettingsError, WorkdirError
 
 _ADDRESS = re.compile(r"(?:^|=)([a-z][a-z0-9+.-]+:/\S*)")  # pathlib makes gs:/bucket of gs://bucket
@@ -193,13 +192,11 @@ def without_nan(value: Any) -> Any:
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike) -> Iterator[None]:
-    """Holds a folder against other writers while the block runs; BlockingIOError: another process has it.
+    """Holds a folder while the block runs (`corruptions.files.locked`), and knows it again (`refuse_moved`).
 
     A workdir in a bucket is held there, too, and its copy is made like it.
     """
-    with open(Path(folder) / ".lock", "a") as file:
-        if take_lock(file, Path(folder)) is False:
-            raise BlockingIOError(f"another process is writing {folder}; wait for it or use another folder")
+    with files.locked(folder) as file:
         name = os.path.abspath(folder)
         _held[name] = file, os.stat(name)
         try:

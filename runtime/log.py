@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from corruptions import files
+
 log = logging.getLogger("jax_corruptions")
 MISSING = "expected the package {}, found none; commands need more than the library: pip install -e '.[study]' in the checkout"
 LINE_SECONDS = 30
@@ -44,21 +46,20 @@ def configure(process: int = 0) -> None:
 
 
 def bar(unit: str, items: Iterable | None = None, total: int | None = None, **options: Any) -> Any:
-    """Returns a tqdm bar that counts `unit`s, over `items` or up to `total`.
+    """Returns a bar of tqdm (`corruptions.files.bar`) that counts `unit`s, over `items` or up to `total`.
 
     Only process 0 shows it. Where standard error is no terminal, what takes long logs a line every `LINE_SECONDS` instead.
     `options` are tqdm's.
     """
-    from tqdm import tqdm
-
     distributed = sys.modules.get("runtime.distributed")  # a command that does not import it has one process
-    hidden = distributed is not None and not distributed.is_main()
-    shown = {"desc": f"{unit}s", "dynamic_ncols": True, "disable": hidden} | options
+    shown = distributed is None or distributed.is_main()
+    options = {"unit_scale": False, "dynamic_ncols": True} | options
     if not (sys.stderr and sys.stderr.isatty()):
         text = "{desc}: {n_fmt} of {total_fmt} {unit}s, {elapsed} so far, {remaining} left{postfix}"
         seconds = {"mininterval": LINE_SECONDS, "maxinterval": LINE_SECONDS, "delay": LINE_SECONDS, "miniters": 1}
-        shown |= {"file": _Lines(), "bar_format": text, "position": 0, "leave": False, **seconds}
-    return tqdm(items, total=total, unit=unit, **shown)
+        options |= {"file": _Lines(), "bar_format": text, "position": 0, "leave": False, **seconds}
+    description = options.pop("desc", f"{unit}s")
+    return files.bar(total, description, shown, unit, items, **options)
 
 
 class _Lines:
