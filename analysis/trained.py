@@ -13,7 +13,7 @@ from runtime import artifacts, workdirs
 
 _OF_ANSWERS = ("stored", "superclasses")  # folders in a workdir, of folders with answers of their own
 _ENSEMBLE = "+ensemble="
-_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[\w:=.,]+)$")
+_AT_TEST_TIME = re.compile(r"\+(bn=test(:.*)?|enhance=[^+]+)$")
 
 
 def ensemble_name(name: str, seeds: Iterable[int]) -> str:

@@ -212,15 +212,18 @@ def check_study_scheme(name: str) -> None:
 
 
 def check_enhancement(name: str) -> None:
-    """Checks an enhancement, or `train=` before `stability` or an enhancement of training images."""
-    alone = name.removeprefix(TRAINED)
-    if name == f"{TRAINED}stability":
-        return
-    enhancements.check(alone)
-    if name != alone and alone not in enhancements.of_pixels():
-        raise ValueError(
-            f"expected {TRAINED} with one of {', '.join(enhancements.of_pixels())}, stability, found {name!r}"
-        )
+    """Checks an enhancement with its settings, or `train=` before `stability` or an enhancement of training images."""
+    if not name.startswith(TRAINED):
+        enhancements.check(name)
+    elif (alone := name.removeprefix(TRAINED)) != "stability":
+        check_enhancement_of_images(alone)
+
+
+def check_enhancement_of_images(name: str) -> None:
+    """Checks an enhancement that returns images, which a training can take, with its settings."""
+    enhancements.check(name)
+    if name.partition(":")[0] not in (known := enhancements.of_pixels()):
+        raise ValueError(f"expected an enhancement of images, {', '.join(known)}, found {name!r}, which is for tests only")
 
 
 def check_severity(text: str) -> None:

@@ -66,6 +66,10 @@ _MIXTURES = words("'mixture=BENCHMARK'", augmentation.check_mixture)
 _SCHEMES = words("a scheme's name", augmentation.check_study_scheme)
 _ENHANCEMENTS = words("an enhancement, or train=NAME", augmentation.check_enhancement)
 _ENHANCEMENT = word("'' or an enhancement, with settings: 'nlm:h=.6'", lambda name: name and enhancements.check(name))
+_ENHANCEMENT_OF_IMAGES = word(
+    f"'', {', '.join(enhancements.of_pixels())}, with settings or without: 'clahe:clip=4,grid=4x4'",
+    lambda name: name and augmentation.check_enhancement_of_images(name),
+)
 _NAMES = words("a scheme's name", _check_not_empty)
 _FOUR_SCHEMES = ("standard", "autoaugment_cifar", "augmix", "patch_gaussian")
 _RESIZE = choice("crop", "squash")
@@ -159,7 +163,7 @@ class TrainSettings(Section):
     crop: int = setting(0, "pixels of padding before a random crop (CIFAR papers: 4); 0 is no crop", _SIDE)
     random_resized_crop: int = setting(0, "side of random boxes, resized (ImageNet: 224); 0 is none", _SIDE)
     random_crop: int = setting(0, "side of random boxes, not resized (224 of dataset.train_size 256); 0 is none", _SIDE)
-    enhance: str = setting("", "enhancement of the network's training images", choice("", *enhancements.of_pixels()))
+    enhance: str = setting("", "enhancement of the network's training images", _ENHANCEMENT_OF_IMAGES)
     scheme: str = setting("", "augmentation of every image: augmix, augmix=rotate+equalize, stored=FILE ...", _SCHEME)
     transforms: str = setting("", "file of stored transforms; commands set it from scheme=stored=FILE", _PATH)
     jsd_weight: float = setting(

@@ -76,11 +76,14 @@ def _settings(name: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, listed.split(",")):
         setting, _, text = part.partition("=")
         checks.options(own, known, [setting])
+        if setting in settings:
+            raise ValueError(f"expected each setting of {own} once, found {setting} again in {name!r}")
         kind = type(known[setting])
         try:
             value = tuple(map(int, text.split("x"))) if kind is tuple else kind(text)
         except ValueError:
             value = None
+        value = None if "+" in text else value  # names of models are joined by +
         numbers: Any = value if kind is tuple else (value,)
         pair = kind is not tuple or len(numbers or ()) == 2
         if not (numbers and pair and all(n is not None and (kind is not float) <= n < math.inf for n in numbers)):

@@ -142,13 +142,14 @@ def test_the_scheme_works_on_every_image_after_mirror_and_crop(split):
     assert (np.abs(found - plain / 255.0).max((2, 3, 4)) > 0.02).mean() > 0.8
 
 
-def test_training_shows_enhanced_images(split):
-    plain, found = (tiny.block(split, **train)[2] for train in ({}, {"enhance": "clahe"}))
+@pytest.mark.parametrize("name", ["clahe", "clahe:clip=4,grid=4x2"])
+def test_training_shows_enhanced_images(split, name):
+    plain, found = (tiny.block(split, **train)[2] for train in ({}, {"enhance": name}))
     assert found.shape == plain.shape and found.dtype == np.uint8
-    np.testing.assert_array_equal(
-        found.reshape(-1, 32, 32, 3), enhancements.enhance(plain.reshape(-1, 32, 32, 3), "clahe")
-    )
+    flat, of_default = plain.reshape(-1, 32, 32, 3), "clahe"
+    np.testing.assert_array_equal(found.reshape(-1, 32, 32, 3), enhancements.enhance(flat, name))
     assert (found != plain).mean() > 0.5
+    assert name == of_default or (found.reshape(flat.shape) != enhancements.enhance(flat, of_default)).mean() > 0.3
 
 
 def test_patch_gaussian_comes_before_the_crop(split):

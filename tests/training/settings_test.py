@@ -90,7 +90,10 @@ VALUES = (
         ),
     ),
     "train.reading": (("paper", "code"), ("", "Paper")),
-    "train.enhance": (("", "clahe", "nlm"), ("ten_crop", "clahee", None)),
+    "train.enhance": (
+        ("", "clahe", "nlm", "nlm:sigma=.1,h=.6", "clahe_rgb:clip=4,grid=4x2", "clahe_skimage:tiles=4"),
+        ("ten_crop", "stability", "clahee", "clahe:clipp=4", "nlm:sigma=-1", "train=clahe", "clahe,nlm", None),
+    ),
     "train.frozen": (("", "backbone"), ("head", True)),
     "train.mix_in.name": (("", "shapes"), ("cifar11", None)),
     "train.schedule": (("step", "cosine", "triangle"), ("", "linear")),
@@ -116,8 +119,8 @@ VALUES = (
         (("augmxi",), ("standard+jsd",), ("augmix=*+jsd",), "augmix", (3,), ("noc/hue",)),
     ),
     "study.enhancements": (
-        ((), ("clahe", "train=nlm", "train=stability")),
-        (("clahee",), ("stability",), ("train=ten_crop",), "clahe"),
+        ((), ("clahe", "train=nlm", "train=stability", "train=clahe:clip=4,grid=4x4", "nlm:sigma=.1")),
+        (("clahee",), ("stability",), ("train=ten_crop",), ("train=nlm:sgima=.1",), ("train=",), "clahe"),
     ),
     "study.seeds": (((0,), (3, 1, INT64)), ((), (0, 0), (-1,), (1.5,), 0)),
     "study.parallel": ((0, 65536), (-1, 65537)),

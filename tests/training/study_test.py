@@ -71,6 +71,9 @@ def test_a_model_is_called_by_the_enhancement_of_its_training_images():
     config = tiny.config(enhance="clahe")
     assert study.name_of(study.model_config(config, "standard", 0).train) == "standard+train=clahe"
     assert study.name_of(study.with_scheme(config, "augmix+jsd").train) == "augmix+jsd+train=clahe"
+    config.train.enhance = "clahe:clip=4,grid=4x4"
+    assert study.name_of(config.train) == "standard+train=clahe:clip=4,grid=4x4"
+    config.train.enhance = "clahe"
     config.train.stability_weight = 0.1
     assert study.name_of(config.train) == "standard+stability+train=clahe"
     config.train.mixup, config.train.frozen = True, "backbone"

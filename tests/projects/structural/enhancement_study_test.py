@@ -29,16 +29,16 @@ def test_a_study_of_enhancements(tmp_path, capsys, monkeypatch):
     workdir = tmp_path / "work"
     enhancement_study.run(config("clahe"), workdir)
     first = finished(workdir)
-    more = config("clahe", "train=clahe")
+    more = config("clahe", "train=clahe:clip=4")
     more.eval.update({"reference": "alexnet", "reference_mismatch": "label"})  # measured on other images
     monkeypatch.setattr(cli, "start", lambda argv: (more, workdir))
     cli.main(enhancement_study.run)([])
     text = capsys.readouterr().out
     second = finished(workdir)
     assert first.items() < second.items()
-    assert second.keys() - first.keys() == {"train=clahe/models/standard/seed0/final.json"}
+    assert second.keys() - first.keys() == {"train=clahe:clip=4/models/standard/seed0/final.json"}
     rows = read_counts(workdir / "counts.csv")
-    models = ["standard", "standard+enhance=clahe", "standard+train=clahe+enhance=clahe"]
+    models = ["standard", "standard+enhance=clahe", "standard+train=clahe:clip=4+enhance=clahe:clip=4"]
     assert sorted({key[0] for key, _ in rows}) == models and len(rows) == 6
     assert all(text.count(f"| {model} |") == 1 for model in models)  # the table is printed once
     assert "Errors relative to AlexNet:ImageNet-C hold for other conditions: dataset: imagenet, here shapes" in text
