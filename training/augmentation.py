@@ -223,7 +223,9 @@ def check_enhancement_of_images(name: str) -> None:
     """Checks an enhancement that returns images, which a training can take, with its settings."""
     enhancements.check(name)
     if name.partition(":")[0] not in (known := enhancements.of_pixels()):
-        raise ValueError(f"expected an enhancement of images, {', '.join(known)}, found {name!r}, which is for tests only")
+        raise ValueError(
+            f"expected an enhancement of images, {', '.join(known)}, found {name!r}, which is for tests only"
+        )
 
 
 def check_severity(text: str) -> None:

@@ -191,7 +191,13 @@ def test_conditions_come_from_the_answers_to_each_corruption():
 @pytest.mark.parametrize("inside", ["", "stored/CIFAR-10-C", "superclasses/mean"])
 def test_answers_of_a_model_that_was_trained_again_are_left_out(inside, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(answers.log, "propagate", True)
-    names = ("standard", "standard+enhance=clahe", "standard+train=clahe+enhance=nlm", "standard+bn=test:16", "other")
+    names = (
+        "standard",
+        "standard+enhance=nlm:h=1e-3",
+        "standard+train=clahe+enhance=nlm",
+        "standard+bn=test:16",
+        "other",
+    )
     for folder, digest in ((tmp_path, "first"), (tmp_path / "train=clahe", "second")):
         model = folder / "models" / "standard" / "seed0"
         workdirs.write_final(model, step=1, digest=digest, num_classes=10)
