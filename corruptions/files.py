@@ -138,10 +138,10 @@ def describe_file(path: str | os.PathLike) -> dict[str, Any]:
     return {"bytes": os.path.getsize(path), "sha256": digest_of_file(path)}
 
 
-def digest_of_file(path: str | os.PathLike) -> str:
-    """Returns the sha256, hexadecimal, of the content of a file."""
+def digest_of_file(path: str | os.PathLike, kind: str = "sha256") -> str:
+    """Returns the sha256, or another digest of hashlib, hexadecimal, of the content of a file."""
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 def content_sha256(paths: Sequence[str | os.PathLike]) -> str:

@@ -9,6 +9,7 @@ The bucket is right: a copy is made like it before it is read. Each object is wr
 first one sees that before its next checkpoint, and writes nothing more.
 """
 
+import base64
 import contextlib
 import functools
 import importlib
@@ -37,6 +38,7 @@ _OWNER, _LEASE = (
 _APART = re.compile(r"(?:.*/)?checkpoints/\d+(?:/.*|\.zip|\.tar)|\.(?:owner\.json|lock|times\.json)(?:/.*)?")
 _REFUSED = r"Permission|Forbidden|AccessDenied|[Cc]redential|Unauthori|InvalidAccessKey|SignatureDoesNot|\b40[13]\b"
 _SILENT = r"[Tt]imeout|[Cc]onnect|Proxy|SlowDown|Unavailable|InternalError|resolve|\b(429|50\d)\b"
+_STAMP = ("size", "generation", "ETag", "created", "md5Hash")  # what changes with the content of an object
 copies: dict[Path, "Copy"] = {}  # of this process, by their paths
 
 
@@ -140,9 +142,11 @@ class Copy:
     def _owner(self, name=_OWNER):
         """Reads the object of the owner; {} where there is none."""
         found = None
-        with contextlib.suppress(FileNotFoundError, ValueError):
+        with contextlib.suppress(FileNotFoundError, ValueError, RecursionError):
             found = json.loads(self.call("cat_file", self.key(name)))
-        return found if isinstance(found, dict) and isinstance(found.get("time", 0), int | float) else {}
+        if not isinstance(found, dict) or not isinstance(when := found.get("time", 0), int | float):
+            return {}
+        return found if abs(when) < 1e12 else {}
 
     def _own(self):
         self._renewed = time.time()
@@ -169,12 +173,13 @@ class Copy:
 
     def check(self, before_checkpoint: bool = False) -> None:
         """Looks, now and then or `before_checkpoint`, whether this process is still the owner; raises InUseError if not."""
-        old = time.time() - self._renewed > TERM / 9
+        old = abs(time.time() - self._renewed) > TERM / 9  # a clock may be set back
         if self.owner and (before_checkpoint or old):
             if (found := self._owner()).get("owner") != self.owner:
                 self._failed = True
-                by = f"on {found.get('host')} by process {found.get('process')}"
-                raise InUseError(f"{self.address} was taken over {by}; this run writes nothing more")
+                by = f"was taken over on {found.get('host')} by process {found.get('process')}"
+                by = by if found else f"lost its {_OWNER}: another process ended there, or somebody removed it"
+                raise InUseError(f"{self.address} {by}; this run writes nothing more")
             if old:
                 self._own()
         for path in [*self._growing] if before_checkpoint else ():
@@ -192,14 +197,15 @@ class Copy:
             if not self._failed:
                 self.check(before_checkpoint=True)
                 self.settle()
-                self.call("rm_file", self.key(_OWNER))
+                with contextlib.suppress(FileNotFoundError):
+                    self.call("rm_file", self.key(_OWNER))
             self.owner = ""
 
     def settle(self) -> None:
         """Dates the files that this process has put by their objects, so that they need no fetching later."""
         for name, stamp in self._list().items() if self._put else ():
             path = self._path(name)
-            if self._put.get(name) == _time_of(path) and stamp.startswith(f"{path.stat().st_size}|"):
+            if self._put.get(name) == _time_of(path) and _may_be(path, stamp):
                 os.utime(path, ns=(_date(stamp),) * 2)
 
     def _list(self):
@@ -208,7 +214,7 @@ class Copy:
             name = path.lstrip("/").removeprefix(base)
             with contextlib.suppress(ValueError):  # a name that leads out of the folder
                 if info.get("type") != "directory" and (not name or files.check_relative(name[1:])):
-                    found[name[1:]] = "|".join(str(info.get(key)) for key in ("size", "generation", "ETag", "created"))
+                    found[name[1:]] = "|".join(str(info.get(key)) for key in _STAMP)
         return {name: stamp for name, stamp in found.items() if name or len(found) == 1}
 
     def fetch(self) -> None:
@@ -222,10 +228,13 @@ class Copy:
                     self.names = self.names or {}
                     return
             self.names = self._list()
-            for path in [self.root, *self.root.rglob("*")]:  # a writer's copy keeps nothing that the bucket lacks
+            for path in [*sorted(self.root.rglob("*"), reverse=True), self.root]:
                 kept = (name := self.name(path)) in self.names or _APART.fullmatch(name)
                 if not kept and path.is_file() and (self.owner or self.has(path)):
-                    path.unlink()
+                    path.unlink()  # a writer's copy keeps nothing that the bucket lacks
+                elif name and self.owner and path.is_dir():
+                    with contextlib.suppress(OSError):  # it holds something
+                        path.rmdir()
             self.get([name for name in self.names if not _APART.fullmatch(name)])
 
     def get(self, names: Iterable[str]) -> None:
@@ -268,6 +277,14 @@ class Copy:
 
 def _time_of(path):
     return path.stat().st_mtime_ns if path.exists() else -1
+
+
+def _may_be(path, stamp):
+    """Whether a file has the size of an object, and its MD5 where the store tells it."""
+    found = re.search(r"\b[0-9a-f]{32}\b|[\w+/]{22}==", stamp)
+    own = files.digest_of_file(path, "md5") if found else ""
+    told = own in stamp or base64.b64encode(bytes.fromhex(own)).decode() in stamp
+    return told and stamp.startswith(f"{path.stat().st_size}|")
 
 
 def _date(stamp):

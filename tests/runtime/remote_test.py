@@ -1,5 +1,6 @@
 """Workdirs in buckets, on fsspec's store in memory: what is read on one machine is what another wrote."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ from runtime import artifacts, command, files, workdirs
 from runtime.log import log
 from runtime.settings import SettingsError
 from runtime.workdirs import WorkdirError
+from tests import stores
 from tests.training import tiny
 from training import ranges, study
 
@@ -105,6 +107,17 @@ def test_the_bucket_is_right(machine):
         assert (again / "a.csv").read_text() == "1" and not (again / "answers" / "lost.npz").exists()
 
 
+def test_a_workdir_that_was_removed_from_the_bucket_begins_anew(machine):
+    """Also on a machine that has a copy of it."""
+    with opened() as workdir:
+        artifacts.write(workdir / "answers" / "fog.npz", {"x": np.arange(3)}, {"seed": 1})
+    MemoryFileSystem.store.clear()
+    machine("first")
+    with opened(config=CONFIG | {"seed": 2}) as workdir:
+        assert not (workdir / "answers").exists()
+    assert json.loads(got("run/config.json"))["seed"] == 2
+
+
 def test_what_did_not_change_is_not_fetched_again(machine):
     """Also what this machine wrote itself."""
     put("data/x.npz", b"1")
@@ -117,6 +130,25 @@ def test_what_did_not_change_is_not_fetched_again(machine):
         files.local("memory://b/data")
         with opened():
             assert [os.stat(path).st_ino for path in paths] == before
+
+
+@pytest.mark.needs("s3fs", "moto")
+def test_an_object_that_changed_in_its_size_while_a_run_here_wrote_is_fetched(machine, monkeypatch, tmp_path):
+    """The store tells its MD5; a file with the content of its object is not fetched again."""
+    with stores.serve("s3", tmp_path / "objects") as store:
+        store.create("bucket")
+        for name, value in store.env.items():
+            monkeypatch.setenv(name, value)
+        with opened("s3://bucket/run") as workdir:
+            workdir.write_text("a.csv", "1,2")
+            workdir.write_text("b.csv", "1,2")
+            before = os.stat(workdir / "b.csv").st_ino
+            copy = files.copy_of(workdir.path)
+            copy.call("pipe_file", copy.key("a.csv"), b"7,8")
+        machine("first")
+        read = pathlib.Path(files.local("s3://bucket/run"))
+        assert (read / "a.csv").read_text() == "7,8"
+        assert (read / "b.csv").stat().st_ino == before
 
 
 def test_one_object_and_patterns_are_read(machine):
@@ -193,7 +225,84 @@ def test_a_write_long_after_the_last_one_looks_at_the_owner_first(machine, monke
     assert got("run/a.csv") is None and b"another" in got(OWNER)
 
 
-@pytest.mark.parametrize("owner", [b"", b"{", b"[]", b'{"time": "x"}', b"\xff"])
+def test_a_clock_that_is_set_back_does_not_hide_another_owner(machine, monkeypatch):
+    with pytest.raises(remote.InUseError, match="this run writes nothing more"):
+        with opened() as workdir:
+            put(OWNER, b'{"owner": "another", "time": 1}')
+            earlier = time.time() - 3600
+            monkeypatch.setattr(time, "time", lambda: earlier)
+            workdir.write_text("a.csv", "1")
+    assert got("run/a.csv") is None
+
+
+def test_an_owner_object_that_somebody_removed_stops_the_run_in_a_line_that_names_it(machine):
+    with pytest.raises(
+        remote.InUseError, match=r"^memory://b/run lost its \.owner\.json: .*; this run writes nothing more$"
+    ):
+        with opened() as workdir:
+            MemoryFileSystem().rm_file(f"b/{OWNER}")
+            files.copy_of(workdir.path).check(before_checkpoint=True)
+
+
+class Died(BaseException):
+    """The end of a machine."""
+
+
+def job():
+    """A run of two checkpoints: a file of answers for each, and a log that grows."""
+    with opened() as workdir:
+        for number in range(2):
+            if not (workdir / f"answers/{number}.npz").exists():
+                artifacts.write(workdir / f"answers/{number}.npz", {"x": np.arange(number)}, {"seed": 1})
+            files.write_atomically(workdir / "metrics.jsonl", "line\n" * (number + 1), grows=True)
+            files.copy_of(workdir.path).check(before_checkpoint=True)
+        workdir.write_text("counts.csv", "1,2\n")
+
+
+def left():
+    """{object: content, if no time stands in it}."""
+    return {key: got(key) if key.endswith(("csv", "jsonl")) else "there" for key in listed()}
+
+
+@pytest.mark.parametrize("ends", ["dies", "is refused", "has no answer"])
+def test_a_run_that_ends_at_any_request_is_continued_elsewhere(ends, machine, monkeypatch):
+    """The machine is gone, the request fails, or it comes to pass and the answer is lost."""
+    monkeypatch.setattr(remote, "TERM", 0.1)
+    real, count, last = remote.Copy.call, 0, 0
+
+    def call(self, *given, **options):
+        nonlocal count
+        count += 1
+        if count >= last > 0 and ends == "dies":
+            raise Died
+        if count == last and ends == "has no answer":
+            real(self, *given, **options)
+        if count == last:
+            self._failed = True
+            raise remote.RemoteError("no answer")
+        return real(self, *given, **options)
+
+    monkeypatch.setattr(remote.Copy, "call", call)
+    job()
+    whole, requests = left(), count
+    assert requests > 12 and len(whole) == 6
+    for last in range(1, requests + 1, 1 if ends == "dies" else 3):
+        MemoryFileSystem.store.clear()
+        count = 0
+        machine(f"{last} first")
+        with contextlib.suppress(Died, remote.RemoteError, WorkdirError):
+            job()
+        machine(f"{last} second")
+        last = 0
+        job()
+        assert left() == whole
+    assert count
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [b"", b"{", b"[]", b'{"time": "x"}', b"\xff", b"[" * 100_000, b'{"time": %s}' % (b"9" * 400)],
+)
 def test_an_owner_that_is_none_is_written_over(owner, machine):
     put(OWNER, owner)
     with opened() as workdir:
