@@ -179,11 +179,17 @@ def errors_behind(relative, clean, prefix, reference, reference_clean):
     return errors
 
 
+DRAFT_1, DRAFT_2, *TABLES_5_AND_6 = (
+    next(table for table in PRINTED if table.source.endswith(end))
+    for end in ("(draft), Table 1", "(draft), Table 2", "Coverage and Balance, Table 5", "Coverage and Balance, Table 6")
+)
+
+
 @pytest.fixture(scope="module")
 def torchvision(tmp_path_factory):
     """The nine models of Tables 5 and 6."""
     folder = tmp_path_factory.mktemp("imagenet")
-    on_c, on_noc = (table.rows for table in PRINTED[2:4])
+    on_c, on_noc = (table.rows for table in TABLES_5_AND_6)
     for model, (clean, *noc, _) in on_noc.items():
         clean, of_c = float(clean) / 100, on_c[model][1:-1]
         cells = [
@@ -207,7 +213,7 @@ def printed_rows(text):
 
 def test_tables_5_and_6_come_out_beside_what_is_printed(torchvision, tmp_path, capsys):
     table = by_corruption(torchvision, measures=["relative_mCE"], out=tmp_path)
-    for printed in PRINTED[2:4]:
+    for printed in TABLES_5_AND_6:
         of = table[(table.benchmark == printed.benchmark) & (table.measure == "relative_CE")]
         for model, (_, *values, mean) in printed.rows.items():
             found = of[of.model == model].set_index("corruption")["mean"]
@@ -223,6 +229,26 @@ def test_tables_5_and_6_come_out_beside_what_is_printed(torchvision, tmp_path, c
     assert "relative CE in percent by AlexNet:ImageNet-NOC" in capsys.readouterr().out
     assert list(pd.read_csv(tmp_path / "by_corruption.csv").columns[:5]) == list(table.columns[:5])
     assert (tmp_path / "by_corruption.tex").read_text().count(r"\begin{table}") == 2
+
+
+def test_tables_1_and_2_of_the_draft_follow_from_the_values_by_corruption_of_table_5(torchvision, capsys):
+    """Both papers evaluate torchvision's networks. VGG-19 stands in the draft alone, so nothing checks its two means."""
+    found = by_corruption(torchvision, measures=["mCE", "relative_mCE"], benchmarks=["imagenet_c"])
+    means = found[found.corruption == "mean"].set_index(["model", "measure"])["mean"]
+    for printed in (DRAFT_1, DRAFT_2):
+        assert list(printed.rows) == ["alexnet", "squeezenet1_1", "vgg11", "vgg19", "vgg19_bn", "resnet18", "resnet50"]
+        for model, (clean, *_, mean) in printed.rows.items():
+            assert float(clean) == pytest.approx(100 - IMAGENET_ACCURACY[model], abs=0.051)
+            if model != "vgg19":
+                assert means[model, printed.measure] == pytest.approx(float(mean), abs=0.3), (model, printed.source)
+    rows = printed_rows(capsys.readouterr().out)
+    assert rows["vgg19 (Benchmarking Corruption and Structural Robustness (draft), Table 1)"][-1] == "88.9"
+    assert rows["vgg19 (Benchmarking Corruption and Structural Robustness (draft), Table 2)"][-1] == "122.9"
+
+
+IMAGENET_ACCURACY = {  # in percent, of the draft's Figure 6
+    "alexnet": 56.5, "squeezenet1_1": 58.2, "vgg11": 69.0, "vgg19": 72.4, "vgg19_bn": 74.2, "resnet18": 69.8, "resnet50": 76.13,
+}  # fmt: skip
 
 
 def test_raw_ce_and_table_4_need_the_ranges_of_the_benchmark(torchvision, tmp_path):
