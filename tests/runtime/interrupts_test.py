@@ -45,6 +45,7 @@ COMMANDS = {
     ("-m", "projects.natural_shift"): _STUDY,
     ("-m", "projects.natural_shift.standin"): _STUDY,
     ("-m", "projects.structural.flips"): _STUDY,
+    ("-m", "projects.structural.figures"): ("numpy", "matplotlib"),
     ("-m", "projects.structural.imagenet22k"): _STUDY,
     ("-m", "projects.structural.standin"): _STUDY,
 }

@@ -181,7 +181,12 @@ def errors_behind(relative, clean, prefix, reference, reference_clean):
 
 DRAFT_1, DRAFT_2, *TABLES_5_AND_6 = (
     next(table for table in PRINTED if table.source.endswith(end))
-    for end in ("(draft), Table 1", "(draft), Table 2", "Coverage and Balance, Table 5", "Coverage and Balance, Table 6")
+    for end in (
+        "(draft), Table 1",
+        "(draft), Table 2",
+        "Coverage and Balance, Table 5",
+        "Coverage and Balance, Table 6",
+    )
 )
 
 
