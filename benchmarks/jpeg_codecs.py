@@ -62,13 +62,13 @@ def corrupted(images, name):
     return np.asarray(corruptions.corrupt(jax.random.key(0), images, f"imagenet_c/{name}", 3, **options))
 
 
-def storage(images, labels, network):
+def storage(images, labels, network, names):
     """Makes head and rows of the first table, and of the second; that has no rows without a network."""
     titles = [f"written by {writer}, read by {reader}" for writer, reader in WAYS]
     pairs = [f"{'/'.join(WAYS[i])} against {'/'.join(WAYS[j])}" for i, j in PAIRS]
     predict = packaged.predictor(network)[0] if network else None
     rows, of_errors = [], []
-    for name in CORRUPTIONS:
+    for name in names:
         shown = corrupted(images, name)
         ways = [_stored(shown, *way) for way in WAYS]
         rows.append((name, *(_apart(way, shown) for way in ways), *(_apart(ways[i], ways[j]) for i, j in PAIRS)))
@@ -107,13 +107,14 @@ def main(argv):
         "photographs", data_dir=given.images, image_size=224, resize=given.resize, test_limit=given.limit
     )
     images, labels = np.asarray(loaded.test.images), np.asarray(loaded.test.labels)
-    pixels, errors = storage(images, labels, given.network)
+    pixels, errors = storage(images, labels, given.network, given.corruptions)
     text = f"# The two JPEG libraries, {len(images)} photographs of 224x224\n\n{timing.markdown(*pixels)}\n"
     if errors[1]:
         text += f"Top-1 error of {given.network}, %, and how much higher it is on stored images:\n\n{timing.markdown(*errors)}\n"
     text += timing.markdown(*speed(images, given.rounds))
     asked = f"python -m benchmarks.jpeg_codecs --images=DIR --limit={given.limit} --resize={given.resize}"
     asked += f" --network={given.network}" if given.network else ""
+    asked += f" --corruptions={','.join(given.corruptions)}" if tuple(given.corruptions) != CORRUPTIONS else ""
     text += f"\n`{asked}`; {timing.title()}, numpy {np.__version__}, pillow {PIL.__version__}, {platform.machine()}, {platform.system()}\n"
     write_atomically(given.out, text)
     print(text)
@@ -123,6 +124,9 @@ if __name__ == "__main__":
     flags.DEFINE_string("images", None, "Folder of photographs in folders of ImageNet's classes (required).")
     flags.DEFINE_string("out", None, "File of the tables (required).")
     flags.DEFINE_enum("network", "", ["", *packaged.NETWORKS], "The network of the second table; empty makes none.")
+    flags.DEFINE_list(
+        "corruptions", list(CORRUPTIONS), "Corruptions of ImageNet-C that are stored; clean stores the photographs."
+    )
     flags.DEFINE_enum("resize", "crop", RESIZE, "How photographs become square.")
     flags.DEFINE_integer("limit", 100, "Photographs to take.")
     flags.DEFINE_integer("rounds", 11, "Repetitions of the timing.")

@@ -2,8 +2,8 @@
 # Guess: webdataset's writer stores "jpg" at quality 100, Pillow's highest: what comes back is within a
 #        few levels.
 # Seen:  it does write quality 100, and halves the colour planes, as Pillow does at every quality
-#        without subsampling=0: colour noise of deviation 40 comes back 20 levels off on average, grey
-#        noise .4. With subsampling=0 colour is within a level as well.
+#        without subsampling=0: colour noise of deviation 40 comes back 25 levels off on average, grey
+#        noise .1. With subsampling=0 colour is half a level off.
 # Hurts: a corrupted test set that was stored "at quality 100" has lost half of its colour noise, and
 #        a network does better on it than on the same images in memory.
 # Do:    "png" as the key of corrupted pictures.

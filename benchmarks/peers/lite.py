@@ -6,6 +6,7 @@ Answers {"images", "side", "channels_last"} with the seconds, [by the clock, CPU
 """
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -21,7 +22,8 @@ def main():
     parser.add_argument("--threads", type=int)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    network = EfficientNet.from_pretrained(given.name, weights_path=given.weights).eval()
+    with contextlib.redirect_stdout(sys.stderr):  # it prints that it loaded the weights
+        network = EfficientNet.from_pretrained(given.name, weights_path=given.weights).eval()
     print(json.dumps({"version": f"PyTorch {torch.__version__}"}), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
