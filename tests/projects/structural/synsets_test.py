@@ -188,12 +188,22 @@ def test_lists_of_a_generated_wordnet(tmp_path, capsys):
     assert list(found) == order and all(parts["unseen"] == sorted(parts["unseen"]) for parts in found.values())
     every = [name for parts in found.values() for part in parts.values() for name in part]
     assert len(set(every)) == len(every) and found["dog"]["seen"][0] == "n02085620"
-    assert "85 unseen, published 86" in capsys.readouterr().out
-    few = imagenet22k.lists(imagenet22k.hyponyms(tmp_path), {"n90000000", "n90000001"})
-    assert {name: parts["unseen"] for name, parts in few.items() if parts["unseen"]} == {
-        "amphibian": ["n90000001"],
-        "bear": ["n90000000"],
-    }
+    printed = capsys.readouterr().out
+    assert "85 unseen, published 86" in printed and "542 seen   5017 unseen, published 5017" in printed
+    (tmp_path / "synsets.txt").write_text("n90000001\nn90000000\n")
+    for name in ("n90000000", "n90000001"):
+        (tmp_path / "unseen" / name).mkdir(parents=True)
+    for present in ("synsets.txt", "unseen"):
+        imagenet22k.write(tmp_path / "few.json", tmp_path, tmp_path / present)
+        few = json.loads((tmp_path / "few.json").read_text())
+        assert {name: parts["unseen"] for name, parts in few.items() if parts["unseen"]} == {
+            "amphibian": ["n90000001"],
+            "bear": ["n90000000"],
+        }
+    for content, found in (("n90000001\ndog\n", "'dog'"), ("", "an empty file")):
+        (tmp_path / "synsets.txt").write_text(content)
+        with pytest.raises(ValueError, match=f"expected a synset such as n02084071 on each line, found {found}"):
+            imagenet22k.write(tmp_path / "few.json", tmp_path, tmp_path / "synsets.txt")
 
 
 def test_files_that_are_not_wordnets_are_named(tmp_path):
