@@ -16,6 +16,7 @@ import models
 from corruptions import augment
 from corruptions import enhance as enhancements
 from tests.processes import ROOT
+from tests.refusing import refuses
 
 ROOMS = ("corruptions", "models", "data", "runtime", "training", "evaluation", "analysis", "tools")
 # Functions of the host, which ask before anything is traced.
@@ -88,10 +89,8 @@ def test_networks_and_enhancements_are_traced_without_asking():
 
 
 def test_promotion_is_an_error():
-    with pytest.raises(ValueError, match="rank_promotion"):
-        jnp.ones((2, 3)) + jnp.ones(3)
-    with pytest.raises(ValueError, match="dtype_promotion=strict"):
-        jnp.ones(3) + jnp.ones(3, jnp.int32)
+    refuses(lambda: jnp.ones((2, 3)) + jnp.ones(3), "rank_promotion")
+    refuses(lambda: jnp.ones(3) + jnp.ones(3, jnp.int32), "dtype_promotion=strict")
 
 
 @pytest.mark.parametrize("name", {name.split("/")[0]: name for name in corruptions.names()}.values())

@@ -76,16 +76,6 @@ def ece(bins: Bins) -> float:
     return float((bins.weight * bins.gap).sum())
 
 
-def mce(bins: Bins) -> float:
-    """Largest gap of a bin; one image may decide it."""
-    return float(bins.gap.max())
-
-
-def rms(bins: Bins) -> float:
-    """Root mean square of the gaps, sqrt(sum_b n_b/N gap_b^2)."""
-    return math.sqrt(float((bins.weight * bins.gap**2).sum()))
-
-
 def debiased_square(bins: Bins) -> float:
     """Squared calibration error without the bias of finite bins: sum_b n_b/N [gap_b^2 - acc_b (1 - acc_b) / (n_b - 1)].
 
@@ -94,66 +84,6 @@ def debiased_square(bins: Bins) -> float:
     several = bins.number > 1
     noise = bins.accuracy * (1 - bins.accuracy) / np.where(several, bins.number - 1, 1)
     return float((bins.weight * np.where(several, bins.gap**2 - noise, 0.0)).sum())
-
-
-def rms_of_groups(confidence: ArrayLike, correct: ArrayLike, size: int = 100, released: bool = False) -> float:
-    """RMS calibration error of groups of `size` answers in the order of confidence, the last with the remainder.
-
-    Args:
-      released: as the code of AugMix and PixMix: the last group is left out, and 0 where it is the only one of 100 to 199
-        answers.
-
-    Raises:
-      ValueError: as of `binned`; `released` with fewer answers than one group.
-    """
-    k, hit = _confidences(confidence, correct)
-    if size < 1:
-        raise ValueError(f"expected groups of at least one answer, found {size}")
-    order = np.argsort(k, kind="stable")
-    if released and len(k) < size:
-        raise ValueError(f"expected at least {size} answers, found {len(k)}")
-    cuts = np.arange(1, max(1, len(k) // size)) * size
-    groups = np.split(order, cuts)[: -1 if released else None]
-    return math.sqrt(sum(len(of) * (k[of].mean() - hit[of].mean()) ** 2 for of in groups) / len(k))
-
-
-def class_wise_ece(probabilities: ArrayLike, labels: ArrayLike, bins: int = BINS) -> float:
-    """Mean over the classes c of the ECE of (p[:, c], [y = c]); probabilities [N, C], labels int [N]."""
-    p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
-    return float(np.mean([ece(binned(p[:, c], y == c, bins)) for c in range(p.shape[1])]))
-
-
-# Proper scores, from whole vectors; `Confidence.loss` and `.brier` hold them for stored answers.
-
-
-def losses(probabilities: ArrayLike, labels: ArrayLike, eps: float = 0.0) -> np.ndarray:
-    """-ln p of the label, nats, [N]: infinite where p is 0, unless `eps` is its least value."""
-    p = _of_labels(probabilities, labels)
-    with np.errstate(divide="ignore"):
-        return -np.log(np.maximum(p, eps))
-
-
-def brier(probabilities: ArrayLike, labels: ArrayLike) -> np.ndarray:
-    """sum_c (p_c - [c = y])^2, in 0..2, [N]."""
-    p = np.asarray(probabilities, np.float64)
-    return 1 - 2 * _of_labels(p, labels) + (p**2).sum(1)
-
-
-def entropies(probabilities: ArrayLike) -> np.ndarray:
-    """-sum_c p_c ln p_c, nats, [N]; 0 ln 0 is 0."""
-    p = np.asarray(probabilities, np.float64)
-    return -(p * np.log(np.where(p > 0, p, 1))).sum(1)
-
-
-def _of_labels(probabilities, labels):
-    p, y = np.asarray(probabilities, np.float64), np.asarray(labels)
-    if p.ndim != 2 or y.shape != p.shape[:1] or not len(y):
-        raise ValueError(f"expected probabilities [N, C] with labels [N], found {list(p.shape)} and {list(y.shape)}")
-    if y.min() < 0 or y.max() >= p.shape[1]:
-        raise ValueError(f"expected labels in 0..{p.shape[1] - 1}, found {y.min()}..{y.max()}")
-    if p.min() < 0 or abs(p.sum(1) - 1).max() > 1e-3:
-        raise ValueError("expected probabilities of at least 0 that sum to 1, found others")
-    return p[np.arange(len(y)), y]
 
 
 # Ranks: how well a score tells right answers from wrong ones. Ties count as if in random order.
@@ -198,18 +128,11 @@ def aurc(of: Ranked) -> float:
     return float(risk(of).mean())
 
 
-def excess_aurc(of: Ranked, continuous: bool = False) -> float:
-    """AURC minus the least one of as many errors, which are then last; `continuous` takes r + (1 - r) ln(1 - r) for it,
-    r the error rate, which is smaller by about r / 2N. Y. Geifman, G. Uziel, R. El-Yaniv (2019).
-    """
+def excess_aurc(of: Ranked) -> float:
+    """AURC minus the least one of as many errors, which are then last. Y. Geifman, G. Uziel, R. El-Yaniv (2019)."""
     number, wrong = int(of.number.sum()), round(float(of.wrong.sum()))
-    rate = wrong / number
-    if continuous:
-        least = 1.0 if rate == 1 else rate + (1 - rate) * math.log(1 - rate)
-    else:
-        i = np.arange(1, wrong + 1)
-        least = float((i / (number - wrong + i)).sum()) / number
-    return aurc(of) - least
+    i = np.arange(1, wrong + 1)
+    return aurc(of) - float((i / (number - wrong + i)).sum()) / number
 
 
 def auroc(of: Ranked) -> float:
@@ -227,102 +150,6 @@ def fpr95(of: Ranked) -> float:
         return math.nan
     enough = np.argmax(np.cumsum(right) >= math.ceil(0.95 * right.sum()))
     return float(of.wrong[: enough + 1].sum() / of.wrong.sum())
-
-
-def accuracy_at(of: Ranked, coverage: float) -> float:
-    """Accuracy of the ceil(coverage N) most confident answers.
-
-    Raises:
-      ValueError: a coverage outside (0, 1].
-    """
-    if not 0 < coverage <= 1:
-        raise ValueError(f"expected a coverage in (0, 1], found {coverage}")
-    number = int(of.number.sum())
-    return float(1 - risk(of)[math.ceil(round(coverage * number, 9)) - 1])
-
-
-# Parts of the scores.
-
-
-class Parts(NamedTuple):
-    """Parts of the Brier score of the top label, mean (k - h)^2 = REL - RES + UNC + WBV - WBC exactly.
-
-    Attributes:
-      reliability: REL, sum_b w_b (conf_b - acc_b)^2.
-      resolution: RES, sum_b w_b (acc_b - acc)^2.
-      uncertainty: UNC, acc (1 - acc).
-      within_variance: WBV, mean (k - conf_b)^2.
-      within_covariance: WBC, 2 mean (k - conf_b)(h - acc_b).
-    """
-
-    reliability: float
-    resolution: float
-    uncertainty: float
-    within_variance: float
-    within_covariance: float
-
-
-def parts(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS, debiased: bool = False) -> Parts:
-    """Parts the Brier score of the top label in bins of equal width.
-
-    With `debiased` REL and RES lose sum_b w_b acc_b (1 - acc_b) / (n_b - 1), RES and UNC gain acc (1 - acc) / (N - 1):
-    the sum stays. J. Broecker (2012); C. Ferro, T. Fricker (2012). NaN of one answer.
-    """
-    k, hit = _checked(confidence, correct)
-    of = binned(k, hit, bins)
-    places = np.searchsorted(edges(k, bins, False), k, side="left")
-    _, inside = np.unique(places, return_inverse=True)
-    mean = float(hit.mean())
-    apart, right = k - of.confidence[inside], hit - of.accuracy[inside]
-    reliability, resolution = (of.weight * of.gap**2).sum(), (of.weight * (of.accuracy - mean) ** 2).sum()
-    uncertainty = mean * (1 - mean)
-    if debiased:
-        several = of.number > 1
-        lost = (of.weight * of.accuracy * (1 - of.accuracy) / np.where(several, of.number - 1, 1))[several].sum()
-        gained = uncertainty / (len(k) - 1) if len(k) > 1 else math.nan
-        reliability, resolution, uncertainty = reliability - lost, resolution - lost + gained, uncertainty + gained
-    within = (apart**2).mean(), 2 * (apart * right).mean()
-    return Parts(*map(float, (reliability, resolution, uncertainty, *within)))
-
-
-class ClassParts(NamedTuple):
-    """Parts of a score of whole vectors by predicted class: near reliability - resolution + uncertainty."""
-
-    reliability: float
-    resolution: float
-    uncertainty: float
-
-
-def class_parts(probabilities: ArrayLike, labels: ArrayLike, likelihood: bool = False) -> ClassParts:
-    """Parts Brier - 1, or with `likelihood` NLL, by predicted class.
-
-    d_k are the label frequencies where class k is predicted, q those of all, w_k shares: for Brier UNC = -sum q^2, RES =
-    sum_k w_k |q - d_k|^2, REL = mean |d_pred - p|^2; for NLL entropies and Kullback-Leibler divergences. Near and not
-    equal to the score: the covariance within a part is left out. Y. Ovadia et al. (2019).
-    """
-    p = np.asarray(probabilities, np.float64)
-    _of_labels(p, labels)
-    target = np.eye(p.shape[1])[np.asarray(labels)]
-    predicted = p.argmax(1)
-    overall = target.mean(0)
-    found, place, number = np.unique(predicted, return_inverse=True, return_counts=True)
-    of_part = np.stack([target[predicted == k].mean(0) for k in found])
-    weight = number / len(p)
-    if likelihood:
-        uncertainty = float(entropies(overall[None])[0])
-        resolution = float((weight * _divergence(of_part, overall[None])).sum())
-        reliability = float(_divergence(of_part[place], p).mean())
-    else:
-        uncertainty = -float((overall**2).sum())
-        resolution = float((weight * ((overall - of_part) ** 2).sum(1)).sum())
-        reliability = float(((of_part[place] - p) ** 2).sum(1).mean())
-    return ClassParts(reliability, resolution, uncertainty)
-
-
-def _divergence(p, q):
-    """sum p ln(p / q), [N], infinite where q is 0 and p is not."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(p > 0, p * (np.log(np.where(p > 0, p, 1)) - np.log(q)), 0.0).sum(1)
 
 
 def _checked(values, correct):

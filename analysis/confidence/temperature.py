@@ -75,36 +75,6 @@ def fit(logits: np.ndarray, labels: np.ndarray) -> Temperature:
     return Temperature(1 / b, False, loss(1.0), loss(b))
 
 
-def fit_vector(logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fits vector scaling, softmax(w z + v) with w and v of C numbers each, mean v = 0, by L-BFGS from w = 1 / T, v = 0.
-
-    It can change the prediction, and overfits below some 10 C images.
-
-    Returns:
-      (w, v), [C] each.
-
-    Raises:
-      ValueError: as `fit`.
-    """
-    from scipy.optimize import minimize
-
-    logits, labels = np.asarray(logits, np.float64), np.asarray(labels)
-    number, classes = logits.shape
-    target = np.eye(classes)[labels]
-
-    def loss(parameters):
-        w, v = np.split(parameters, 2)
-        scores = w * logits + v
-        scores -= scores.max(1, keepdims=True)
-        logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
-        error = (np.exp(logs) - target) / number
-        return -(logs * target).sum() / number, np.concatenate([(error * logits).sum(0), error.sum(0)])
-
-    start = np.concatenate([np.full(classes, 1 / fit(logits, labels).value), np.zeros(classes)])
-    w, v = np.split(minimize(loss, start, jac=True, method="L-BFGS-B").x, 2)
-    return w, v - v.mean()
-
-
 def check(scores: np.ndarray, labels: np.ndarray) -> None:
     """Checks scores real [N, C] with labels int [N].
 
@@ -116,11 +86,6 @@ def check(scores: np.ndarray, labels: np.ndarray) -> None:
         raise ValueError(f"expected labels of at least one image, found {list(labels.shape)} for {number} images")
     if labels.min() < 0 or labels.max() >= classes:
         raise ValueError(f"expected labels in 0..{classes - 1}, found {labels.min()}..{labels.max()}")
-
-
-def log_mean(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """ln of the mean probabilities of M networks, from their ln p: arrays [N, C]."""
-    return np.logaddexp.reduce(np.stack(logs)) - np.log(len(logs))
 
 
 def disagreement(predicted: Sequence[np.ndarray]) -> float:

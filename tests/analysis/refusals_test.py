@@ -10,8 +10,8 @@ from analysis import exits, figures, frames
 from analysis.calibration import calibrate
 from analysis.cbar import scans, selection
 from analysis.cbar.scans import Scan
-from analysis.confidence import metrics, temperature
-from analysis.confidence.metrics import binned, ranked
+from analysis.confidence import temperature
+from analysis.confidence.metrics import binned
 from analysis.distances import experiments, msd_mmd, results
 from analysis.distances.figures import scatter_panels
 from analysis.distances.msd_mmd import Stream, measure_distances
@@ -227,13 +227,6 @@ REFUSALS = {
         (lambda: binned([1.5], [1]), r"confidences in \[0, 1\], found 1\.5"),
         (lambda: binned([NAN], [1]), "expected scores, found NaN"),
         (lambda: binned([0.5], [1], 0), "at least one bin, found 0"),
-        (lambda: metrics.rms_of_groups([0.5] * 99, [1] * 99, released=True), "at least 100 answers, found 99"),
-        (lambda: metrics.rms_of_groups([0.5, 1.5], [1, 0], 1), r"confidences in \[0, 1\], found 0\.5\.\.1\.5"),
-        (lambda: metrics.rms_of_groups([0.5], [1], 0), "at least one answer, found 0"),
-        (lambda: metrics.accuracy_at(ranked([0.5], [1]), 0), r"coverage in \(0, 1\], found 0"),
-        (lambda: metrics.losses([[0.5, 0.4]], [0]), "that sum to 1, found others"),
-        (lambda: metrics.losses([[0.5, 0.5]], [2]), r"labels in 0\.\.1, found 2"),
-        (lambda: metrics.brier([[0.5, 0.5]], [-1]), r"labels in 0\.\.1, found -1"),
         (lambda: temperature.fit(np.zeros((2, 3)), np.array([0, 3])), r"labels in 0\.\.2, found 0\.\.3"),
         (lambda: temperature.fit(np.full((1, 3), NAN), np.array([0])), "finite logits, found NaN"),
         (lambda: temperature.fit(np.zeros((0, 3)), np.array([], int)), "at least one image, found"),

@@ -16,6 +16,7 @@ from benchmarks import timing
 from benchmarks.device import __main__ as command
 from benchmarks.device import contract, pack, page, pixels, works
 from tests import compiling, processes
+from tests.refusing import refuses
 
 IDENTITY = {"device": "NVIDIA H200", "devices": 1, "platform": "gpu", "revision": "a" * 40}
 PIECE = {"images_per_second": 2e5, "compile_seconds": 2.0, "batch": 256, "dtype": "uint8", "written": "2026-01-02"}
@@ -140,8 +141,11 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_record_says_so(monkeypatch)
     monkeypatch.setitem(works.WORKS, "corruption", corruption)
     measured = works.run({"work": "corruption", "name": "x", "batch": 256}, "")
     assert measured == {"name": "x", "batch": 64, "batch_of_contract": 256, "images_per_second": 3}
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"):
-        works.run({"work": "corruption", "name": "bad", "batch": 64}, "")
+    refuses(
+        lambda: works.run({"work": "corruption", "name": "bad", "batch": 64}, ""),
+        "INTERNAL",
+        kind=jax.errors.JaxRuntimeError,
+    )
 
 
 @pytest.mark.parametrize("name, dtype", [("imagenet_c/contrast", "uint8"), ("noc/brightness", "float32")])
@@ -273,11 +277,9 @@ def test_the_pack_is_complete_and_bounded(packed, capsys, monkeypatch):
     (folder / "unpacked" / "large").write_bytes(bytes(61_000_000))
     pack.main([])
     monkeypatch.setattr(pack, "LIMIT", 1e3)
-    with pytest.raises(ValueError, match=r"expected at most 0 MB, found \d+ MB in .*, most of it in checkout-"):
-        pack.main([])
+    refuses(lambda: pack.main([]), "most 0 MB", "of it in checkout-")
     flags.tfds = str(folder)
-    with pytest.raises(FileNotFoundError, match=r"expected a folder of tfds datasets with cifar10, found none in"):
-        pack.main([])
+    refuses(lambda: pack.main([]), "none in", kind=FileNotFoundError)
 
 
 def test_a_machine_needs_no_packages_beyond_the_packed_ones():

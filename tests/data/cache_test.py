@@ -19,6 +19,7 @@ from corruptions import files
 from data import blocks, cache, natural
 from data.natural import sets
 from runtime.files import DamagedFileError
+from tests.refusing import refuses
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 4, 5, 3), np.uint8)
@@ -120,8 +121,7 @@ def test_an_entry_is_built_once_and_then_mapped_from_an_ordinary_npy(tmp_path):
 
 
 def test_a_build_that_fails_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match="killed"):
-        cache.cached("d", "k", Builder(fail_after=2), tmp_path)
+    refuses(lambda: cache.cached("d", "k", Builder(fail_after=2), tmp_path), "killed", kind=RuntimeError)
     assert not list(tmp_path.iterdir())
     check(cache.cached("d", "k", Builder(), tmp_path))
 
@@ -184,8 +184,7 @@ def test_a_half_written_or_damaged_entry_is_named_and_replaced(tmp_path, caplog,
     assert cache.verify(tmp_path) == cache.verify(tmp_path / "d-k") == []
     HARMS[harm][0](tmp_path / "d-k")
     if harm == "no meta":
-        with pytest.raises(FileNotFoundError, match=r"expected entries of the cache \(with meta.json\)"):
-            cache.verify(tmp_path)
+        refuses(lambda: cache.verify(tmp_path), "the cache (with meta.json)", kind=FileNotFoundError)
     else:
         [line] = cache.verify(tmp_path)
         assert HARMS[harm][1] in line and str(tmp_path) in line

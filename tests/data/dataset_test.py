@@ -11,6 +11,7 @@ import data
 from corruptions.files import digest_of
 from data import dataset, listed
 from evaluation.shown import name_dataset
+from tests.refusing import refuses
 
 
 def test_balanced_prefix_takes_classes_in_turn_and_smaller_limits_come_first():
@@ -107,8 +108,7 @@ def test_a_registered_dataset_is_loaded_by_name_and_no_name_is_taken_twice(monke
     limits = {"train_limit": 3, "test_limit": None, "train_size": None, "resize": "crop"}
     assert asked == [("mine", {"data_dir": "x", "seed": 0, "image_size": 48, **limits})]
     assert "mine" in data.names() and "mine" in data.of_files() and "builtin" not in data.of_files()
-    with pytest.raises(ValueError, match="dataset 'shapes' is registered already"):
-        data.register("shapes", "math:hypot")
+    refuses(lambda: data.register("shapes", "math:hypot"), "'shapes' is registered already")
 
 
 def test_provenance_holds_the_digest_of_the_very_arrays():
@@ -143,13 +143,11 @@ def test_shards_as_an_array():
     assert SHARDED.shape == WHOLE.shape and len(SHARDED) == 23 and SHARDED.nbytes == WHOLE.nbytes
     np.testing.assert_array_equal(np.asarray(SHARDED), WHOLE)
     assert np.asarray(SHARDED, np.float32).dtype == np.float32
-    with pytest.raises(ValueError, match="without a copy"):
-        np.array(SHARDED, copy=False)
+    refuses(lambda: np.array(SHARDED, copy=False), "without a copy")
     empty = dataset.ShardedImages([], (4, 5, 3))
     assert empty.shape == (0, 4, 5, 3) and empty[:].shape == (0, 4, 5, 3)
 
-    with pytest.raises(ValueError, match=r"expected shards uint8\[n, 4, 5, 3\], found uint8\[2, 5, 4, 3\]"):
-        dataset.ShardedImages([WHOLE, np.zeros((2, 5, 4, 3), np.uint8)], (4, 5, 3))
+    refuses(lambda: dataset.ShardedImages([WHOLE, np.zeros((2, 5, 4, 3), np.uint8)], (4, 5, 3)), "uint8[2, 5, 4, 3]")
 
 
 def test_shards_are_one_array_on_the_device():
@@ -238,8 +236,7 @@ def test_a_wrong_list_is_refused_by_its_line(shapes, tmp_path, change, message):
     (tmp_path / "list").write_text("\n".join(change(lines(shapes, rows))))
     with pytest.raises(ValueError, match=message):
         listed.choose(shapes, tmp_path / "list")
-    with pytest.raises(FileNotFoundError, match=r"config\.eval\.images, found no file"):
-        listed.choose(shapes, tmp_path / "gone")
+    refuses(lambda: listed.choose(shapes, tmp_path / "gone"), "no file", kind=FileNotFoundError)
 
 
 def test_places_are_those_of_the_tree(tmp_path, capsys):
@@ -264,5 +261,4 @@ def test_a_published_list_is_known_by_its_numbers_in_order():
     names = [f"n01/ILSVRC2012_val_{number:08d}.JPEG" for number in (300, 1, 65535)]
     known = listed.Known(3, 65836, hashlib.sha256(bytes([44, 1, 1, 0, 255, 255])).hexdigest())
     listed.check(names, known)
-    with pytest.raises(ValueError, match="take the file as it was published"):
-        listed.check(names[::-1], known)
+    refuses(lambda: listed.check(names[::-1], known), "as it was published")

@@ -9,6 +9,7 @@ from PIL import Image
 
 from data.natural import open_natural, sets
 from tests.data import records
+from tests.refusing import refuses
 
 IMAGENET = importlib.resources.files("tensorflow_datasets.datasets.imagenet2012")
 WORDNET = IMAGENET.joinpath("labels.txt").read_text().split()
@@ -79,8 +80,7 @@ def test_a_models_classes_are_found_by_name():
     assert groups.dtype == np.int32 and groups[[0, 1, 2, 988, 999]].tolist() == [-1, 0, 1, 199, -1]
     of_100 = sets.imagenet("imagenet_r").of_model(WORDNET[::10], "imagenet_r")
     np.testing.assert_array_equal(of_100, groups[::10])
-    with pytest.raises(ValueError, match=r"classes of imagenet_r \(n01443537, .*found one of 10 others \(airplane"):
-        sets.imagenet("imagenet_r").of_model(sets.CIFAR10, "imagenet_r")
+    refuses(lambda: sets.imagenet("imagenet_r").of_model(sets.CIFAR10, "imagenet_r"), "of 10 others (airplane")
 
 
 def test_folders_by_wordnet_id_become_groups(renditions, tmp_path):
@@ -105,8 +105,7 @@ def test_a_set_without_some_classes_or_with_others_is_refused(renditions, read, 
     (tmp_path / "imagenet_r").symlink_to(renditions / "imagenet-r")
     picture(tmp_path / "imagenet_a" / "n01440764" / "a.png", 1)
     picture(tmp_path / "imagenet_a" / "n01498041" / "a.png", 1)
-    with pytest.raises(ValueError, match=r"200 class folders of imagenet_a, found 2 folders; missing: .*n01440764"):
-        read("imagenet_a")
+    refuses(lambda: read("imagenet_a"), "2 folders; missing", "n01440764")
     assert read("imagenet_r").split.labels.size == 200
 
 
@@ -154,8 +153,7 @@ def test_cifars_own_images_in_cinic_are_no_shift_and_a_damaged_one_is_named(read
     np.testing.assert_array_equal(found.images[:, 0, 0, 0], np.arange(10))
     np.testing.assert_array_equal(found.labels, np.arange(10))
     (tmp_path / "CINIC-10" / "test" / "cat" / "n03_1.png").write_bytes(b"no image")
-    with pytest.raises(ValueError, match=r"found damaged ones, copy them again: .*cat/n03_1.png"):
-        read("cinic10", 32)
+    refuses(lambda: read("cinic10", 32), "ones, copy them again", "cat/n03_1.png")
 
 
 def test_records_of_tfds_become_groups(read, tmp_path):

@@ -1,6 +1,5 @@
 """The embedded dataset: determinism, balance, sizes; a cue tells every pair of classes apart, and they can be learnt."""
 
-import colorsys
 import itertools
 import math
 import os
@@ -198,22 +197,6 @@ def test_textures_are_what_they_are_called(name):
         assert along_x == pytest.approx(along_y, rel=0.02)
     if name == "dotted":  # separate bright dots before a darker ground: bright parts are the smaller ones
         assert np.mean(pattern > 0.5) < 0.4
-
-
-def test_hsv_to_rgb_agrees_with_the_standard_library():
-    hsv = np.float32([(0.0, 1.0, 1.0), (0.3, 0.5, 0.8), (0.95, 0.2, 0.4), (1.04, 0.7, 0.9), (-0.4, 0.6, 1.0)])
-    expected = [colorsys.hsv_to_rgb(hue % 1, *others) for hue, *others in hsv.tolist()]
-    np.testing.assert_allclose(shapes.hsv_to_rgb(*jnp.asarray(hsv.T)), expected, atol=1e-5)
-
-
-def test_scene_parameters_stay_in_their_ranges():
-    scenes = jax.vmap(shapes.sample)(jax.random.split(jax.random.key(0), 500))
-    assert set(scenes) == set(shapes.RANGES)
-    for name, (low, high, count) in shapes.RANGES.items():
-        values = np.asarray(scenes[name])
-        assert values.shape == ((500,) if count == 1 else (500, count))
-        width = high - low
-        assert low <= values.min() < low + 0.05 * width and high - 0.05 * width < values.max() <= high
 
 
 @pytest.mark.slow

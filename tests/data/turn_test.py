@@ -18,6 +18,7 @@ from data.natural import open_natural, sets
 from runtime import workdirs
 from runtime.settings import SettingsError, WorkdirError
 from tests.data.imagenet import trees
+from tests.refusing import refuses
 from training import cli, study
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (24, 40, 3)).astype(np.uint8)
@@ -61,18 +62,14 @@ def test_a_store_is_prepared_as_stored_or_turned(roots, tmp_path, caplog):
     assert not data.prepare.main(arguments := prepared(roots["exif"], tmp_path))
     assert "200 files" in caplog.text and "--turn turns them" in caplog.text
     np.testing.assert_array_equal(images(tmp_path), images(roots["plain"]))
-    with pytest.raises(
-        FileNotFoundError, match=r"--image_size=16 --turn\nor read the prepared one with --config.dataset.turn=False"
-    ):
-        images(tmp_path, turn=True)
+    refuses(lambda: images(tmp_path, turn=True), "--image_size=16 --turn", kind=FileNotFoundError)
     caplog.clear()
     assert not data.prepare.main([*arguments, "--turn"]) and "files" not in caplog.text
     np.testing.assert_array_equal(images(tmp_path, turn=True), images(roots["turned"]))
     assert not data.prepare.main([*arguments, "--turn", "--verify"])
     (tmp_path / "imagenet100/16-turned").rename(tmp_path / "aside")
     (tmp_path / "aside").rename(tmp_path / "imagenet100/32")
-    with pytest.raises(ValueError, match="expected images made with turn=False, found turn=True"):
-        data.load("imagenet100", data_dir=tmp_path, image_size=32)
+    refuses(lambda: data.load("imagenet100", data_dir=tmp_path, image_size=32), "turn=True")
 
 
 def prepared(source, out):
@@ -107,8 +104,7 @@ def test_photographs_of_frost_and_tile_images_are_read_as_stored_or_turned(tmp_p
     [(imagenet_c.use_photographs, "original"), (laion_c.use_bank, np.zeros((2, 16, 16, 3), np.uint8))],
 )
 def test_what_has_no_exif_data_is_not_turned(use, source):
-    with pytest.raises(ValueError, match=r"expected turn=True with a folder, found .*; "):
-        use(source, turn=True)
+    refuses(lambda: use(source, turn=True), "with a folder")
 
 
 def test_turned_photographs_of_frost_are_drawn_turned(tmp_path):
@@ -152,10 +148,8 @@ def test_commands_take_the_setting_for_files_alone(roots):
     config = config_of("imagenet100", data_dir=str(roots["exif"]), image_size=16, turn=True)
     cli.check(config)
     np.testing.assert_array_equal(study.load_dataset(config).test.images[:3], images(roots["turned"]))
-    with pytest.raises(SettingsError, match=r"config.dataset.turn False with shapes, .* found True"):
-        cli.check(config_of("shapes", turn=True))
-    with pytest.raises(ValueError, match=r"expected arguments of shapes among .*, found 'turn'"):
-        data.load("shapes", turn=True)
+    refuses(lambda: cli.check(config_of("shapes", turn=True)), "True", kind=SettingsError)
+    refuses(lambda: data.load("shapes", turn=True), "arguments of shapes among", "'turn'")
 
 
 @pytest.mark.parametrize(("setting", "name"), [("frost", "imagenet_c/frost"), ("bank", "laion_c/mosaic")])
@@ -179,5 +173,4 @@ def test_commands_turn_photographs_of_frost_and_tile_images(setting, name, tmp_p
         manifest = json.loads((out / "manifest.json").read_text())
         assert expected.items() <= manifest["corruptions"][name]["options"].items()
     config.update({"frost": "original", "bank": ""})
-    with pytest.raises(SettingsError, match=r"config.dataset.turn False with shapes"):
-        cli.check(config)
+    refuses(lambda: cli.check(config), "config.dataset.turn False with shapes", kind=SettingsError)

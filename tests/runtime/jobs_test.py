@@ -13,6 +13,7 @@ import yaml
 
 from runtime import jobs
 from runtime.settings import SettingsError
+from tests.refusing import refuses
 
 COMMAND = ["python", "-m", "tools.sweep", "--sweep=seed=0,1 2"]
 
@@ -41,16 +42,13 @@ def test_a_job_of_skypilot_runs_one_command():
 
 def test_options_of_jobs_are_checked(tmp_path):
     pytest.importorskip("submitit")
-    with pytest.raises(SettingsError, match="KEY=VALUE"):
-        jobs.launch("local", {}, tmp_path, ["gpus"])
-    with pytest.raises(SettingsError, match="gpu"):
-        jobs.launch("local", {}, tmp_path, ["gpu=1"])
+    refuses(lambda: jobs.launch("local", {}, tmp_path, ["gpus"]), "KEY=VALUE", kind=SettingsError)
+    refuses(lambda: jobs.launch("local", {}, tmp_path, ["gpu=1"]), "gpu", kind=SettingsError)
 
 
 def test_without_submitit_its_name_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(SettingsError, match="pip install submitit"):
-        jobs.launch("local", {}, tmp_path, [])
+    refuses(lambda: jobs.launch("local", {}, tmp_path, []), "pip install submitit", kind=SettingsError)
 
 
 def test_a_preempted_job_stops_its_command_and_is_queued_again():

@@ -14,6 +14,7 @@ from configs import default
 from runtime import artifacts, distributed, files, workdirs
 from runtime.files import DamagedFileError
 from runtime.settings import WorkdirError
+from tests.refusing import refuses
 from tests.tools import report_studies
 
 
@@ -173,8 +174,12 @@ def test_other_settings_are_refused_and_every_difference_is_named(tmp_path):
 
 def test_damaged_settings_are_named(tmp_path):
     (tmp_path / "settings.json").write_text("[]")
-    with pytest.raises(DamagedFileError, match=r"settings\.json: expected .*use another folder"):
-        workdirs.claim(tmp_path / "settings.json", {}, "refused")
+    refuses(
+        lambda: workdirs.claim(tmp_path / "settings.json", {}, "refused"),
+        "settings.json: expected",
+        "use another folder",
+        kind=DamagedFileError,
+    )
 
 
 # A config.json that was edited: every reader refuses it, and the command that made the workdir restores it.
@@ -235,8 +240,7 @@ def test_layout_is_no_edit_and_free_settings_may_change(work):
     claim(work, more)
     assert workdirs.read_config(work) == more
     edit(work, "seed", 1)
-    with pytest.raises(WorkdirError, match="was edited"):
-        workdirs.read_config(work)
+    refuses(lambda: workdirs.read_config(work), "was edited", kind=WorkdirError)
 
 
 def test_a_run_that_was_killed_before_it_wrote_the_config_leaves_a_good_workdir(work, monkeypatch):
@@ -261,12 +265,10 @@ def test_the_report_refuses_it(tmp_path):
     record[workdirs.CONFIG_DIGESTS] = [artifacts.digest(report_studies.CONFIG)]
     (study / "provenance.json").write_text(json.dumps(record))
     edit(study, "image_size", 64)
-    with pytest.raises(WorkdirError, match=r"config\.json was edited"):
-        inputs.read(study)
+    refuses(lambda: inputs.read(study), "config.json was edited", kind=WorkdirError)
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"config_sha256": 3}', '{"config_sha256": [3]}'])
 def test_a_damaged_record_is_named(work, content):
     (work / "provenance.json").write_text(content)
-    with pytest.raises(ValueError, match=r"provenance\.json: expected"):
-        workdirs.read_config(work)
+    refuses(lambda: workdirs.read_config(work), "provenance.json: expected")

@@ -14,6 +14,7 @@ from evaluation import adaptation, trained_models
 from evaluation.shown import Shown
 from runtime import meshes, workdirs
 from tests import processes
+from tests.refusing import refuses
 from tests.training import tiny
 from tools import adapt
 from training import memory
@@ -62,10 +63,12 @@ def test_statistics_are_those_of_all_training_images(source, adapted, dataset):
 def test_the_adapted_model_is_evaluated_under_its_name(source, adapted):
     counts = evaluate.run(settings(), adapted[0])
     assert {key[0] for key, _ in counts} == {"standard+bn=standard"}
-    with pytest.raises(ValueError, match="adapted before"):
-        adapt.run(settings(), adapted[0], adapted[0].with_name("again"))
-    with pytest.raises(workdirs.WorkdirError, match=r"adapt\.scheme: stored '', asked 'augmix'"):
-        adapt.run(settings(images=160, scheme="augmix"), source, adapted[0])
+    refuses(lambda: adapt.run(settings(), adapted[0], adapted[0].with_name("again")), "adapted before")
+    refuses(
+        lambda: adapt.run(settings(images=160, scheme="augmix"), source, adapted[0]),
+        "stored '', asked 'augmix'",
+        kind=workdirs.WorkdirError,
+    )
 
 
 def test_adaptation_to_test_images_is_marked(source, adapted, dataset):

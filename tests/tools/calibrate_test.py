@@ -17,6 +17,7 @@ from evaluation import bound
 from runtime import meshes
 from tests.evaluation import known
 from tests.processes import ROOT
+from tests.refusing import refuses
 from tests.training import tiny
 from tools import calibrate
 from tools.calibrate import Robustness
@@ -58,8 +59,7 @@ def test_fractions_of_another_benchmark_are_refused(setting, monkeypatch):
     """Their parameters have no domain here; one that is called as NOC's took NOC's."""
     mine = corruptions.random_choice(("noc/border", "noc/hue"), name="mine/border")
     monkeypatch.setattr("tools.calibrate.corruptions.get", lambda name: mine)
-    with pytest.raises(ValueError, match="mine/border: expected a corruption with levels or one of noc's"):
-        Robustness(*setting, "mine/border")
+    refuses(lambda: Robustness(*setting, "mine/border"), "or one of noc's")
 
 
 def test_robustness_is_a_ratio_of_accuracies_on_common_draws(setting, monkeypatch):
@@ -169,8 +169,7 @@ def test_the_ranges_that_are_shipped():
 )
 def test_what_is_no_ranges_file_is_refused_by_name(tmp_path, entries, message):
     path = tmp_path / "ranges.json"
-    with pytest.raises(FileNotFoundError, match="calibrate"):
-        read_ranges(path)
+    refuses(lambda: read_ranges(path), "calibrate", kind=FileNotFoundError)
     path.write_text("{}") if entries is None else write(path, **entries)
     with pytest.raises(ValueError, match=rf"ranges\.json: {message}"):
         read_ranges(path)

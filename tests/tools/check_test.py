@@ -21,6 +21,7 @@ from corruptions.write import write_dataset
 from data import cache
 from data.imagenet import store
 from runtime import artifacts, files, workdirs
+from tests.refusing import refuses
 from tests.tools import report_studies
 from tests.training import tiny
 from tools import calibrate, check
@@ -297,5 +298,4 @@ def test_other_folders_are_named_and_none_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "missing"):
         (line,) = check.check(path).problems
         assert str(path) in line and "expected a folder (workdir" in line
-    with pytest.raises(app.UsageError, match="one or more folders"):
-        check.main(["check"])
+    refuses(lambda: check.main(["check"]), "one or more folders", kind=app.UsageError)

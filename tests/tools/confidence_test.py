@@ -18,6 +18,7 @@ from runtime.files import mismatch
 from tests.analysis.confidence.cells_test import NUMBER, answered
 from tests.corruptions.scoring.confidence_test import probabilities
 from tests.corruptions.write.datasets import IMAGES, LABELS
+from tests.refusing import refuses
 from tests.tools import report_studies
 from tests.tools.report_pages import Page
 from tools import confidence
@@ -126,11 +127,8 @@ def test_a_folder_of_any_classifier_is_measured(tmp_path):
 
 
 def test_bad_input_is_refused(folder, tmp_path):
-    with pytest.raises(ValueError, match="expected models among standard, augmix, found resnet"):
-        confidence.run(folder, tmp_path, models=["resnet"])
-    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
-        confidence.run(tmp_path)
+    refuses(lambda: confidence.run(folder, tmp_path, models=["resnet"]), "resnet")
+    refuses(lambda: confidence.run(tmp_path), "no answers", kind=FileNotFoundError)
     by_model = {("standard", 0): answered(0)[0].correct}
     answers.write(tmp_path / "old" / answers.FOLDER, by_model, answers.Record("clean", 0, None, NUMBER, {}))
-    with pytest.raises(ValueError, match=r"clean-0\.npz: expected answers with their confidence, found none of sta"):
-        confidence.run(tmp_path / "old")
+    refuses(lambda: confidence.run(tmp_path / "old"), "none of sta")

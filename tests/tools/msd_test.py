@@ -22,6 +22,7 @@ from runtime.files import DamagedFileError
 from tests import processes
 from tests.analysis.made_up import counted, write_answers
 from tests.evaluation import known
+from tests.refusing import refuses
 from tests.training import tiny
 from tools import msd
 
@@ -143,10 +144,11 @@ def test_the_same_command_measures_nothing_again_and_may_ask_for_more(measured, 
     # Random severities of all levels, which are there, are not those of the levels that a benchmark selects.
     random = {"schemes": ("standard",), "severity": "random"}
     msd.distances(settings(corruptions=("cbar/sparkles",), **random), folder)
-    with pytest.raises(
-        workdirs.WorkdirError, match=r"levels\.cbar/sparkles: stored 'nothing', asked \[1, 2, 3, 5, 6\]"
-    ):
-        msd.distances(settings(corruptions=("imagenet_c_bar",), **random), folder)
+    refuses(
+        lambda: msd.distances(settings(corruptions=("imagenet_c_bar",), **random), folder),
+        "2, 3, 5, 6]",
+        kind=workdirs.WorkdirError,
+    )
 
 
 def test_a_scheme_that_was_stopped_continues_where_it_was(measured, tmp_path, monkeypatch):
@@ -234,8 +236,7 @@ def test_a_damaged_result_is_named(measured, tmp_path):
     folder = copy(measured[0], tmp_path)
     path = folder / "msd" / "centres" / "imagenet_c.brightness-2.npz"
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(DamagedFileError, match="remove it to measure it again"):
-        msd.distances(settings(), folder)
+    refuses(lambda: msd.distances(settings(), folder), "to measure it again", kind=DamagedFileError)
 
 
 def test_what_another_network_saw_is_measured_again(measured, tmp_path, caplog, monkeypatch):

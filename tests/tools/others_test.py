@@ -15,6 +15,7 @@ from evaluation import packaged
 from evaluation.strength import Strength
 from models import costs
 from tests.corruptions.comparing import refused
+from tests.refusing import refuses
 from tests.training import tiny
 from tools import exits, strength, weights
 
@@ -105,8 +106,7 @@ def test_severities_out_of_order_are_listed():
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(ValueError, match=r"expected --out=FILE\.md, found"):
-        strength.run(["imagenet_c"], "shapes", None, 32, 12, 0, tmp_path / "strength.csv")
+    refuses(lambda: strength.run(["imagenet_c"], "shapes", None, 32, 12, 0, tmp_path / "strength.csv"), "--out=FILE.md")
     with refused("benchmark", "'imagenet_d'"):
         strength.run(["imagenet_d"], "shapes", None, 32, 12, 0, tmp_path / "strength.md")
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,6 @@ import functools
 import itertools
 import re
 import sys
-import time
 
 import matplotlib
 import numpy as np
@@ -87,14 +86,6 @@ def test_errors_of_the_command_are_one_clear_message(tmp_path):
     done = processes.run([sys.executable, "-m", "tools.report", f"--workdir={tmp_path}"])
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "tools.report: expected a workdir of overlap.py" in done.stderr
-
-
-def test_the_pdf_of_samples_holds_no_time(monkeypatch):
-    sheet = Image.new("RGB", (8, 8))
-    first = report._pdf(sheet)
-    gmtime = time.gmtime
-    monkeypatch.setattr(time, "gmtime", lambda *seconds: gmtime(*seconds) if seconds else gmtime(1))
-    assert report._pdf(sheet) == first and b"PDF" in first
 
 
 def share_of_green(picture):

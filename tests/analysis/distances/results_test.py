@@ -24,6 +24,7 @@ from analysis.distances.results import (
 )
 from runtime import artifacts
 from tests.analysis.made_up import counted
+from tests.refusing import refuses
 
 ROWS = [
     Distance("standard", "imagenet_c/fog", 1, 0.1, 0.01, 0.2, math.nan),
@@ -58,15 +59,12 @@ def test_distances_are_read_from_the_files_of_the_schemes(tmp_path):
 
 
 def test_files_that_hold_no_distances_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"expected distances of tools\.msd in .*schemes, found none"):
-        read_distances(tmp_path)
+    refuses(lambda: read_distances(tmp_path), "distances of tools.msd in", "none", kind=FileNotFoundError)
     write_files(tmp_path)
     artifacts.write(tmp_path / "schemes" / "other.npz", {}, {"model": "b", "scheme": "other"})
-    with pytest.raises(ValueError, match="in one network on the same images, found others; give the command"):
-        read_distances(tmp_path)
+    refuses(lambda: read_distances(tmp_path), "others; give the command")
     write_files(tmp_path, scheme="")
-    with pytest.raises(ValueError, match="of a scheme with its name, found others"):
-        read_distances(tmp_path)
+    refuses(lambda: read_distances(tmp_path), "others")
 
 
 def test_centres_are_read_back_by_name_and_severity(tmp_path):
@@ -76,11 +74,9 @@ def test_centres_are_read_back_by_name_and_severity(tmp_path):
     assert found.keys() == centres.keys()
     for key, value in centres.items():
         np.testing.assert_array_equal(found[key], value)
-    with pytest.raises(FileNotFoundError, match="found no file"):
-        read_centres(tmp_path / "none.npz")
+    refuses(lambda: read_centres(tmp_path / "none.npz"), "no file", kind=FileNotFoundError)
     (tmp_path / "broken.npz").write_bytes(b"PK no archive")
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_centres(tmp_path / "broken.npz")
+    refuses(lambda: read_centres(tmp_path / "broken.npz"), "cannot be read")
     for name, value, message in (
         ("noc/hue|1", np.ones((2, 3)), r"vectors of features, found 'noc/hue\|1' float64\[2, 3\]"),
         ("other", np.ones(3), r"called corruption\|severity, found 'other'"),

@@ -12,7 +12,6 @@ from analysis.overlap.score import compute
 from analysis.overlap.uncertainty import Repeats, resample_accuracies, standard_errors
 from corruptions.scoring import intervals
 from tests.analysis import published
-from tests.analysis.matrices import by_definition
 from tests.analysis.published import NOC
 from tests.tools import report_studies
 
@@ -252,22 +251,3 @@ def test_bootstrap_agrees_with_the_delta_method_on_independent_answers():
     assert np.median(ratio) == pytest.approx(1, abs=0.05) and ratio.min() > 0.8 and ratio.max() < 1.25
     lower, upper = np.percentile(errors.unclipped_samples, (2.5, 97.5), axis=0)
     assert (lower <= delta.unclipped + 1e-12).all() and (delta.unclipped <= upper + 1e-12).all()
-
-
-def test_bootstrap_sees_that_images_are_shared():
-    full = published.accuracies(published.TABLE8, published.ALEXNET_NOC, NOC)
-    bits = simulated_bits(np.random.default_rng(6), full, 3000)
-    off = ~np.eye(8, dtype=bool)
-    delta = overlap_matrix(bits.mean(axis=-1), names=NOC, number=3000).se[off]
-    assert np.median(resampled_errors(bits, 300).overlap[off] / delta) < 0.9
-
-
-def test_bootstrap_intervals_cover_the_truth():
-    full = np.array([[0.8, 0.4, 0.4], [0.8, 0.7, 0.5], [0.8, 0.45, 0.7]])
-    truth, rng = by_definition(full)[0, 1], np.random.default_rng(8)
-    hits = 0
-    for k in range(200):
-        errors = resampled_errors(rng.uniform(size=(3, 3, 400)) < full[..., None], 200, seed=k)
-        lower, upper = np.percentile(np.maximum(errors.unclipped_samples[:, 0, 1], 0), (5, 95))
-        hits += lower <= truth <= upper
-    assert 0.84 <= hits / 200 <= 0.96

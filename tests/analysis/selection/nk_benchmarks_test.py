@@ -92,29 +92,6 @@ def test_substitution_reaches_every_standard_deviation_there_is():
     assert kept == {value: group for value, group in bins.items() if len(group) > 200} and 0.0 not in kept
 
 
-def test_each_step_moves_one_corruption_to_a_category_as_large():
-    rng, names = np.random.default_rng(0), sorted(itertools.chain(*SIX))
-    category = np.array([ord(name[0]) - ord("a") for name in names])
-    member = np.zeros((200, 48), bool)
-    for row in member:
-        for c in range(5):  # the sixth category is never represented
-            row[8 * c + rng.permutation(8)[:2]] = True
-    one_hot, ended = np.eye(6, dtype=int)[category], 0
-    while len(member):
-        counts = member @ one_hot
-        end = counts.max(axis=1) == 6  # 6, 1, 1, 1, 1: nothing more can leave
-        before, counts = member[~end], counts[~end]
-        member, ended = nk_benchmarks._substitute(member, category, rng), ended + end.sum()
-        assert len(member) == len(before)
-        left, entered = (np.argwhere(x)[:, 1] for x in (before & ~member, member & ~before))
-        assert len(left) == len(entered) == len(before) and not member[:, category == 5].any()
-        rows = np.arange(len(before))
-        assert (counts[rows, category[left]] >= 2).all()
-        assert (counts[rows, category[entered]] >= counts[rows, category[left]]).all()
-        assert (spread(member @ one_hot) > spread(counts)).all()
-    assert ended == 200
-
-
 def test_full_categories_stop_the_substitution():
     clusters = (("a1", "a2"), ("b1", "b2"))
     assert unbalanced([("a1", "a2", "b1", "b2")], clusters) == ()

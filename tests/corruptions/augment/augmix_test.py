@@ -10,7 +10,7 @@ from corruptions import augment
 from corruptions.augment import operations
 from corruptions.core.batch import to_float
 from corruptions.primitives import random
-from tests.corruptions.augment.drawing import NAMES, augmix, draws, operation
+from tests.corruptions.augment.drawing import NAMES, augmix, draws
 from tests.corruptions.comparing import assert_frequencies, assert_uniform
 from tests.reference.photographs import photographs
 
@@ -145,17 +145,6 @@ def test_operation_alone_has_the_strength_it_has_in_augmix(name):
         assert scipy.stats.ks_2samp(alone["strength"], of(name, mixed)).pvalue > 1e-4
     else:
         assert np.all(alone["strength"] == of(name, mixed)[0])
-
-
-def test_operation_alone_equals_pillow():
-    images = photographs(9, 32, 32)
-    apply = jax.jit(jax.vmap(augment.get("op=rotate").apply))
-    params = [draws(f"op={name}") for name in operations.BASE]
-    params = {k: np.stack([p[k][i] for i, p in enumerate(params)]) for k in params[0]}
-    found = np.round(np.asarray(apply(to_float(jnp.asarray(images)), params)) * 255)
-    for name, image, strength, result in zip(operations.BASE, images, params["strength"], found, strict=True):
-        expected = operation(name, image, float(strength))
-        assert (result != expected).mean() <= 1e-3, name
 
 
 def test_loop_batch_and_shared_params_agree():

@@ -75,16 +75,6 @@ def test_equals_pillow(name, shape):
         assert difference.max() == 0
 
 
-def test_one_compile_for_all_operations():
-    given = images((32, 32))
-    for code in (0, 1, 5, len(operations.OPERATIONS)):
-        run(given, np.full(40, code, np.int32), np.ones(40, np.float32))
-    sizes = run._cache_size()
-    for code in range(len(operations.OPERATIONS) + 1):
-        run(given, np.full(40, code, np.int32), np.ones(40, np.float32))
-    assert run._cache_size() == sizes <= len(NUMBER)
-
-
 def test_autocontrast_of_all_ranges_equals_the_float64_table():
     level = np.arange(256)
     low, high = (ends.reshape(-1) for ends in np.triu_indices(256, k=1))
@@ -102,48 +92,6 @@ def test_autocontrast_of_all_ranges_equals_the_float64_table():
     assert (found[np.arange(len(high)), high] == 254).sum() > 1000  # where float64 falls short
 
 
-def test_chain_equals_pillow_in_order():
-    given = images((32, 32))[:8]
-    names = ("translate_y", "posterize", "autocontrast", "equalize", "brightness", "solarize")
-    strength = np.float32([5, 4, 0, 0, 1.27, 200])
-    codes = jnp.asarray([operations.CODES[name] for name in names])
-
-    @jax.jit
-    def chain(images):
-        return jax.vmap(lambda image: operations.chain(operations.pack(image), codes, jnp.asarray(strength)))(images)
-
-    found = np.asarray(operations.levels(chain(to_float(jnp.asarray(given)))))
-    expected = np.stack([drawing.chain(names, strength, image) for image in given])
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_pack_rounds_to_the_nearest_level():
     image = np.random.default_rng(0).uniform(size=(20, 24, 3)).astype(np.float32)
     np.testing.assert_array_equal(operations.levels(operations.pack(jnp.asarray(image))), np.floor(image * 255 + 0.5))
-
-
-def test_pack_and_unpack_keep_all_levels():
-    levels = np.arange(256 * 3, dtype=np.int64).reshape(16, 16, 3) % 256
-    image = to_float(jnp.asarray(levels.astype(np.uint8)))
-    np.testing.assert_array_equal(operations.unpack(operations.pack(image)), image)
-
-
-def test_identity_and_no_strength_leave_the_image():
-    given = images((32, 32))[:40]
-    codes = [operations.IDENTITY] + [operations.CODES[name] for name in GEOMETRIC]
-    for code in codes:
-        found = run(given, np.full(40, code, np.int32), np.zeros(40, np.float32))
-        np.testing.assert_array_equal(found, given)
-
-
-def test_rotation_by_a_quarter_turns_the_grid():
-    # Beyond Pillow's own shortcut for quarter turns: the resampling itself, up to float32 positions.
-    given = np.random.default_rng(1).integers(0, 256, (32, 32, 3), np.uint8)
-
-    @jax.jit
-    def turn(image):
-        by = operations.displacement_of(jnp.int32(operations.ROTATE), jnp.float32(90), (32, 32))
-        return operations.levels(operations.resample(operations.pack(image), by)).astype(jnp.int32)
-
-    found = np.asarray(turn(to_float(jnp.asarray(given))))
-    assert np.abs(found - np.rot90(given).astype(int))[1:-1, 1:-1].max() <= 1

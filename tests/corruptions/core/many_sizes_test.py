@@ -7,11 +7,12 @@ import PIL.Image
 import pytest
 
 import corruptions
-from corruptions.core import batch, many_sizes, program_cache, severity_tables
+from corruptions.core import many_sizes, severity_tables
 from corruptions.core.corruption import Corruption
 from corruptions.core.severity import Fraction
 from corruptions.primitives import padded
 from corruptions.primitives.padded import Padding
+from runtime import meshes
 from tests.corruptions.comparing import refused
 from tests.pages import example_of
 from tests.reference.photographs import photograph
@@ -105,10 +106,10 @@ def test_an_image_does_not_depend_on_its_neighbours(sizes):
 
 def test_one_program_for_a_square():
     each(IMAGES, "imagenet_c/contrast", 3)
-    before = many_sizes._quick_to_compile._cache_size()
-    each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
-    each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
-    assert many_sizes._quick_to_compile._cache_size() == before
+    with meshes.counting_compiles() as compiled:
+        each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
+        each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
+    assert not compiled["_quick_to_compile"]
 
 
 def test_squares_depend_on_the_size_alone():
@@ -144,19 +145,6 @@ def test_images_are_read_a_window_at_a_time(monkeypatch):
     next(results)
     assert read == [0, 1]
     assert len(list(results)) == 4 and read == list(range(5))
-
-
-def test_programs_of_many_sizes_are_forgotten(monkeypatch):
-    """50 maps a program and room for 3: the exact way takes 6 sizes."""
-    count = batch._corrupt._cache_size
-    batch._corrupt.clear_cache()
-    monkeypatch.setattr(program_cache, "memory_maps", lambda: 100 + 50 * count())
-    monkeypatch.setattr(program_cache, "most_maps", lambda: 250)
-    monkeypatch.setattr(program_cache, "_EVERY", 1)
-    monkeypatch.setattr(many_sizes, "_WINDOW", 3)
-    sizes = pictures([(16, 16 + k) for k in range(6)])
-    kept = [count() for _ in corruptions.corrupt_each(KEY, sizes, "noc/brightness", 0.5, "exact")]
-    assert len(kept) == 6 and max(kept) <= 3
 
 
 def test_a_square_too_large_for_the_memory_is_named(monkeypatch):

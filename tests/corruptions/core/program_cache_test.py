@@ -81,32 +81,6 @@ def test_corrupt_forgets_its_own_programs_first(monkeypatch):
     np.testing.assert_array_equal(again, results[16])
 
 
-def test_calls_for_one_image_bound_the_programs_too(monkeypatch):
-    calls = []
-    monkeypatch.setattr(program_cache, "bound_programs", lambda: calls.append(None))
-    corruptions.noc.brightness(jax.random.key(0), np.zeros((16, 16, 3), np.float32), 0.5)
-    assert len(calls) == 2  # for either half
-
-
-@counts_maps
-def test_nothing_is_counted_unless_something_was_compiled(monkeypatch):
-    program_cache.bound_programs(10**9)
-    monkeypatch.setattr(program_cache, "memory_maps", lambda: pytest.fail("counted"))
-    assert not program_cache.bound_programs(0)
-
-
-@counts_maps
-def test_maps_are_counted_after_sixteen_programs(monkeypatch):
-    counted = []
-    monkeypatch.setattr(program_cache, "memory_maps", lambda: counted.append(None) or 0)
-    program_cache.bound_programs(10**9)
-    del counted[:]
-    for number in range(1, 33):
-        program_cache._count_compile(program_cache._COMPILE_EVENT, 0.1)
-        program_cache.bound_programs()
-        assert len(counted) == number // 16
-
-
 def test_a_terminal_is_told_of_a_slow_compile(monkeypatch):
     """Once, and nobody else is told."""
     monkeypatch.setattr(program_cache, "_SLOW_COMPILE", 0.01)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import ndimage, stats
 
-import corruptions
 from corruptions import imagenet_c
 from corruptions.imagenet_c import elastic_transform, fog, glass_blur, motion_blur, snow, spatter
 from corruptions.imagenet_c.fog import diamond_square
@@ -207,19 +206,3 @@ def test_real_severities_take_sizes_between_two_levels():
     found = jax.jit(lambda x: imagenet_c.pixelate(jax.random.key(0), x, 1.5, table="imagenet", interpolate=True))(image)
     expected = pillow.pixelated(photograph(100, 100), 0.55)
     np.testing.assert_array_equal(np.rint(255 * np.asarray(found)), expected)
-
-
-def test_vmapped_severities_of_spatter_equal_single_ones():
-    image = jnp.asarray(photograph(32, 32), jnp.float32) / 255
-    single = jax.jit(lambda severity: spatter(jax.random.key(1), image, severity))
-    batch = jax.jit(jax.vmap(single))(jnp.arange(1, 6))
-    for severity in range(1, 6):
-        np.testing.assert_allclose(batch[severity - 1], single(severity), atol=1e-5)
-
-
-def test_batches_of_elastic_transform_have_gradients():
-    def brightness(images):
-        return corruptions.corrupt(jax.random.key(0), images, "imagenet_c/elastic_transform", 3).sum()
-
-    images = jax.ShapeDtypeStruct((2, 32, 32, 3), jnp.float32)
-    assert jax.eval_shape(jax.grad(brightness), images).shape == images.shape

@@ -18,6 +18,7 @@ import corruptions
 from corruptions import imagenet_c
 from corruptions.imagenet_c import frost, use_photographs
 from tests.reference.photographs import photograph
+from tests.refusing import refuses
 
 frost_files = sys.modules["corruptions.imagenet_c.frost"]  # the module, whose name the corruption has taken
 
@@ -81,18 +82,14 @@ def test_folder_draws_are_uniform(folder):
 
 
 def test_errors_of_folders(tmp_path, folder):
-    with pytest.raises(FileNotFoundError, match="no folder at"):
-        use_photographs(tmp_path / "absent")
+    refuses(lambda: use_photographs(tmp_path / "absent"), "no folder at", kind=FileNotFoundError)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(FileNotFoundError, match="image files"):
-        use_photographs(empty)
+    refuses(lambda: use_photographs(empty), "image files", kind=FileNotFoundError)
     (empty / "._frost1.png").write_bytes(b"of macOS")
-    with pytest.raises(FileNotFoundError, match="image files"):
-        use_photographs(empty)
+    refuses(lambda: use_photographs(empty), "image files", kind=FileNotFoundError)
     (empty / "frost1.png").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match=r"frost1\.png cannot be read"):
-        use_photographs(empty)
+    refuses(lambda: use_photographs(empty), "frost1.png cannot be read")
 
 
 def test_small_textures_are_enlarged_for_large_images(folder):
@@ -167,8 +164,7 @@ def test_the_original_photographs_are_found_in_installed_packages(package, below
     assert frost.describe((32, 32, 3), {"photographs": "original"}) == {"table": "cifar", "photographs": digest}
     monkeypatch.setattr(frost_files, "_USED", {})
     Image.new("RGB", (60, 50)).save(tmp_path / "site" / package / below / "frost1.png")
-    with pytest.raises(ValueError, match="found others"):
-        use_photographs("original")
+    refuses(lambda: use_photographs("original"), "others")
 
 
 def test_photographs_of_torch_uncertainty_are_named_as_what_they_are(release, tmp_path, monkeypatch, caplog):
@@ -187,8 +183,7 @@ def test_photographs_of_torch_uncertainty_are_named_as_what_they_are(release, tm
 def test_without_the_package_the_message_names_it(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(frost_files, "_USED", {})
-    with pytest.raises(FileNotFoundError, match="pip install imagecorruptions-imaug, or name a folder"):
-        imagenet_c.use_photographs("original")
+    refuses(lambda: imagenet_c.use_photographs("original"), "or name a folder", kind=FileNotFoundError)
 
 
 def test_procedural_frost_says_so_once(caplog):

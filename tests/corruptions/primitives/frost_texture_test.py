@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +10,7 @@ import pytest
 from scipy import ndimage
 
 from corruptions.imagenet_c.frost import frost
-from corruptions.primitives import frost_texture, random
+from corruptions.primitives import frost_texture
 
 LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -148,28 +147,3 @@ def test_spread_is_monotone_and_meets_its_knots():
     wide = jnp.linspace(-500.0, 500.0, 400)
     mapped = frost_texture.spread(wide, jnp.asarray(quantiles), knots)
     assert np.all(np.diff(mapped) >= 0) and mapped[0] == 0 and mapped[-1] == 255
-
-
-def test_a_field_on_a_lattice_of_pixels_is_the_product_of_its_kernels():
-    rows, columns = np.arange(20), np.arange(3, 31)
-    left, right = (frost_texture._kernel(positions, frost_texture.SCALES[0]) for positions in (rows, columns))
-    key = jax.random.key(0)
-    noise = random.uniform(key, (left.shape[1], right.shape[1]), -math.sqrt(3), math.sqrt(3))
-    expected = left.astype(float) @ np.asarray(noise, float) @ right.T
-    found = frost_texture._field(key, rows, columns, frost_texture.SCALES[0])
-    np.testing.assert_allclose(found, expected, atol=2e-6)
-
-
-def test_coarse_fields_are_summed_in_two_products():
-    rows, columns, scales = np.arange(20), np.arange(3, 31), (6.4, 12.8, 25.6)
-    keys, amplitudes = [jax.random.key(seed) for seed in range(3)], jnp.asarray([2.0, 0.5, 3.0])
-
-    def summed(amplitudes):
-        return frost_texture._sum_of_fields(keys, rows, columns, scales, amplitudes, [None] * len(scales))
-
-    def one_by_one(amplitudes):
-        return sum(a * frost_texture._field(k, rows, columns, s) for a, k, s in zip(amplitudes, keys, scales))
-
-    found, expected = jax.jit(lambda *args: (summed(*args), one_by_one(*args)))(amplitudes)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert str(jax.make_jaxpr(summed)(amplitudes)).count(" = dot_general") == 2

@@ -10,21 +10,12 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from corruptions.core import batch
-from corruptions.imagenet_c.fog import diamond_square
 from corruptions.primitives import color, painting, textures
 from corruptions.primitives import edges as edging
-from corruptions.primitives.color import from_levels, luma
-from corruptions.primitives.textures import OCTAVES, turbulence
 from tests.reference.imagenet_c import spatter as reference
 from tests.reference.photographs import photograph
 
 spatter = sys.modules["corruptions.imagenet_c.spatter"]  # the module, whose name the corruption has taken
-
-
-def test_luma_weighs_the_channels_as_bt_601():
-    image = jnp.eye(3)[None]
-    np.testing.assert_allclose(luma(image), [[0.299, 0.587, 0.114]], rtol=1e-6)
 
 
 def test_means_of_channels_are_exact_for_whole_levels_of_any_number_of_pixels():
@@ -43,38 +34,12 @@ def test_means_of_channels_are_exact_for_whole_levels_of_any_number_of_pixels():
     np.testing.assert_array_equal(color.channel_means(whole, {}).ravel(), exact)
 
 
-def test_looks_all_octaves_up_at_once_along_one_axis():
-    # A TPU's compiler takes seconds for each look-up, more where the indices have two axes.
-    arguments = jnp.zeros((256, 2)), jnp.zeros(256, jnp.int32)
-    traced = str(jax.make_jaxpr(lambda *a: turbulence(*a, (16, 20), 7 / 16))(*arguments))
-    assert traced.count("name=_take") == 5
-    assert traced.count(" = dot_general") == 2 * len(OCTAVES)
-
-
-def test_points_by_products_are_points_by_index():
-    rng = np.random.default_rng(0)
-    points = rng.uniform(0, 1, (14, 18, 2)).astype(np.float32)
-    y, x = (np.arange(n, dtype=np.float32) / np.float32(1.7) + 1 for n in (20, 27))
-
-    def nearest(*args):
-        return [textures._nearest(look_up, *args) for look_up in (textures._taken, textures._products)]
-
-    expected, found = jax.jit(nearest)(points, y, x)
-    assert expected.shape == (20, 27) and np.ptp(expected) > 0.5
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-
-
 def test_on_a_tpu_no_point_is_looked_up():
     distances = jax.vmap(lambda seed, scale: textures.voronoi_distance((16, 20, 3), seed, scale, 1.6))
     numbers = jax.ShapeDtypeStruct((2,), np.float32)
     traced = jax.jit(distances).trace(numbers, numbers)
     lowered = {p: traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "tpu")}
     assert "gather" in lowered["cpu"] and "gather" not in lowered["tpu"]
-
-
-def test_wrong_number_of_displacements_is_named():
-    with pytest.raises(ValueError, match=r"4\^K - 1 uniforms"):
-        diamond_square(jnp.zeros(100), 2.0)
 
 
 COVERING = jax.jit(painting.covering, static_argnums=(3, 4))
@@ -193,10 +158,3 @@ def test_equalize():
     for levels in (rng.binomial(255, 0.3, (40, 33)), rng.integers(7, 9, (16, 16)), np.full((16, 16), 77)):
         found = equalize(jnp.asarray(levels, jnp.int32), 256)
         np.testing.assert_array_equal(found, reference.equalize(levels))
-
-
-def test_levels_survive_the_way_to_the_unit_interval_and_truncation():
-    levels = np.arange(256, dtype=np.float32)
-    np.testing.assert_array_equal(jax.jit(from_levels)(levels), levels / np.float32(255))
-    there_and_back = jax.jit(lambda x: batch.from_float(from_levels(x), jnp.uint8, "truncate"))
-    np.testing.assert_array_equal(there_and_back(levels), np.arange(256))

@@ -12,6 +12,7 @@ from corruptions.primitives import copies, spline, warps
 from tests.corruptions.comparing import as_on
 from tests.reference.imagenet_c.blur import scrambled
 from tests.reference.imagenet_c.elastic import folded, reference_anchors, reference_coordinates
+from tests.refusing import refuses
 
 
 @pytest.mark.parametrize(("function", "mode"), [(warps.zero_padded, "grid-constant"), (warps.clamped, "nearest")])
@@ -108,8 +109,7 @@ def test_displaced_keeps_the_fraction_of_small_displacements():
 
 
 def test_unknown_mode_is_named():
-    with pytest.raises(ValueError, match=r"expected a boundary mode among .*, found 'wrap'"):
-        warps.fold(jnp.arange(3), 3, "wrap")
+    refuses(lambda: warps.fold(jnp.arange(3), 3, "wrap"), "boundary mode among", "'wrap'")
 
 
 @pytest.mark.parametrize("shape", [(32, 32), (64, 50), (48, 97), (224, 224)])

@@ -16,6 +16,7 @@ from corruptions.scoring.folder import read_confidence
 from tests.corruptions.scoring.evaluate_test import OF, predict
 from tests.corruptions.scoring.reuse_test import EARLIER
 from tests.corruptions.write.datasets import IMAGES, LABELS
+from tests.refusing import refuses
 
 ONE = np.float32(1)
 
@@ -146,8 +147,7 @@ def test_two_sets_of_images_under_one_name_are_refused(tmp_path):
     for levels in ((1, 2), (1, 2, 3)):
         condition = Condition("cbar/sparkles", "random", levels)
         written.write(condition, np.ones(3, bool), np.zeros(3, confidence.STORED), Origin())
-    with pytest.raises(ValueError, match=r"expected a condition once, found 'cbar/sparkles random.*; use two folders"):
-        folder.read_wrong(tmp_path)
+    refuses(lambda: folder.read_wrong(tmp_path), "'cbar/sparkles random", "use two folders")
 
 
 def probabilities(images):
@@ -197,7 +197,9 @@ def test_a_folder_of_before_is_read_and_says_what_it_lacks(tmp_path):
     np.savez(tmp_path / "answers.npz", **arrays, settings=json.dumps(settings))
     found = corruptions.evaluate(predict, IMAGES, LABELS, path=tmp_path, **OF)
     assert found == corruptions.evaluate(predict, IMAGES, LABELS, **OF)
-    with pytest.raises(ValueError, match=r"expected answers with their confidence, found none for clean 0"):
-        read_confidence(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"expected a folder of corruptions\.evaluate, found no"):
-        read_confidence(tmp_path / "nothing")
+    refuses(lambda: read_confidence(tmp_path), "none for clean 0")
+    refuses(
+        lambda: read_confidence(tmp_path / "nothing"),
+        "expected a folder of corruptions.evaluate",
+        kind=FileNotFoundError,
+    )

@@ -17,6 +17,7 @@ from corruptions.write import WriteError, from_arrays, from_folder, verify, writ
 from data.corrupted import open_corrupted
 from tests.corruptions.comparing import assert_same, refused
 from tests.corruptions.write.datasets import expected
+from tests.refusing import refuses
 
 NUMBER = 23
 
@@ -273,8 +274,11 @@ def test_folders_that_are_refused_stay_as_they_are(clean, tmp_path, name):
 
 def test_a_folder_below_a_file_is_refused(clean, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(WriteError, match="cannot write to the folder"):
-        write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border")
+    refuses(
+        lambda: write_dataset(tmp_path / "file" / "below", clean, corruptions="noc/border"),
+        "write to the folder",
+        kind=WriteError,
+    )
 
 
 def test_an_empty_path_is_no_folder(clean, tmp_path, monkeypatch):
@@ -328,8 +332,7 @@ def test_arguments_that_are_wrong(clean, tmp_path, change, error, message):
 
 def test_a_value_that_is_refused_is_asked_for_again_rightly(clean, tmp_path):
     arguments = {"corruptions": "noc/border", "severities": np.array([0.5], np.float32)}
-    with pytest.raises(ValueError, match="grey"):
-        write_dataset(tmp_path, clean, **arguments, options={"noc/border": {"grey": 2}})
+    refuses(lambda: write_dataset(tmp_path, clean, **arguments, options={"noc/border": {"grey": 2}}), "grey")
     path = write_dataset(tmp_path, clean, **arguments, options={"noc/border": {"grey": 0.5}})
     assert json.loads(path.read_text())["corruptions"]["noc/border"]["severities"] == [0.5]
 

@@ -15,6 +15,7 @@ import corruptions
 from corruptions.write import manifests, shards, verify, write_dataset, writer
 from tests.corruptions.write.datasets import IMAGES, LABELS, contents, expected_at_once, register_mine
 from tests.pages import example_of
+from tests.refusing import refuses
 
 parquet = pytest.importorskip("pyarrow.parquet")
 OPTIONS = {"corruptions": ["noc/contrast", "noc/hue"], "severities": [0, 0.5, 1]}
@@ -161,8 +162,12 @@ def test_names_of_others_are_shown_as_they_are_on_the_card():
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*pip install pyarrow$"):
-        write_dataset(tmp_path, (IMAGES, LABELS), layout="parquet", corruptions="noc/hue", severities=[0])
+    refuses(
+        lambda: write_dataset(tmp_path, (IMAGES, LABELS), layout="parquet", corruptions="noc/hue", severities=[0]),
+        "needs pyarrow",
+        "pip install pyarrow",
+        kind=ModuleNotFoundError,
+    )
 
 
 def test_the_recipe_of_the_howto_runs(stub, tmp_path, monkeypatch):

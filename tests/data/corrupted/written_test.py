@@ -11,6 +11,7 @@ from PIL import Image
 from corruptions.write import from_arrays, manifests, shards, write_dataset, writer
 from data.corrupted import dataset, open_corrupted
 from tests.data.corrupted.published_test import LABELS, NUMBER, pixels, whole
+from tests.refusing import refuses
 
 
 @pytest.mark.parametrize("layout", ["npy", "folders", "parquet", "webdataset"])
@@ -44,13 +45,11 @@ def test_unfinished_datasets_and_removed_folders_are_refused(tmp_path, layout):
     path = write_dataset(tmp_path, (pixels("clean", 0), LABELS), **given)
     if layout == "folders":
         (tmp_path / "border/1").rename(tmp_path / "elsewhere")
-        with pytest.raises(ValueError, match=r"1 of its files changed .*:\n.*border/1 is missing\nMend"):
-            open_corrupted(tmp_path)
+        refuses(lambda: open_corrupted(tmp_path), "of its files changed", "Mend")
     manifest = json.loads(path.read_text())
     manifest["corruptions"]["noc/border"]["written"].pop()
     manifests.save(tmp_path, manifest)
-    with pytest.raises(ValueError, match=r"is not written to its end \(noc/border\); run its command again"):
-        open_corrupted(tmp_path)
+    refuses(lambda: open_corrupted(tmp_path), "run its command again")
     for text in ("[]", "{", "{}", '{"sha256": 3}'):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"manifest\.json is not a readable manifest"):
@@ -81,8 +80,7 @@ def test_a_shard_that_was_changed_is_refused_and_named_when_it_is_read(written):
     with pytest.raises(ValueError, match=rf"{shard.name}: expected sha256.*\nMend them with:\n.*--verify"):
         open_corrupted(folder)
     shard.unlink()
-    with pytest.raises(ValueError, match=r"hue/0.5: expected 7 images as in its manifest, found 0"):
-        whole(dataset, "hue", 0.5)
+    refuses(lambda: whole(dataset, "hue", 0.5), "hue/0.5: expected 7 images as")
 
 
 @pytest.mark.parametrize(
@@ -115,5 +113,4 @@ def test_an_image_without_its_label_is_named(written):
     with tarfile.open(shard, "w") as archive:
         for member, content in list(zip(members, contents))[1:]:
             archive.addfile(member, io.BytesIO(content))
-    with pytest.raises(ValueError, match=r"00000.tar is damaged .*expected the label of 00000000.cls beside it"):
-        whole(dataset, "hue", 0.5)
+    refuses(lambda: whole(dataset, "hue", 0.5), "00000.tar is damaged", "of 00000000.cls beside it")

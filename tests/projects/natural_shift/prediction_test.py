@@ -15,6 +15,7 @@ from projects.natural_shift.prediction import p_value
 from tests.analysis import published
 from tests.analysis.matrices import imagenet_c
 from tests.projects.natural_shift.tables import changed, made_up, sigmoid
+from tests.refusing import refuses
 
 
 @pytest.fixture
@@ -222,8 +223,7 @@ def test_the_published_categories_follow_from_the_published_errors():
     assert categories(imagenet_c().overlap, published.IMAGENET_C).clusters == benchmarks.IMAGENET_C_CATEGORIES
     members = [f"imagenet_c/{name}" for name in published.IMAGENET_C]
     assert sorted(sum(benchmarks.categories_of(members), ())) == sorted(members)
-    with pytest.raises(ValueError, match=r"15 corruptions of ImageNet-C.*found 14 others"):
-        benchmarks.categories_of(members[1:])
+    refuses(lambda: benchmarks.categories_of(members[1:]), "15 corruptions of ImageNet-C", "14 others")
 
 
 def test_r_is_averaged_over_the_benchmarks_of_a_bin(drops):

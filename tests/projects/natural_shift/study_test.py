@@ -21,6 +21,7 @@ from projects.natural_shift import figures
 from projects.natural_shift.study import interval
 from tests.analysis.matrices import write_overlap
 from tests.projects.natural_shift.tables import made_up, write
+from tests.refusing import refuses
 from tests.tools import report_studies
 from tests.tools.report_pages import Page, plain
 
@@ -112,8 +113,7 @@ def test_categories_of_other_corruptions_come_from_a_measured_overlap(testbed, t
     assert (tmp_path / "out" / "benchmarks.png").exists()
     assert command.run(given(**options, benchmark=",".join(names)))[1].bins.empty
     assert not (tmp_path / "out" / "benchmarks.png").exists()  # it was of the earlier study
-    with pytest.raises(ValueError, match="expected the benchmark's corruptions, found none of imagenet_c/gaussian_no"):
-        command.run(given(**options, overlap=tmp_path / "overlap.csv"))
+    refuses(lambda: command.run(given(**options, overlap=tmp_path / "overlap.csv")), "none of imagenet_c/gaussian_no")
     for sources, message in (({}, "one of --testbed, --timm and --workdirs, found none"),
                              ({"testbed": "a", "timm": "b"}, "found testbed and timm"),
                              ({"timm": "b", "kind": "in-memory"}, "expected --kind with --testbed, found it without"),
@@ -159,5 +159,4 @@ def test_a_report_shows_the_section(ran, tmp_path):
     warnings = Page(document(inputs.read(workdir))).text("section", id="warnings")
     assert "natural_shift/section.json is of earlier answers: give the command that wrote it again" in warnings
     (workdir / "natural_shift" / "section.json").write_text(json.dumps({"title": "x"}))
-    with pytest.raises(ValueError, match=r"section.json: expected facts, found nothing of that name"):
-        inputs.read(workdir)
+    refuses(lambda: inputs.read(workdir), "nothing of that name")
