@@ -57,7 +57,7 @@ def test_one_compile_for_all_seeds_severities_sizes_and_channels():
             corruptions.corrupt_image(IMAGE, "contrast", severity, seed)
         for image, seed in ((IMAGE[:20, :31], 2**63), (IMAGE[..., 0], 0), (np.dstack([IMAGE, IMAGE[..., 0]]), 0)):
             corruptions.corrupt_image(image, "contrast", 2, seed)
-    assert not compiled["_quick_to_compile"]
+    assert not compiled["_corrupt_padded"]
 
 
 def test_a_grey_image_comes_back_as_the_green_channel():

@@ -109,7 +109,7 @@ def test_one_program_for_a_square():
     with meshes.counting_compiles() as compiled:
         each(pictures([(40, 40 + k) for k in range(5)]), "imagenet_c/contrast", 1)
         each([IMAGES[0][..., 0]], "imagenet_c/contrast", 2)
-    assert not compiled["_quick_to_compile"]
+    assert not compiled["_corrupt_padded"]
 
 
 def test_squares_depend_on_the_size_alone():
