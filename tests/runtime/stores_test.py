@@ -102,7 +102,8 @@ def test_twelve_kills_and_failing_requests_change_nothing(store, machine, tmp_pa
     address, draw, kills = f"{store.scheme}://bucket/run", random.Random(1), 0
     store.proxy.failing = 0.02
     while kills < 12:
-        process = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=machine(store))
+        env = machine(store, JAX_CORRUPTIONS_OWNER_SECONDS="3")  # each waits so long for the killed one
+        process = processes.Process([*tiny.COMMAND, f"--workdir={address}"], env=env)
         left = [draw.randrange(1, 12)]
 
         def count(method, path, process=process, left=left):
