@@ -13,33 +13,55 @@ The study may still be running: what follows from the models that have answered 
     published.csv                   do they agree with published overlaps?
     confidence.csv                  do candidates that overlap spoil the standard model's confidence alike?
     benchmark.json, stability.json  what Algorithm 1 selects from the candidates, and how often resamples select it
-    benchmarks.csv, balance.csv     is each candidate covered by a member of each benchmark, and how balanced are these?
+    benchmarks.csv, uncovered.csv   is each candidate covered by a member of each benchmark, and which is not?
+    coverage.csv, coverage.svg      how many are, if only overlaps above a margin count?
+    readings.csv, agreement.csv     do overlaps and training with the whole benchmark agree on it?
+    balance.csv, alike.csv          how balanced are benchmarks, and which corruptions are alike?
+    transfers.csv, asymmetry.csv    how much is transferred to each candidate, and do the two directions differ?
+    crossed.csv, stability.csv      what is selected on one seed, measured on the other; sizes of what resamples select
+    severities.csv                  do the ranges of severities reach R .95 and .50?
 
---page=FILE puts the tables between its lines `<!-- table NAME -->` and `<!-- end -->`.
+--page=FILE puts the tables between its lines `<!-- table NAME -->` and `<!-- end -->`, and numbers into its sentences
+(`projects.coverage.page.value`).
 """
 
 from runtime import command  # isort: skip
 
 import pathlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from absl import flags
 
 from analysis import figures, frames
 from analysis.overlap import study as overlap_study
 from analysis.overlap.uncertainty import held_noise
 from analysis.selection import algorithm
-from projects.coverage import page, tables
+from projects.coverage import benchmarks, page, tables
 from projects.coverage.tables import Study
 from runtime import files
 from runtime.log import log
 
+ROOT = pathlib.Path(__file__).parents[2]
 THRESHOLD = 0.1
+OF_OVERLAPS = (
+    "benchmarks", "uncovered", "coverage", "readings", "agreement", "balance", "alike", "transfers", "asymmetry", "crossed", "stability",
+    "published", "confidence",
+)  # fmt: skip
+"""Tables that need overlaps."""
 
 
-def write(study: Study, out: pathlib.Path) -> dict[str, str]:
-    """Writes every table and figure of a study; returns {name: the table as Markdown} for a page."""
+class Written(NamedTuple):
+    """What a page takes from a study: {name: the table as Markdown}, and {name: the frame} for numbers in sentences."""
+
+    texts: dict[str, str]
+    numbers: dict[str, pd.DataFrame]
+
+
+def write(study: Study, out: pathlib.Path) -> Written:
+    """Writes every table and figure of a study."""
     out.mkdir(parents=True, exist_ok=True)
     origin = f"answers of {len(study.models)} models of projects.coverage under {len(study.candidates)} corruptions"
     variances = {name: tables.training_variance(study, name) for name in study.candidates}
@@ -49,15 +71,21 @@ def write(study: Study, out: pathlib.Path) -> dict[str, str]:
     for name, table in (("candidates", candidates), ("mixtures", mixtures)):
         frames.write(out / f"{name}.csv", table, f"{origin}; errors hold {held}")
     texts = {"models": page.models(models), "candidates": page.candidates(candidates)}
+    made = {"models": models, "candidates": candidates, "mixtures": mixtures}
     if len(mixtures):
-        texts |= {"mixtures": page.mixtures(mixtures), "outside": page.outside(mixtures)}
         figures.save(page.mixtures_figure(mixtures), out / "mixtures", ("svg",))
-    if len(study.trained) > 1:
-        texts |= _write_overlaps(study, out, origin)
-    return texts
+    if study.ranges:
+        made["severities"] = benchmarks.severities_frame(ROOT / study.ranges, study.candidates)
+        frames.write(out / "severities.csv", made["severities"], f"ranges of {study.ranges}")
+        texts["severities"] = page.severities(made["severities"])
+    of_overlaps = _write_overlaps(study, out, origin, mixtures) if len(study.trained) > 1 else Written({}, {})
+    made |= of_overlaps.numbers
+    if len(mixtures):
+        texts["mixtures"] = page.mixtures(mixtures, made.get("agreement", pd.DataFrame({"benchmark": []})))
+    return Written(texts | of_overlaps.texts, made)
 
 
-def _write_overlaps(study, out, origin):
+def _write_overlaps(study, out, origin, mixtures):
     bits, seeds = study.found.study(study.trained)
     kept = [number for number, seed in enumerate(seeds) if seed in study.seeds]
     classes = study.found.conditions["classes"] or None
@@ -67,22 +95,37 @@ def _write_overlaps(study, out, origin):
     origin = f"{origin}; errors hold {measured.errors.held}"
     overlap_study.write_matrix(out, measured, f"Overlap of {len(study.trained)} corruptions", origin, ("svg",))
     found = overlap_study.write_selection(out, measured, THRESHOLD)
-    for name in ("benchmarks", "balance", "published", "confidence"):  # left by an earlier run
+    for name in OF_OVERLAPS:  # left by an earlier run
         files.remove(out / f"{name}.csv")
+    figures.remove(out, ["coverage"], ("svg",))
     if found is None or np.sum(~algorithm.undefined(measured.overlap.overlap)) < 3:
         log.info("Fewer than three candidates have defined overlaps: benchmarks are not compared yet.")
-        return {}
-    benchmarks = tables.members_of_all(study, found[0])
+        return Written({}, {})
+    of = benchmarks.members_of_all(study.candidates, study.trained, found[0])
+    accuracy = dict(zip(study.seeds, bits[kept].mean(axis=-1), strict=True))
+    covered = benchmarks.benchmarks_frame(measured, of)
+    readings = tables.readings_frame(covered, mixtures)
+    sets = files.read_json(out / "benchmark.json", kind=None)["number_of_sets"]
     made = {
-        "benchmarks": tables.benchmarks_frame(measured, benchmarks),
-        "balance": tables.balance_frame(measured, benchmarks),
+        "benchmarks": covered,
+        "coverage": benchmarks.coverage_frame(measured, of),
+        "readings": readings,
+        "agreement": tables.agreement_frame(readings),
+        "balance": benchmarks.balance_frame(measured, of, [*accuracy.values()]),
+        "alike": benchmarks.alike_frame(measured),
+        "transfers": benchmarks.transfers_frame(measured),
+        "asymmetry": benchmarks.asymmetry_frame(measured),
+        "crossed": benchmarks.crossed_frame(study.trained, accuracy, THRESHOLD),
+        "stability": benchmarks.stability_frame(found[1], found[0], sets),
+        "uncovered": benchmarks.uncovered_frame(covered),
         "published": tables.published_frame(measured.measured),
         "confidence": tables.confidence_frame(study, measured.measured),
     }
-    for name, table in made.items():
-        frames.write(out / f"{name}.csv", table, origin)
-    texts = {name: getattr(page, name)(table) for name, table in made.items()}
-    return texts | {"selected": page.selected(*found, measured.overlap)}
+    for name in OF_OVERLAPS:
+        frames.write(out / f"{name}.csv", made[name], origin)
+    figures.save(page.coverage_figure(made["coverage"]), out / "coverage", ("svg",))
+    texts = {name: getattr(page, name)(made[name]) for name in OF_OVERLAPS if hasattr(page, name)}
+    return Written(texts | {"selected": page.selected(*found, measured.overlap)}, made)
 
 
 def define_flags() -> None:
@@ -94,11 +137,11 @@ def define_flags() -> None:
 def main(argv: Sequence[str]) -> None:
     given = command.given(argv, {"workdir": "DIR"})
     written = write(tables.read(given.workdir), pathlib.Path(given.out or pathlib.Path(given.workdir) / "results"))
-    for name, text in written.items():
+    for name, text in written.texts.items():
         print(f"\n{name}\n\n{text}")
     if given.page:
         path = pathlib.Path(given.page)
-        files.write_atomically(path, page.fill(path.read_text(encoding="utf-8"), written))
+        files.write_atomically(path, page.fill(path.read_text(encoding="utf-8"), *written))
 
 
 if __name__ == "__main__":

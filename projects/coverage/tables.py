@@ -1,16 +1,14 @@
 """The answers of the study and their tables: one function for each CSV file of `projects.coverage.results`."""
 
 import collections
-import itertools
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-import corruptions
 from analysis import answers, frames
 from analysis.answers import PLAIN, Answers, Key
 from analysis.confidence import cells
@@ -20,7 +18,6 @@ from analysis.overlap import overlap_matrix
 from analysis.overlap import study as overlap_study
 from analysis.overlap.agreement import agreement
 from analysis.overlap.measured import MeasuredOverlap
-from analysis.overlap.score import balance, compute
 from analysis.overlap.uncertainty import Repeats
 from analysis.references import (
     ALEXNET_IMAGENET_C,
@@ -30,31 +27,19 @@ from analysis.references import (
     PREFIX,
 )
 from analysis.selection import algorithm
-from analysis.selection.benchmark import COVERED, NOT_COVERED, NOT_SHOWN, UNDEFINED, measure_coverage
-from analysis.selection.nk_benchmarks import categories, representation, spread
+from analysis.selection.benchmark import COVERED
 from corruptions.scoring.intervals import of_mean
 from projects.coverage import (
     CONFIDENT,
     bank,  # noqa: F401  the answers name it
 )
+from projects.coverage.benchmarks import LEVEL, members
+from runtime import workdirs
 from training import augmentation
 
-LEVEL = 0.05
 LEAST = 5
 """Number of models with several seeds from which the noise of trainings is estimated: fewer say too little about it."""
 GAINS, LOSES, UNSHOWN = "gains", "loses", "not shown"
-SELECTED, ANY = "selected", "any other candidate"
-BENCHMARKS = ("imagenet_c", "imagenet_noc", "noc_candidates", "laion_c", "optics", "camera")
-"""`camera` is no registered benchmark: this study takes all its candidates of that package."""
-
-
-def members(benchmark: str, candidates: Sequence[str]) -> tuple[str, ...]:
-    """Lists the candidates that belong to a benchmark; noc/salt_pepper and noc/pixelate are ImageNet-C's twins."""
-    twins = ("imagenet_c/impulse_noise", "imagenet_c/pixelate") if benchmark == "noc_candidates" else ()
-    if benchmark == "camera":
-        return tuple(name for name in candidates if name.startswith("camera/"))
-    own = (*corruptions.names(benchmark), *twins)
-    return tuple(name for name in candidates if name in own)
 
 
 class Study(NamedTuple):
@@ -66,6 +51,7 @@ class Study(NamedTuple):
       models: the study's models that answered under every condition.
       trained: candidates that a model was trained with for each of `seeds`.
       seeds: seeds that `trained` is complete for.
+      ranges: the file of the severities, as the study's settings name it, or "".
     """
 
     found: Answers
@@ -73,6 +59,7 @@ class Study(NamedTuple):
     models: tuple[Key, ...]
     trained: tuple[str, ...]
     seeds: tuple[int, ...]
+    ranges: str = ""
 
     @property
     def several(self) -> tuple[str, ...]:
@@ -116,7 +103,8 @@ def read(workdir: str | pathlib.Path) -> Study:
     of_seed = {seed: [name for name in candidates if (name, seed) in models] for seed in standard}
     first = of_seed[min(standard)]
     seeds = tuple(seed for seed in sorted(standard) if first and set(first) <= set(of_seed[seed]))
-    return Study(found, candidates, models, tuple(first), seeds)
+    ranges = workdirs.read_config(pathlib.Path(workdir)).get("ranges", "")
+    return Study(found, candidates, models, tuple(first), seeds, ranges)
 
 
 def repeats(study: Study) -> Repeats | None:
@@ -237,6 +225,36 @@ def mixtures_frame(study: Study, variances: Mapping[str, float]) -> pd.DataFrame
     return table
 
 
+def readings_frame(benchmarks: pd.DataFrame, mixtures: pd.DataFrame) -> pd.DataFrame:
+    """Puts the two answers to "does the benchmark cover this candidate?" side by side, a row for each candidate outside of it.
+
+    `by_overlap` is the verdict of `projects.coverage.benchmarks.benchmarks_frame`, a model trained with one member each;
+    `by_training` that of `mixtures_frame`, a model trained with all of them.
+    """
+    trained = mixtures[mixtures.member == 0].assign(benchmark=mixtures.mixture.map(augmentation.benchmark))
+    trained = trained.rename(columns={"verdict": "by_training", "se": "gain_se"})
+    overlaps = benchmarks.rename(columns={"verdict": "by_overlap", "se": "overlap_se"})
+    left = ["benchmark", "corruption", "overlap", "overlap_se", "with_member", "transfer", "by_overlap"]
+    right = ["benchmark", "corruption", "gain", "gain_se", "by_training"]
+    return overlaps[left].merge(trained[right], on=["benchmark", "corruption"])
+
+
+def agreement_frame(readings: pd.DataFrame) -> pd.DataFrame:
+    """Counts for each benchmark, and for `all`, the candidates that it covers by overlap, and those of them on which training
+    with all of it `gains`, is `not_shown` to, or `loses`; `loses_of_all` of the covered and the others, `only_training` those of
+    the others on which it gains.
+    """
+    rows = []
+    everything = readings.assign(benchmark="all")
+    for benchmark, of in pd.concat([readings, everything]).groupby("benchmark", sort=False):
+        covered = of.by_overlap == COVERED
+        counts = [(covered & (of.by_training == verdict)).sum() for verdict in (GAINS, UNSHOWN, LOSES)]
+        of_all = (of.by_training == LOSES).sum(), (~covered & (of.by_training == GAINS)).sum()
+        rows.append((benchmark, len(of), covered.sum(), *counts, *of_all))
+    columns = ("outside", "covered", "gains", "not_shown", "loses", "loses_of_all", "only_training")
+    return frames.of_rows(rows, ("benchmark", *columns))
+
+
 def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
     """Tests whether candidates that overlap spoil the confidence of the standard model alike.
 
@@ -262,72 +280,6 @@ def confidence_frame(study: Study, measured: MeasuredOverlap) -> pd.DataFrame:
         found = agreement(measured, MeasuredOverlap(measured.names, matrix, matrix))
         rows.append((name, found.pairs, found.spearman, *found.spearman_interval))
     return frames.of_rows(rows, columns)
-
-
-def members_of_all(study: Study, selected: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Lists the members of each benchmark whose members all have a model, and of the selected one."""
-    found = {benchmark: members(benchmark, study.candidates) for benchmark in BENCHMARKS}
-    complete = {benchmark: names for benchmark, names in found.items() if names and set(names) <= set(study.trained)}
-    return complete | {SELECTED: tuple(selected)}
-
-
-def benchmarks_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Tests whether a member of each benchmark covers each other candidate (`analysis.selection.benchmark`).
-
-    The rows of `ANY` test whether any of all the other candidates does. `p` and `p_uncovered` hold for one row,
-    `p_of_all` and `p_uncovered_of_all` are corrected for all rows (Benjamini and Yekutieli), and the verdict follows from
-    these.
-    """
-    names, rows = measured.overlap.names, []
-    unclipped, samples = measured.overlap.unclipped, measured.errors.unclipped_samples
-    for benchmark, inside in benchmarks.items():
-        if len(inside) < len(names):
-            covered = measure_coverage(unclipped, names, inside, samples=samples)
-            rows += [(benchmark, name, *row) for name, row in covered.items()]
-    for name in names:
-        others = [other for other in names if other != name]
-        rows.append((ANY, name, *measure_coverage(unclipped, names, others, samples=samples)[name]))
-    columns = ("benchmark", "corruption", "overlap", "with_member", "se", "p", "p_uncovered", "verdict", "members")
-    table = frames.of_rows(rows, columns)
-    table = table[table.verdict != UNDEFINED].reset_index(drop=True)
-    for name in ("p", "p_uncovered"):
-        table[f"{name}_of_all"] = stats.false_discovery_control(table[name], method="by")
-    left = np.where(table.p_uncovered_of_all <= LEVEL, NOT_COVERED, NOT_SHOWN)
-    table["verdict"] = np.where(table.p_of_all <= LEVEL, COVERED, left)
-    return table
-
-
-def balance_frame(measured: overlap_study.Study, benchmarks: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Measures the balance of each benchmark of two or more members, in three ways.
-
-    mean_overlap    mean overlap of two members
-    std             population standard deviation of the mean R over the members, of the models trained with one member
-                    each: does robustness to one member count as much as robustness to another? (Laugros, Caplier, Ospici,
-                    "Increasing the Coverage and Balance ...", Table 2, with mCE)
-    categories      of `of` clusters of all candidates, those that have a member; `imbalance` is the spread of the number of
-                    members over them (`analysis.selection.nk_benchmarks`)
-
-    Errors are deviations over the resamples of the study.
-    """
-    names, found = measured.overlap.names, measured.overlap
-    # As measured, then in each resample.
-    overlap = np.maximum(np.concatenate([found.unclipped[None], measured.errors.unclipped_samples]), 0)
-    robustness = np.concatenate([found.robustness[None], compute(measured.errors.samples)[0]])
-    clusters = categories(overlap[0], names)
-    rows = []
-    for benchmark, inside in benchmarks.items():
-        at = [names.index(name) for name in inside if name not in clusters.dropped]
-        if len(at) < 2:
-            continue
-        first, second = zip(*itertools.combinations(at, 2))
-        pairs = np.ma.masked_invalid(overlap[:, first, second]).mean(axis=1)
-        effects = np.array([balance(of[np.ix_([1 + k for k in at], at)].mean(axis=1)).std for of in robustness])
-        counts = representation([[names[k] for k in at]], clusters.clusters)[0]
-        represented = (int(np.count_nonzero(counts)), len(clusters.clusters), float(spread(counts)))
-        spreads = pairs[0], float(pairs[1:].std()), effects[0], effects[1:].std()
-        rows.append((benchmark, len(at), *spreads, *represented))
-    columns = ("mean_overlap", "mean_overlap_se", "std", "std_se", "categories", "of", "imbalance")
-    return frames.of_rows(rows, ("benchmark", "members", *columns))
 
 
 def published_frame(measured: MeasuredOverlap) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 import types
 
@@ -20,6 +21,7 @@ from configs import coverage
 from corruptions.scoring.conditions import expand
 from corruptions.scoring.confidence import STORED
 from projects.coverage import __main__ as driver
+from projects.coverage import benchmarks as of_benchmarks
 from projects.coverage import page, results, tables
 from tests.analysis import published
 from tests.processes import ROOT
@@ -34,11 +36,11 @@ def test_the_study_has_each_candidate_once():
     names = expand(coverage.get_config().study.corruptions)
     large = expand(coverage.get_config("imagenet100").study.corruptions)
     assert len(names) == len(set(names)) == 48 and len(large) == 49 and {*large} - {*names} == {"noc/rhombus"}
-    sizes = {benchmark: len(tables.members(benchmark, names)) for benchmark in tables.BENCHMARKS}
+    sizes = {benchmark: len(of_benchmarks.members(benchmark, names)) for benchmark in of_benchmarks.BENCHMARKS}
     assert sizes == {
         "imagenet_c": 15, "imagenet_noc": 8, "noc_candidates": 22, "laion_c": 6, "optics": 4, "camera": 3,
     }  # fmt: skip
-    assert tables.members("imagenet_noc", names) == expand(["imagenet_noc"])
+    assert of_benchmarks.members("imagenet_noc", names) == expand(["imagenet_noc"])
     for variant in ("cifar10", "cpu", "imagenet100"):
         assert coverage.get_config(variant).imports == ("projects.coverage.bank",)  # the tiles of two of LAION-C's
 
@@ -128,13 +130,13 @@ def test_corruptions_that_train_the_same_network_are_refused(workdir):
 def test_tables_of_known_answers(workdir):
     study = tables.read(workdir)
     assert study.candidates == NAMES and study.trained == NAMES
-    texts = results.write(study, workdir / "results")
+    texts, numbers = results.write(study, workdir / "results")
     table = pd.read_csv(workdir / "results" / "mixtures.csv").set_index("corruption")
     expected = {"imagenet_c/fog": 0.25, "noc/border": 0.125, "noc/hue": -0.125, "laion_c/mosaic": 0.0}
     for name, gain in expected.items():
         assert table.gain[name] == pytest.approx(gain, abs=0.02)
     assert table.verdict[["noc/border", "noc/hue", "laion_c/mosaic"]].tolist() == ["gains", "loses", "not shown"]
-    assert table.verdict[list(NAMES[:2])].isna().all() and "noc/hue" in texts["outside"]
+    assert table.verdict[list(NAMES[:2])].isna().all() and "noc/hue" in texts["readings"]
     candidates = pd.read_csv(workdir / "results" / "candidates.csv")
     np.testing.assert_allclose(candidates.robustness, 0.5 / 0.8, atol=0.02)
     # All answers with confidence .75 where half are right: the calibration error is .25, the loss 1 nat.
@@ -147,8 +149,15 @@ def test_tables_of_known_answers(workdir):
     benchmarks = pd.read_csv(workdir / "results" / "benchmarks.csv")
     published_ones = {"imagenet_c", "imagenet_noc", "noc_candidates", "laion_c"}
     assert set(benchmarks.benchmark) == published_ones | {"any other candidate"}
-    assert set(benchmarks.verdict) == {"not shown to be covered"}  # every overlap is 0, which shows neither
+    assert set(benchmarks.verdict) == {"not covered"}  # every overlap is 0, and shown to be below .1
     assert json.loads((workdir / "results" / "benchmark.json").read_text())["members"] == list(NAMES)
+    np.testing.assert_allclose(numbers["transfers"].best, 0, atol=0.05)
+    covered = numbers["coverage"].set_index(["benchmark", "margin"])
+    assert covered.loc["imagenet_c", 0.1].tolist() == [3, 0, 0, 0]  # all overlaps are 0, shown to be below .1
+    uncovered = numbers["uncovered"].set_index("benchmark")
+    assert uncovered.names["imagenet_c"] == "border and hue and mosaic"
+    agreement = numbers["agreement"].set_index("benchmark")
+    assert agreement.loc["imagenet_c"].tolist() == [3, 0, 0, 0, 0, 1, 1]  # the mixture gains on border, loses on hue
     assert (workdir / "results" / "overlap.svg").read_text().startswith("<?xml")
 
 
@@ -158,18 +167,18 @@ def test_a_study_of_few_trained_candidates_compares_no_benchmarks_yet(workdir):
         by_model, record = answers.read_answered(path)
         kept = {key: answered for key, answered in by_model.items() if key[0] not in NAMES[2:]}
         answers.write(path.parent, kept, record)
-    texts = results.write(tables.read(workdir), workdir / "results")
-    assert "outside" in texts and not {"benchmarks", "balance", "published", "confidence"} & texts.keys()
-    assert not [name for name in ("benchmarks", "balance") if (workdir / "results" / f"{name}.csv").exists()]
+    texts, numbers = results.write(tables.read(workdir), workdir / "results")
+    assert "| imagenet_c | 3 |" in texts["mixtures"] and not {"benchmarks", "balance", "published"} & numbers.keys()
+    assert not [name for name in results.OF_OVERLAPS if (workdir / "results" / f"{name}.csv").exists()]
     assert pd.read_csv(workdir / "results" / "overlap.csv", index_col=0).shape == (2, 2)
 
 
 def test_members_of_benchmarks_are_those_that_are_registered():
     candidates = ("imagenet_c/fog", "imagenet_c/speckle_noise", "noc/border", "camera/dark", "imagenet_c/pixelate")
-    assert tables.members("imagenet_c", candidates) == ("imagenet_c/fog", "imagenet_c/pixelate")
-    assert tables.members("imagenet_c_extra", candidates) == ("imagenet_c/speckle_noise",)
-    assert tables.members("noc_candidates", candidates) == ("noc/border", "imagenet_c/pixelate")
-    assert tables.members("camera", candidates) == ("camera/dark",)
+    assert of_benchmarks.members("imagenet_c", candidates) == ("imagenet_c/fog", "imagenet_c/pixelate")
+    assert of_benchmarks.members("imagenet_c_extra", candidates) == ("imagenet_c/speckle_noise",)
+    assert of_benchmarks.members("noc_candidates", candidates) == ("noc/border", "imagenet_c/pixelate")
+    assert of_benchmarks.members("camera", candidates) == ("camera/dark",)
 
 
 def test_confidence_is_compared_with_overlap(workdir):
@@ -211,10 +220,15 @@ def test_balance_of_known_overlaps():
     robustness = full[1:, 1:] / full[1:, :1]
     chosen = {"all": names, "two": names[8:10], "one": names[:1]}
     bits = np.arange(4000) / 4000 < full[None, ..., None]
-    table = tables.balance_frame(overlap_study.Study.of(names, bits, (0,)), chosen).set_index("benchmark")
+    table = of_benchmarks.balance_frame(overlap_study.Study.of(names, bits, (0,)), chosen).set_index("benchmark")
     assert list(table.index) == ["all", "two"] and table.members.tolist() == [15, 2]
-    assert table.loc["all", "std"] == pytest.approx(robustness.mean(axis=1).std(), abs=2e-4)
-    assert table.loc["two", "std"] == pytest.approx(robustness[8:10, 8:10].mean(axis=1).std(), abs=2e-4)
+    assert table.loc["all", "r_std"] == pytest.approx(robustness.mean(axis=1).std(), abs=2e-4)
+    assert table.loc["two", "r_std"] == pytest.approx(robustness[8:10, 8:10].mean(axis=1).std(), abs=2e-4)
+    ce = 100 * (full[1:, :1] - full[1:, 1:]) / (full[0, :1] - full[0, 1:])  # relative to the standard model
+    for of, block in (("all", ce), ("two", ce[8:10, 8:10])):
+        assert table.loc[of, "ce_std"] == pytest.approx(block.mean(axis=1).std(), abs=0.1)
+        assert table.loc[of, "ce_range"] == pytest.approx(np.ptp(block.mean(axis=1)), abs=0.3)
+        assert table.loc[of, "ce_std_low"] < table.loc[of, "ce_std"] < table.loc[of, "ce_std_high"]
     assert table.loc["two", "mean_overlap"] == pytest.approx(0.29, abs=0.006)  # frost and fog
     off = ~np.eye(15, dtype=bool)
     assert table.loc["all", "mean_overlap"] == pytest.approx(published.FIGURE3[off].mean(), abs=0.003)
@@ -226,7 +240,7 @@ def test_balance_of_known_overlaps():
     ratio = [np.mean([m[9], m[10]]) / m[0].mean() for m in (first, second)]
     of_image = [(m[9:11].mean(axis=0) - r * m[0]) / m[0].mean() for m, r in zip((first, second), ratio, strict=True)]
     expected = (of_image[0] - of_image[1]).std() / 2 / 4000**0.5
-    assert table.loc["two", "std_se"] == pytest.approx(expected, rel=0.1)
+    assert table.loc["two", "r_std_se"] == pytest.approx(expected, rel=0.1)
 
 
 def test_verdicts_are_corrected_for_all_rows(workdir):
@@ -236,14 +250,16 @@ def test_verdicts_are_corrected_for_all_rows(workdir):
     bits = bits.copy()
     bits[:, 1, 2], bits[:, 2, 1] = bits[:, 2, 2], bits[:, 1, 1]  # fog and contrast train for each other
     found = overlap_study.Study.of(NAMES, bits, seeds)
-    table = tables.benchmarks_frame(found, {"a": NAMES[:1], "b": NAMES[2:3]})
+    table = of_benchmarks.benchmarks_frame(found, {"a": NAMES[:1], "b": NAMES[2:3]})
     covered = table[table.verdict == "covered"]
     assert [(row.benchmark, row.corruption) for row in covered.itertuples()] == [
         ("a", NAMES[1]), ("any other candidate", NAMES[0]), ("any other candidate", NAMES[1]),
     ]  # fmt: skip
-    number = len(table)
+    p, number = np.sort(table.p), len(table)
     harmonic = sum(1 / k for k in range(1, number + 1))
-    np.testing.assert_allclose(covered.p_of_all, covered.p * number * harmonic / 3)
+    expected = np.minimum.accumulate((p * number * harmonic / np.arange(1, number + 1))[::-1])[::-1]
+    np.testing.assert_allclose(np.sort(table.p_of_all), np.minimum(expected, 1))
+    assert covered.transfer.to_numpy() == pytest.approx([1, 1, 1], abs=0.03)
 
 
 def made_up(rng, models, noise, number=1000):
@@ -289,6 +305,19 @@ def test_a_part_of_the_second_seed_tells_the_noise_of_trainings(workdir):
     assert tables.repeats(study._replace(seeds=(0, 1))) is None  # the overlaps are means of two trainings each
 
 
+def test_a_page_gets_its_numbers():
+    frame = pd.DataFrame(
+        [("a", 0.3, 7, -0.126, "x and y"), ("a", 0.5, 3, 0.25, "z")], columns=["of", "at", "n", "r", "s"]
+    )
+    text = "<!-- value t:a,0.3:n:d -->9<!-- end --> <!-- value t:a,0.3:r:+.2 --><!-- end --> <!-- value t:a,0.5:r:% --><!-- end -->"
+    filled = page.fill(text, {}, {"t": frame})
+    assert re.sub("<!--.*?-->", "", filled) == "7 \N{MINUS SIGN}.13 25\N{NO-BREAK SPACE}%"
+    assert page.fill(filled, {}, {"t": frame}) == filled and page.value("t:a,0.3:s:s", {"t": frame}) == "x and y"
+    for address in ("t:a:n:d", "t:b,0.3:n:d", "t:a,0.3:m:d", "u:a,0.3:n:d", "t:a,0.3:n:e", "t:a,0.3:n"):
+        with pytest.raises(ValueError, match=rf"one of the frames t, found '{address}'"):
+            page.value(address, {"t": frame})
+
+
 def test_a_page_gets_its_tables():
     text = "a\n<!-- table models -->old<!-- end -->\nb"
     filled = page.fill(text, {"models": "| x |"})
@@ -319,14 +348,27 @@ def test_a_standard_model_near_chance_is_warned_of(workdir, caplog):
     assert "standard: clean accuracy 0.1000 is near chance (expected at least" in caplog.text
 
 
+def drawing(path):
+    """The text of a figure without ids, made of its data, and without its numbers; and these numbers."""
+    text = re.sub(r'(id|href|clip-path)="[^"]*"', "", path.read_text())
+    return re.sub(r"-?\d+(\.\d+)?", "#", text), np.array(re.findall(r"-?\d+(?:\.\d+)?", text), float)
+
+
 def test_the_page_follows_from_the_committed_answers(tmp_path):
-    texts = results.write(tables.read(ROOT / "projects/coverage/cpu"), tmp_path)
+    written = results.write(tables.read(ROOT / "projects/coverage/cpu"), tmp_path)
     text = (ROOT / "docs/coverage.md").read_text()
-    assert page.fill(text, texts) == text
+    assert page.fill(text, *written) == text
     selected = json.loads((tmp_path / "benchmark.json").read_text())["members"]
     assert corruptions.names("coverage_2026") == tuple(selected)
+    assert (
+        written.numbers["crossed"].members.tolist()[1].split(", ") == selected
+    )  # the page: the second seed selects them
     made, kept = ({path.name: path for path in folder.glob("*.csv")} for folder in (tmp_path, RESULTS))
     assert made.keys() == kept.keys() and made
     for name, path in made.items():
         pd.testing.assert_frame_equal(pd.read_csv(path), pd.read_csv(kept[name]))
     assert {path.name for path in tmp_path.glob("*.svg")} == {path.name for path in RESULTS.glob("*.svg")}
+    for path in tmp_path.glob("*.svg"):
+        (made, at), (kept, place) = drawing(path), drawing(RESULTS / path.name)
+        assert made == kept, path.name
+        np.testing.assert_allclose(at, place, atol=0.02, err_msg=path.name)
