@@ -39,7 +39,7 @@ _ASIDE = ".part-"
 EVERY = 10.0  # seconds between two lines of text of a progress bar
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/")  # pathlib makes gs:/bucket of gs://bucket
-_WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
+WHOLE = 2**28  # up to this many bytes, a digest reads all; beyond it, a sample
 _PIECES, _PIECE = 1024, 2**14  # number of pieces in a sample, and bytes in each
 
 
@@ -157,7 +157,7 @@ def content_sha256(paths: Sequence[str | os.PathLike]) -> str:
         except OSError:
             sizes.append(0)
     total, content = sum(sizes), Digest()
-    if total <= _WHOLE:
+    if total <= WHOLE:
         pieces = ((path, 0, size) for path, size in zip(paths, sizes) if size)
     else:
         import numpy as np

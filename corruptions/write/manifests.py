@@ -108,6 +108,7 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
                 entry["table"], entry["options"] = BY_SIZE, {"table": BY_SIZE, **entry["options"]}
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
+    before["source"], now["source"] = _without_places(stored.get("source") or {}, requested["source"])
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
         old, new = stored["corruptions"][name], requested["corruptions"][name]
         # Version 0.2.0 recorded no version of the pixels, and wrote the first.
@@ -115,14 +116,35 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
         before[name], now[name] = ({key: entry.get(key) for key in _SETTINGS} for entry in (old, new))
     differences = list(_differences(before, now))
     if differences:
+        hint = ""
+        if now["source"].get("sampled") and any(line.startswith("source.listing_sha256") for line in differences):
+            hint = "\nOf so many bytes only a sample is compared: a copy must have the times of its files (cp -a, rsync -a)"
         raise WriteError(
             f"{NAME} records a dataset written with other settings; use another folder or the same settings:\n  "
             + "\n  ".join(differences)
+            + hint
         )
     both = requested["corruptions"] | stored["corruptions"]
     if twins := _twins(both):
         raise WriteError(f"{NAME} records another corruption called {twins[0]}; write this one to a folder of its own")
     return stored | {"corruptions": both}
+
+
+def _without_places(old, new):
+    """Drops from the records of two sources where their images lie and since when, if the content is the same.
+
+    Of a large folder the content is a sample: names, sizes and times must agree, too. An older record has no digest of
+    names and sizes.
+    """
+    same = [
+        name for name in ("kind", "content_sha256", "images_sha256", "labels_sha256") if old.get(name) != new.get(name)
+    ] == []
+    listed = old.get("listing_sha256") == new.get("listing_sha256")
+    named = old.get("names_sha256") == new.get("names_sha256") and not new.get("sampled")
+    dropped = {"names_sha256", "sampled"} if "names_sha256" not in old else set()
+    if same and (listed or ("names_sha256" in old and named)):
+        dropped = {"path", "listing_sha256", "names_sha256", "sampled"}
+    return tuple({name: value for name, value in source.items() if name not in dropped} for source in (old, new))
 
 
 def _twins(planned):

@@ -208,17 +208,22 @@ def from_folder(
     items = [every[i] for i in np.sort(balanced_prefix([label for _, label in every], limit))]
     labels = [label for _, label in items]
     names = [path.relative_to(root / classes[label]).with_suffix("").as_posix() for path, label in items]
-    listing = files.Digest()
+    listing, names_and_sizes, total = files.Digest(), files.Digest(), 0
     for path, _ in items:
         try:
             stat = path.stat()
             listing.add(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n")
+            names_and_sizes.add(f"{path.relative_to(root).as_posix()} {stat.st_size}\n")
+            total += stat.st_size
         except (OSError, UnicodeEncodeError) as error:
             printable = str(path).encode("utf-8", "backslashreplace").decode()
             reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
             raise ValueError(f"{printable} cannot be read as an image ({reason}); remove it or rename it") from error
     description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": str(listing)}
+    description["names_sha256"] = str(names_and_sizes)
     description["content_sha256"] = files.content_sha256([path for path, _ in items])
+    if total > files.WHOLE:
+        description["sampled"] = True
     return _encoded(
         lambda positions: [(items[i][0], items[i][0]) for i in positions],
         labels,

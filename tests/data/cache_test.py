@@ -288,7 +288,7 @@ def _natural_arrays(root):
 @pytest.mark.parametrize("source", [_folder, _natural_tree, _natural_arrays])
 def test_an_image_of_equal_size_and_time_is_decoded_anew(tmp_path, monkeypatch, source, whole):
     if not whole:  # as for large sets, of which a sample is compared: here the sample holds every byte
-        monkeypatch.setattr(files, "_WHOLE", 0)
+        monkeypatch.setattr(files, "WHOLE", 0)
         monkeypatch.setattr(files, "_PIECE", 2**20)
     path, read = source(tmp_path)
     before = np.array(read())

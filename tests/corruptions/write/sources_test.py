@@ -1,10 +1,12 @@
 """Sources of written datasets: arrays, folders and tfds."""
 
 import dataclasses
+import functools
 import io
 import json
 import os
 import pathlib
+import shutil
 import sys
 import tarfile
 import zlib
@@ -16,6 +18,7 @@ import tensorflow_datasets as tfds
 from PIL import Image
 
 import corruptions
+from corruptions import files
 from corruptions.write import (
     Source,
     WriteError,
@@ -216,6 +219,58 @@ def test_a_changed_folder_is_another_source(tmp_path):
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     second = from_folder(tmp_path / "in").description
     assert first["listing_sha256"] == second["listing_sha256"] and first != second
+
+
+def test_content_decides_whether_a_folder_is_the_source_not_its_place_or_its_times(tmp_path, monkeypatch):
+    for i in range(4):
+        save(tmp_path / f"in/{'ab'[i % 2]}/{i}.png", IMAGES[i])
+    write_dataset(tmp_path / "out", from_folder(tmp_path / "in"), corruptions="noc/hue", severities=[0])
+    here = (tmp_path / "out/manifest.json").read_bytes()
+    shutil.copytree(tmp_path / "in", tmp_path / "there", copy_function=shutil.copy)  # other times
+    for path in (tmp_path / "there").rglob("*.png"):
+        os.utime(path, (1, 1))
+    again = functools.partial(write_dataset, tmp_path / "out", corruptions=["noc/hue", "noc/contrast"], severities=[0])
+    again(from_folder(tmp_path / "there"))
+    written = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert written["source"] == json.loads(here)["source"] and written["corruptions"].keys() == {
+        "noc/hue",
+        "noc/contrast",
+    }
+
+    # Of more bytes only a sample is compared, and times decide as well.
+    monkeypatch.setattr(files, "WHOLE", 0)
+    sampled = functools.partial(write_dataset, tmp_path / "sampled", corruptions="noc/hue", severities=[0])
+    sampled(from_folder(tmp_path / "in"))
+    with pytest.raises(
+        WriteError, match=r"listing_sha256: (?s:.*)a copy must have the times of its files \(cp -a, rsync -a\)"
+    ):
+        sampled(from_folder(tmp_path / "there"))
+    shutil.copytree(tmp_path / "in", tmp_path / "same_times")
+    sampled(from_folder(tmp_path / "same_times"))
+    monkeypatch.undo()
+
+    (tmp_path / "there/a/0.png").rename(tmp_path / "there/a/1.png")
+    with pytest.raises(WriteError, match=r"source\.names_sha256"):
+        again(from_folder(tmp_path / "there"))
+    (tmp_path / "there/a/1.png").rename(tmp_path / "there/a/0.png")
+    save(tmp_path / "there/a/0.png", IMAGES[1])
+    with pytest.raises(WriteError, match=r"source\.content_sha256"):
+        again(from_folder(tmp_path / "there"))
+
+
+def test_an_older_record_without_names_and_sizes_is_continued_where_the_listing_is_the_same(tmp_path):
+    save(tmp_path / "in/a/0.png", IMAGES[0])
+    out = functools.partial(write_dataset, tmp_path / "out", corruptions="noc/hue", severities=[0])
+    out(from_folder(tmp_path / "in"))
+    manifest = manifests.load(tmp_path / "out")
+    del manifest["source"]["names_sha256"]
+    manifests.save(tmp_path / "out", manifest)
+    out(from_folder(tmp_path / "in"))
+    shutil.copytree(tmp_path / "in", tmp_path / "there")
+    out(from_folder(tmp_path / "there"))
+    os.utime(tmp_path / "there/a/0.png", (1, 1))
+    with pytest.raises(WriteError, match=r"source\.listing_sha256"):
+        out(from_folder(tmp_path / "there"))
 
 
 def write_tfds(root, shift=0, colour=0):
