@@ -22,7 +22,7 @@ from corruptions.scoring import confidence
 from evaluation import bound
 from evaluation.shown import Images, Shown, Superclasses
 from runtime import artifacts, distributed, meshes
-from training import augmentation
+from training import augmentation, memory
 from training.study import Model
 
 
@@ -84,6 +84,8 @@ def logits_of(
     of_pixels = enhance.partition(":")[0] in enhancements.of_pixels()
     of_answers = "" if of_pixels else enhance  # images are enhanced before the network runs, answers in its program
     ensembles = any(isinstance(model, Ensemble) for model in models.values())
+    memory.check_images(shown.at_once, shown.image_shape, shown.mesh)
+    checked: set[nnx.GraphDef] = set()
     for images, labels in shown:
         if of_pixels:
             images = augmentation.enhance_on_mesh(shown.mesh, enhance, images)
@@ -93,6 +95,9 @@ def logits_of(
         for key, model in models.items():
             networks = model.members if isinstance(model, Ensemble) else (model,)
             for graphdef, state in networks:
+                if graphdef not in checked:
+                    _check_memory(graphdef, state, batches, shown.mesh, of_answers)
+                    checked.add(graphdef)
                 if id(state) not in known:
                     known[id(state)] = network_logits(graphdef, state.params, state.statistics, batches, of_answers)
             every = [known[id(state)] for _, state in networks]
@@ -115,6 +120,7 @@ def of_model(
     graphdef, state = model
     batch_size = min(batch_size, max(1, len(images)))
     batches, targets = place_batches(images, batch_size, 0, mesh), place_batches(labels, batch_size, -1, mesh)
+    _check_memory(graphdef, state, batches, mesh)
     logits = network_logits(graphdef, state.params, state.statistics, batches)
     return _flat(_encoded(logits, targets, np.ones(1, np.float32))[0])[: len(images)]
 
@@ -140,6 +146,16 @@ def network_logits(
         return jnp.log(jnp.maximum(scores, jnp.finfo(jnp.float32).tiny)) if enhance else scores
 
     return jax.lax.map(of_batch, images)
+
+
+_lower = network_logits.lower
+
+
+def _check_memory(graphdef, state, batches, mesh, enhance=""):
+    """Refuses (SettingsError) batches that a network has no room to classify; its program is compiled once, for this too."""
+    memory.check_evaluation(
+        mesh, lambda sized: _lower(graphdef, state.params, state.statistics, sized, enhance), batches
+    )
 
 
 @jax.jit

@@ -60,6 +60,11 @@ class _Images:
         """Counts the images that a network classifies at once: `batch_size`, but no more than there are."""
         return min(self.batch_size, len(self))
 
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """The shape of an image, (H, W, 3)."""
+        return tuple(self.split.images.shape[1:])
+
     def _record(self, shown: Mapping[str, Any], about: Mapping[str, Any]) -> Record:
         name, label, levels = self.condition.corruption, self.condition.label, self.condition.levels
         return Record(name, label, levels, len(self), dict(shown), dict(about))
@@ -208,6 +213,11 @@ class ShownStored(_Images):
 
     def __len__(self) -> int:
         return self.dataset.number
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """The shape of an image, (H, W, 3)."""
+        return tuple(self.dataset.image_shape)
 
     def __iter__(self) -> Iterator[Piece]:
         name, severity = self.condition.corruption, self.condition.label  # the dataset's names, `random` among them

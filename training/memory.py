@@ -1,4 +1,4 @@
-"""Device memory: images that lie there or are read ahead from the host, and batches whose steps fit.
+"""Memory of devices: images that lie there or are read ahead from the host, and batches that fit.
 
 Splits that fit stay in device memory (`place_splits`). Others are memory maps on the host: a `Stream` gathers the images
 of each step in background threads and puts whole blocks on the devices while earlier steps run. Batches are equal, bit
@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from corruptions.core import machine
 from data.dataset import Dataset, Split
 from runtime import distributed, meshes
 from runtime.log import log
@@ -61,7 +62,19 @@ def fits(size: float, free: float) -> bool:
 
 
 def free_bytes(mesh: Mesh) -> int | None:
-    """Measures the free bytes of a device of this process; None where devices do not tell (CPUs)."""
+    """Measures the free bytes of a device of this process; of a CPU its share of the machine's (`machine.free_memory`).
+
+    None where neither tells.
+    """
+    free = _of_device(mesh)
+    if free is not None:
+        return free
+    left = machine.free_memory()
+    return None if left is None else left // len(mesh.local_devices)
+
+
+def _of_device(mesh):
+    """Measures the free bytes of a device of this process; None of a CPU."""
     device = next(d for d in mesh.devices.flat if d.process_index == jax.process_index())
     stats = device.memory_stats() or {}
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0) if "bytes_limit" in stats else None
@@ -69,7 +82,7 @@ def free_bytes(mesh: Mesh) -> int | None:
 
 def _free_bytes(mesh):
     """Measures the bytes that an array replicated over the mesh may take, on each device."""
-    free = free_bytes(mesh)
+    free = _of_device(mesh)
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / len(mesh.local_devices) if free is None else free
 
 
@@ -217,11 +230,11 @@ def check_memory(
     labels: jax.Array,
     parts: int,
 ) -> None:
-    """Refuses a block of steps that does not fit; does nothing where devices do not tell their free memory.
+    """Refuses a block of steps that does not fit; does nothing where nothing tells how much is free.
 
     The arguments of the block, and a dataset, are in place when free memory is measured. Beside the steps there must
     be room for the images of the next block, which are made meanwhile. Without this check the allocator fails minutes
-    after the start and names neither the setting nor a size that fits.
+    after the start and names neither the setting nor a size that fits, and a CPU's process is killed.
 
     Args:
       mesh: (M, devices for each model).
@@ -232,16 +245,49 @@ def check_memory(
     Raises:
       SettingsError: it does not fit; names the largest batch that does.
     """
-    free = free_bytes(mesh)
+    expected, found = "config.train.batch_size: expected a batch whose steps fit", "{}, whose steps need"
+    hint = ". Fewer models at once (config.study.parallel) leave more devices to each"
+    _refuse_what_does_not_fit(mesh, lower, (images, labels), parts, (expected, found, hint))
+
+
+def check_evaluation(mesh: Mesh, lower: Callable[[jax.Array], jax.stages.Lowered], batches: jax.Array) -> None:
+    """Refuses batches [M, B, H, W, 3] of an evaluation whose classification does not fit; otherwise as `check_memory`.
+
+    The need is a lower bound on a CPU, for a compiler does not count what its convolutions take while they run: a ResNet-18
+    took 1.3 times as much on 1,000 images of 32x32 pixels, and a small network on 9,000 3.7 times.
+    """
+    expected, found = (
+        "config.eval.batch_size: expected a batch that fits",
+        "one of {} images, whose classification needs",
+    )
+    _refuse_what_does_not_fit(mesh, lower, (batches,), mesh.shape["data"], (expected, found, ""))
+
+
+def check_images(number: int, shape: tuple[int, ...], mesh: Mesh) -> None:
+    """Refuses (SettingsError) an evaluation's batch of so many images of a shape before they are read, if it does not fit.
+
+    Each device holds them, and the devices together hold corrupted ones and those that are split over the devices.
+    """
+    free, of_one = free_bytes(mesh), math.prod(shape) * (1 + 2 / mesh.size)
+    if free is not None and distributed.anyone(number * of_one > free):
+        raise SettingsError(
+            f"config.eval.batch_size: expected a batch whose images fit the {gib(free)} free on {_kind(mesh)}, found one of {number} "
+            f"images, which take {gib(number * of_one)} with their copies; at most {int(free / of_one)} fit"
+        )
+
+
+def _refuse_what_does_not_fit(mesh, lower, arrays, parts, words):
+    """Compiles a program for arrays [M, B, ...] and refuses it if it does not fit, with the largest B that does."""
+    free, (expected, found, hint) = free_bytes(mesh), words
     if free is None:
         return
-    batch = images.shape[1]
-    needed = _needed(lower, images, labels, batch)
+    batch = arrays[0].shape[1]
+    needed = _needed(lower, arrays, batch)
     if not distributed.anyone(needed > free):
         return
     too_large = smaller = batch
     while smaller := smaller // 2 // parts * parts:
-        of_smaller = _needed(lower, images, labels, smaller)
+        of_smaller = _needed(lower, arrays, smaller)
         if not distributed.anyone(of_smaller > free):  # all processes compile the same sizes
             break
         too_large = smaller
@@ -249,20 +295,25 @@ def check_memory(
     if smaller:  # estimates the largest that fits from a smaller batch's need
         largest = min(int(smaller * free / of_smaller), too_large - 1) // parts * parts
         advice = f"the largest that fits is about {largest} ({smaller} need {gib(of_smaller)})"
-    found = "which its compiler has no room for" if needed == math.inf else f"whose steps need {gib(needed)}"
-    raise SettingsError(
-        f"config.train.batch_size: expected a batch whose steps fit the {gib(free)} free on {mesh.devices.flat[0].device_kind}, found "
-        f"{batch}, {found}; {advice}. Fewer models at once (config.study.parallel) leave more devices to each"
-    )
+    if needed == math.inf:
+        found = f"{found.partition(', ')[0].format(batch)}, which its compiler has no room for"
+    else:
+        found = f"{found.format(batch)} {gib(needed)}"
+    raise SettingsError(f"{expected} the {gib(free)} free on {_kind(mesh)}, found {found}; {advice}{hint}")
 
 
-def _needed(lower, images, labels, batch):
+def _kind(mesh):
+    return mesh.devices.flat[0].device_kind
+
+
+def _needed(lower, arrays, batch):
     """Counts bytes beside the arguments for batches of another size; infinite where the compiler refuses."""
     sized = [
         jax.ShapeDtypeStruct((array.shape[0], batch, *array.shape[2:]), array.dtype, sharding=array.sharding)
-        for array in (images, labels)
+        for array in arrays
     ]
-    local = math.prod(images.sharding.shard_shape(sized[0].shape)) * images.dtype.itemsize
+    images = sized[0]
+    local = math.prod(images.sharding.shard_shape(images.shape)) * images.dtype.itemsize
     try:
         return beyond_arguments(lower(*sized).compile()) + local
     except jax.errors.JaxRuntimeError as error:

@@ -133,7 +133,7 @@ class ClassifierEvaluation:
     conditions: Conditions
 
     def __post_init__(self) -> None:
-        self.test_set.check_filling(BYTES[self.classifier.dtype])
+        self.test_set.check_batch_size(BYTES[self.classifier.dtype])
         self.options  # noqa: B018 - as they are now: which files they name may change
 
     @functools.cached_property

@@ -13,6 +13,7 @@ from corruptions.core.checks import image_shape
 from corruptions.core.dispatch import unmasked
 from corruptions.core.errors import Refused, RefusedType
 from corruptions.core.keys import image_index, integers
+from corruptions.core.machine import free_memory
 
 LARGEST_FILLING = 2**30
 """Bytes of a batch that is mostly filling: a mistake, not a network that takes batches of one size."""
@@ -73,7 +74,8 @@ class TestSet:
       images, labels: as `corruptions.evaluate` describes them.
       index: integers [N], the identity of each image in all draws; None is 0 .. N - 1, and batches have none.
       batch_size: images for `predict`, always as many: the last batch is filled up and the filling not counted; more than
-        there are images only below 1 GiB. Batches that are given have the size of the first.
+        there are images only below 1 GiB, and no more than the machine's free memory holds, where Linux tells it. Batches that
+        are given have the size of the first.
       sizes: (H, W) of the batches that were read, all of them after one pass.
     """
 
@@ -119,8 +121,11 @@ class TestSet:
         if not start:
             raise Refused("images", "at least one batch", "none")
 
-    def check_filling(self, value_bytes: int) -> None:
-        """Refuses (ValueError) images in memory whose batch would be mostly filling; `value_bytes` are those of a value."""
+    def check_batch_size(self, value_bytes: int) -> None:
+        """Refuses (ValueError) batches of images in memory that are mostly filling, or that this machine has no memory for.
+
+        `value_bytes` are those of a value that `predict` gets; beside them there are the image and the corrupted one.
+        """
         if self.whole is None:
             return
         number, filled = len(self.images), self.batch_size * math.prod(self.images.shape[1:]) * value_bytes
@@ -128,6 +133,12 @@ class TestSet:
             expected, size = f"batch_size up to {number}, the number of images", f"{filled / 2**30:.3g} GiB"
             found = f"{self.batch_size}, a batch that copies of the last image fill up to {size}"
             raise Refused("batch_size", expected, found, f"batch_size={number}")
+        of_one, free = math.prod(self.images.shape[1:]) * (value_bytes + 2), free_memory()
+        if free is not None and self.batch_size * of_one > free:
+            fits, size = max(1, free // of_one // 2), f"{self.batch_size * of_one / 2**30:.3g} GiB"
+            expected = f"batch_size of images that fit the {free / 2**30:.3g} GiB of memory that are free"
+            found = f"{self.batch_size}, whose images take {size}, `predict` not counted"
+            raise Refused("batch_size", expected, found, f"batch_size={fits} takes half of it")
 
 
 class _Passes:

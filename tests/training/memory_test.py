@@ -264,9 +264,16 @@ def test_what_a_refused_run_has_opened_does_not_bind_its_workdir(tmp_path):
     assert workdirs.read_config(tmp_path)["train"]["batch_size"] == 16
 
 
-def test_devices_that_do_not_tell_are_not_asked():
+def test_the_devices_of_a_cpu_share_what_the_machine_has_left(mesh, monkeypatch):
+    monkeypatch.setattr(memory.machine, "free_memory", lambda: 100)
+    assert memory.free_bytes(mesh) == 100 // len(mesh.local_devices)
+
+
+def test_where_nothing_tells_the_free_memory_nothing_is_refused(monkeypatch):
+    monkeypatch.setattr(memory.machine, "free_memory", lambda: None)
     assert memory.free_bytes(meshes.data_mesh()) is None  # a CPU
     memory.check_memory(meshes.data_mesh(), None, None, None, 1)
+    memory.check_images(2**40, (224, 224, 3), meshes.data_mesh())
 
 
 @pytest.mark.slow
