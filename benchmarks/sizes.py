@@ -3,11 +3,13 @@
     python -m benchmarks.sizes --peer_python=PEER --out=benchmarks/results/many_sizes.md
     python -m benchmarks.sizes --number=1000 --low=420 --high=640 --peer_python=PEER --peer_number=30 --nofilled
     python -m benchmarks.sizes --differences --out=benchmarks/results/many_sizes_differences.md
+    python -m benchmarks.sizes --first --before=OLD --peer_python=PEER --out=benchmarks/results/first_call.md
 
 Measures processes, imports included: the 15 corruptions of ImageNet-C at severity 3 on each image by `corrupt_each`, with no
 and with programs on disk, and by imagecorruptions-imaug of the Python PEER, which runs on one core and
 takes equally long for each image after its first. With `--peer_number` it gets that many images, and its CPU seconds for all
-follow from them. `--differences` compares `sizes="bucket"` with `sizes="exact"`.
+follow from them. `--differences` compares `sizes="bucket"` with `sizes="exact"`. `--first` measures the first calls of `corrupt` on one 224x224 image in
+turn with the peer's and with those of OLD, a folder that holds an earlier revision: medians of three processes each.
 """
 
 from runtime import command  # isort: skip
@@ -28,6 +30,7 @@ from benchmarks import timing
 from benchmarks.peers import sizes as peer
 from tests.reference.photographs import photograph
 
+_TURNS = 3
 SHAPES = ((151, 240), (333, 287), (470, 499))
 
 
@@ -74,6 +77,29 @@ def times(given):
     return names, ("process", "CPU s", "wall s", "CPU s an image", "memory at most, MiB"), measure
 
 
+def first_calls(given):
+    """The rows of first calls, one 224x224 image and a process each, all measured in turn, `_TURNS` times."""
+    folder, one = tempfile.TemporaryDirectory(), ["1", "224", "224"]
+    calls = {"import jax": ([sys.executable, "-c", "import jax; jax.random.key(0).block_until_ready()"], {})}
+    if given.peer_python:
+        calls["imagecorruptions-imaug"] = [given.peer_python, peer.__file__, "imagecorruptions", *one], {}
+    ours = [sys.executable, peer.__file__, "first", *one]
+    if given.before:
+        calls["before"] = ours, {"PYTHONPATH": given.before}
+    calls["no programs on disk"] = calls["programs on disk"] = ours, {"PYTHONPATH": os.getcwd()}
+    spent = {name: [] for name in calls}
+    for turn in range(_TURNS):
+        own = f"{folder.name}/{turn}"
+        kept = {"JAX_CORRUPTIONS_PROGRAMS": own, "JAX_ENABLE_COMPILATION_CACHE": "0"}
+        for name, (call, environment) in calls.items():
+            spent[name].append(process(call, **{**kept, **environment})[:2])
+
+    def measure(name):
+        return [f"{value:.1f}" for value in np.median(spent[name], axis=0)]
+
+    return list(calls), ("process", "CPU s", "wall s"), measure
+
+
 def differences(given):
     """The rows of padded beside exact images, for the corruptions that can be padded."""
     images = [photograph(*shape, seed) for seed, shape in enumerate(SHAPES)]
@@ -94,10 +120,11 @@ def main(argv):
     given = command.given(argv)
     if given.peer_number == 1:
         raise ValueError("expected a --peer_number of at least 2, or 0, found 1")
-    names, header, measure = (differences if given.differences else times)(given)
+    names, header, measure = (differences if given.differences else first_calls if given.first else times)(given)
     shapes = ", ".join(f"{height}x{width}" for height, width in SHAPES)
     title = f"15 corruptions, {given.number} images with sides {given.low} to {given.high}"
     title = f"padded and exact, middle severity, uint8, {shapes}" if given.differences else title
+    title = "first calls of 15 corruptions in a process, one 224x224 image" if given.first else title
     timing.continued(given.out, f"# Images of many sizes: {title}\n\n{timing.title()}\n", header, names, measure)
 
 
@@ -109,5 +136,7 @@ if __name__ == "__main__":
     flags.DEFINE_integer("peer_number", 0, "Images of the peer, at least two; 0 for all.", lower_bound=0)
     flags.DEFINE_bool("filled", True, "Measure with programs on disk, too.")
     flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
+    flags.DEFINE_bool("first", False, "Measure first calls; see the module.")
+    flags.DEFINE_string("before", "", "Folder of an earlier revision, for --first.")
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

@@ -1,6 +1,6 @@
 """One library on images of many sizes, in a process that imports nothing else; the pictures of both.
 
-PYTHON benchmarks/peers/sizes.py ours|imagecorruptions NUMBER LOW HIGH
+PYTHON benchmarks/peers/sizes.py ours|first|imagecorruptions NUMBER LOW HIGH
 """
 
 import sys
@@ -21,8 +21,8 @@ def pictures(number, low, high):
 
 def main():
     library, *given = sys.argv[1:]
-    if library == "ours":
-        return ours(*map(int, given))
+    if library in ("ours", "first"):
+        return ours(*map(int, given), first=library == "first")
     from imagecorruptions import corrupt, get_corruption_names
 
     warnings.simplefilter("ignore")
@@ -31,11 +31,16 @@ def main():
             corrupt(image, corruption_name=name, severity=3)
 
 
-def ours(*given):
+def ours(*given, first):
     import jax
 
     import corruptions
 
+    if first:
+        (image,) = pictures(*given)
+        for name in corruptions.names("imagenet_c"):
+            jax.block_until_ready(corruptions.corrupt(jax.random.key(0), image[None], name, 3))
+        return
     for name in corruptions.names("imagenet_c"):
         for _ in corruptions.corrupt_each(jax.random.key(0), pictures(*given), name, 3):
             pass

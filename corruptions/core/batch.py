@@ -17,6 +17,7 @@ from corruptions.primitives import color, random
 
 # Values processed at a time inside a program: bounds the temporaries of very large batches.
 _CHUNK = 2**27
+_ALONE = 640 * 640 * 3  # values of an image up to which compiling costs more than running
 
 
 def corrupt(
@@ -119,6 +120,8 @@ def corrupt(
         checks.checked_in_program(images, severities, corruption.scale)
     static = checks.static_options(options)
     call = functools.partial(_corrupt, corruption=corruption, options=static, checkified=validate == "checkify")
+    if axis is None and (alone := _program_alone(corruption, key, images, severities, index)):
+        call = functools.partial(alone, corruption=corruption, options=static)
     run = functools.partial(dispatch.dispatched, call, (corruption, static))
     if axis is None:
         return run(key, images, severities, index)
@@ -139,15 +142,48 @@ def _corrupt(
     # Inside another program the compiler would fold constants into this one and fuse its end with the code that
     # follows, which rounds differently.
     key, images, severities, index = jax.lax.optimization_barrier((key, images, severities, index))
+    corrupt_image, rows = _of_image(images, severities, index, corruption, options)
+    corrupted = dispatch.sharded(in_chunks(corrupt_image, images.shape, len(rows)), images, checkified)(key, *rows)
+    return jax.lax.optimization_barrier(corrupted)
+
+
+def _corrupt_alone(
+    key: jax.Array,
+    images: jax.Array,
+    severities: jax.Array | None,
+    index: Array,
+    corruption: Corruption,
+    options: tuple[tuple[str, Any], ...],
+) -> jax.Array:
+    """Computes `_corrupt` of one image, without the axis of a batch."""
+    corrupt_image, rows = _of_image(images, severities, index, corruption, options)
+    return corrupt_image(key, *(row[0] for row in rows))[None]
+
+
+_alone: Any = functools.partial(program_cache.jitted, _corrupt_alone, ("corruption", "options"))
+_traced_alone, _quick_alone = _alone(), _alone(compiler_options=program_cache.QUICK_TO_COMPILE)
+
+
+def _of_image(images, severities, index, corruption, options):
+    """Makes `(key, image, number, severity) -> corrupted image`, and the rows of a batch that it takes."""
     shape, drawn = one_image.seen_shape(images.shape[1:]), severities is None
 
     def corrupt_image(key: jax.Array, image: jax.Array, number: jax.Array, severity: jax.Array) -> jax.Array:
         params = one_image.sample(image_key(key, number), None if drawn else severity, corruption, shape, options)
         return from_float(one_image.apply(to_float(image), params, corruption), image.dtype, corruption.rounding)
 
-    rows = images, index, jnp.zeros(images.shape[:1], jnp.float32) if drawn else severities
-    corrupted = dispatch.sharded(in_chunks(corrupt_image, images.shape, len(rows)), images, checkified)(key, *rows)
-    return jax.lax.optimization_barrier(corrupted)
+    return corrupt_image, (images, index, jnp.zeros(images.shape[:1], jnp.float32) if drawn else severities)
+
+
+def _program_alone(corruption: Corruption, *arrays: Any) -> Any:
+    """Returns the program for a batch of one image, of arrays as of `_corrupt`; None where it has none of its own."""
+    images = arrays[1]
+    if not corruption.alone or images.shape[0] != 1 or images.dtype != jnp.uint8 or images.size > _ALONE:
+        return None
+    if dispatch.any_traced(arrays) or dispatch.is_split(images) or dispatch.platform(*arrays) != "cpu":
+        return None
+    quick = program_cache.QUICK_TO_COMPILE.items()
+    return _quick_alone if corruption.alone == "quick" and program_cache.compiles_with("cpu", *quick) else _traced_alone
 
 
 def in_chunks(function: Callable[..., jax.Array], shape: Sequence[int], rows: int) -> Callable[..., jax.Array]:

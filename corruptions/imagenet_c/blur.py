@@ -83,6 +83,7 @@ def _sample_defocus(key: Key, shape: Shape, severity: Severity, *, table: str | 
     {"kernel": "weights by pixel"},
     severity={"radius": "pixels", "alias": "pixels"},
     padding=padding(reach=_REACH, tables=_kernels_of_one_reach, axes=0),
+    alone="quick",
 )
 def defocus_blur(image: Image, params: Params) -> Image:
     """Filters each channel with a disk, mirrored about the border pixels: clip(kernel * x).
@@ -162,6 +163,7 @@ def _sample_zoom(key: Key, shape: Shape, severity: Severity, *, table: str | Non
     severity={"step": "zoom factor", "count": "layers"},
     padding=padding(tables=_zoom_tables, quick=False),
     moves="averages enlarged images",
+    alone="traced",
 )
 def zoom_blur(image: Image, params: Params) -> Image:
     """Averages central bilinear zooms of factors 1 to at most 1.3: clip(sum_j w_j zoom_j(x)).

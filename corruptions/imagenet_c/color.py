@@ -43,6 +43,7 @@ def _sample_brightness(key: Key, shape: Shape, severity: Severity, *, table: str
     {"added": "fraction of full range, added to the HSV value"},
     severity={"added": "fraction of full range"},
     mixes="lightens the value of hue, saturation and value",
+    alone="quick",
 )
 def brightness(image: Image, params: Params) -> Image:
     """Lightens the image: x v'/v with v = max(R, G, B) and v' = min(v + added, 1).
@@ -61,7 +62,13 @@ def _sample_contrast(key: Key, shape: Shape, severity: Severity, *, table: str |
     return {"gain": lookup(_GAIN, shape, table, severity)}
 
 
-@register("digital", _sample_contrast, {"gain": "factor on the distance from the channel mean"}, severity={"gain": "1"})
+@register(
+    "digital",
+    _sample_contrast,
+    {"gain": "factor on the distance from the channel mean"},
+    severity={"gain": "1"},
+    alone="quick",
+)
 def contrast(image: Image, params: Params) -> Image:
     """Lowers the contrast: clip((x - m) gain + m, 0, 1) with m the channel's mean over the image.
 

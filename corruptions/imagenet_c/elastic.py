@@ -67,7 +67,17 @@ _UNITS = {"points": "pixels, three of the affine map", "dx": "pixels to the righ
 _MOVES = "moves pixels by an affine map and a random field"
 
 
-@register("digital", _sample, _UNITS, severity=_LEVEL_UNITS, moves=_MOVES, mapper=_map, reflects=_reflected, version=2)
+@register(
+    "digital",
+    _sample,
+    _UNITS,
+    severity=_LEVEL_UNITS,
+    moves=_MOVES,
+    mapper=_map,
+    reflects=_reflected,
+    version=2,
+    alone="quick",
+)
 def elastic_transform(image: Image, params: Params) -> Image:
     """Warps the image by an affine map, then displaces every pixel, both bilinear.
 

@@ -137,6 +137,7 @@ def _say_procedural():
     padding=padding(tables=_lattices, axes=0),
     by_size=_described,
     loads=_may_be_loaded,
+    alone="quick",
 )
 def frost(image: Image, params: Params) -> Image:
     """Adds ice F to the image I: clip(a I + b F, 0, 255) on levels, a and b the weights.

@@ -46,6 +46,7 @@ _MOVES = "copies pixels from neighbours, between two blurs"
     straight_through=lambda image, params: _scrambled(image, params, lambda levels: levels),
     moves=_MOVES,
     padding=padding("edge"),
+    alone="quick",
 )
 def glass_blur(image: Image, params: Params) -> Image:
     """Blurs, scrambles and blurs again: clip(G_sigma * scramble(floor(255 G_sigma * x)) / 255).

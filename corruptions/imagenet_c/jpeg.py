@@ -40,6 +40,7 @@ def _smooth(image: Image, params: Params) -> Image:
     severity={"quality": "JPEG quality 1..100"},
     mixes="stores red, green and blue as luma and chroma",
     padding=padding("edge"),
+    alone="quick",
     straight_through=_smooth,
 )
 def jpeg_compression(image: Image, params: Params) -> Image:

@@ -97,6 +97,7 @@ def _smooth(image: Image, params: Params) -> Image:
     padding=padding("edge"),
     straight_through=_smooth,
     moves="smears the image to one side",
+    alone="quick",
 )
 def motion_blur(image: Image, params: Params) -> Image:
     """Blurs the image, rounded to 8 bits, along `angle` as ImageMagick (see `motion_blur_levels`).

@@ -40,7 +40,11 @@ def _sample_gaussian(key: Key, shape: Shape, severity: Severity, *, table: str |
 
 
 @register(
-    "noise", _sample_gaussian, {"noise": "intensity, range 0 to 1"}, severity={"sigma": "intensity, range 0 to 1"}
+    "noise",
+    _sample_gaussian,
+    {"noise": "intensity, range 0 to 1"},
+    severity={"sigma": "intensity, range 0 to 1"},
+    alone="quick",
 )
 def gaussian_noise(image: Image, params: Params) -> Image:
     """Adds the noise: clip(x + noise). Source: ImageNet-C, gaussian_noise."""
@@ -78,6 +82,7 @@ def _smooth_shot(image: Image, params: Params) -> Image:
     {"uniform": "1", "photons": "photons at white"},
     severity={"photons": "photons at white"},
     straight_through=_smooth_shot,
+    alone="quick",
 )
 def shot_noise(image: Image, params: Params) -> Image:
     """Counts photons: clip(K / c) with K ~ Poisson(c x), computed as the quantile of `uniform`.
@@ -98,7 +103,9 @@ def _sample_impulse(key: Key, shape: Shape, severity: Severity, *, table: str | 
     return {"flip": random.bernoulli(flip_key, amount, shape), "salt": random.bernoulli(salt_key, 0.5, shape)}
 
 
-@register("noise", _sample_impulse, {"flip": "bool", "salt": "bool"}, severity={"amount": "fraction of values"})
+@register(
+    "noise", _sample_impulse, {"flip": "bool", "salt": "bool"}, severity={"amount": "fraction of values"}, alone="quick"
+)
 def impulse_noise(image: Image, params: Params) -> Image:
     """Sets values where `flip` to 1 if `salt`, else to 0. Source: ImageNet-C, impulse_noise."""
     return jnp.where(params["flip"], params["salt"].astype(image.dtype), image)

@@ -82,6 +82,7 @@ _UNITS = {
     _UNITS,
     severity={"scale": "small side / side"},
     padding=padding(tables=_tables, quick=False),
+    alone="traced",
     straight_through=_smooth,
 )
 def pixelate(image: Image, params: Params) -> Image:

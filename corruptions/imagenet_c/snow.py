@@ -99,6 +99,7 @@ def _zoom_taps(shape, table):
     },
     mixes="whitens by the luma of red, green and blue",
     padding=padding(tables=_zoom_taps),
+    alone="quick",
 )
 def snow(image: Image, params: Params) -> Image:
     """Whitens the image and adds streaks of snow S, and S' = S turned by 180 degrees.

@@ -18,7 +18,8 @@ from corruptions.core.errors import UnknownCorruption
 from corruptions.core.severity import Levels, lookup
 from corruptions.primitives import random
 from runtime import meshes
-from tests.corruptions.comparing import refused
+from tests.corruptions.comparing import assert_same, refused
+from tests.reference.photographs import photographs
 from tests.refusing import refuses
 
 KEY = jax.random.key(0)
@@ -221,6 +222,28 @@ def test_severities_of_a_table():
     assert corruptions.severities("cbar/sparkles", "cbar_candidates") == tuple(range(1, 11))
     assert corruptions.severities("cbar/sparkles", "cifar10_c_bar") == (1, 5, 8, 9, 10)
     assert corruptions.severities("cbar/sparkles", "imagenet_c_bar") == (1, 2, 3, 5, 6)
+
+
+_QUICKLY_TESTED = ("imagenet_c/contrast", "imagenet_c/pixelate")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in _QUICKLY_TESTED else pytest.param(name, marks=pytest.mark.slow)
+        for name in corruptions.names()
+        if corruptions.get(name).alone
+    ],
+)
+def test_an_image_alone_has_a_program_of_its_own_and_the_pixels_of_a_batch(name):
+    """On a CPU, where it compiles in less time; each corruption that says so."""
+    program = {"quick": batch._quick_alone, "traced": batch._traced_alone}[corruptions.get(name).alone]
+    images, before = photographs(3, 32, 32), program._cache_size()
+    for severity in (1, corruptions.severities(name)[-1]):
+        found = corruptions.corrupt(KEY, images[1:2], name, severity, index=[1])
+        assert program._cache_size() == before + (jax.default_backend() == "cpu")
+        assert_same(found, corruptions.corrupt(KEY, images, name, severity)[1:2])
+    assert program._cache_size() == before + (jax.default_backend() == "cpu"), "batches have the program of a batch"
 
 
 @pytest.mark.parametrize(
