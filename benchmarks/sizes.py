@@ -9,7 +9,7 @@ Measures processes, imports included: the 15 corruptions of ImageNet-C at severi
 and with programs on disk, and by imagecorruptions-imaug of the Python PEER, which runs on one core and
 takes equally long for each image after its first. With `--peer_number` it gets that many images, and its CPU seconds for all
 follow from them. `--differences` compares `sizes="bucket"` with `sizes="exact"`. `--first` measures the first calls of `corrupt` on one 224x224 image in
-turn with the peer's and with those of OLD, a folder that holds an earlier revision: medians of three processes each.
+turn with the peer's and with those of OLD, a folder that holds an earlier revision: medians of `--turns` processes each.
 """
 
 from runtime import command  # isort: skip
@@ -30,7 +30,6 @@ from benchmarks import timing
 from benchmarks.peers import sizes as peer
 from tests.reference.photographs import photograph
 
-_TURNS = 3
 SHAPES = ((151, 240), (333, 287), (470, 499))
 
 
@@ -78,7 +77,7 @@ def times(given):
 
 
 def first_calls(given):
-    """The rows of first calls, one 224x224 image and a process each, all measured in turn, `_TURNS` times."""
+    """The rows of first calls, one 224x224 image and a process each, all measured in turn, `--turns` times."""
     folder, one = tempfile.TemporaryDirectory(), ["1", "224", "224"]
     calls = {"import jax": ([sys.executable, "-c", "import jax; jax.random.key(0).block_until_ready()"], {})}
     if given.peer_python:
@@ -88,7 +87,7 @@ def first_calls(given):
         calls["before"] = ours, {"PYTHONPATH": given.before}
     calls["no programs on disk"] = calls["programs on disk"] = ours, {"PYTHONPATH": os.getcwd()}
     spent = {name: [] for name in calls}
-    for turn in range(_TURNS):
+    for turn in range(given.turns):
         own = f"{folder.name}/{turn}"
         kept = {"JAX_CORRUPTIONS_PROGRAMS": own, "JAX_ENABLE_COMPILATION_CACHE": "0"}
         for name, (call, environment) in calls.items():
@@ -125,6 +124,7 @@ def main(argv):
     title = f"15 corruptions, {given.number} images with sides {given.low} to {given.high}"
     title = f"padded and exact, middle severity, uint8, {shapes}" if given.differences else title
     title = "first calls of 15 corruptions in a process, one 224x224 image" if given.first else title
+    title += f", medians of {given.turns}" if given.first and given.turns > 1 else ""
     timing.continued(given.out, f"# Images of many sizes: {title}\n\n{timing.title()}\n", header, names, measure)
 
 
@@ -137,6 +137,7 @@ if __name__ == "__main__":
     flags.DEFINE_bool("filled", True, "Measure with programs on disk, too.")
     flags.DEFINE_bool("differences", False, "Compare padded with exact results.")
     flags.DEFINE_bool("first", False, "Measure first calls; see the module.")
+    flags.DEFINE_integer("turns", 3, "Processes of each kind, for --first.", lower_bound=1)
     flags.DEFINE_string("before", "", "Folder of an earlier revision, for --first.")
     flags.DEFINE_string("out", "", "Markdown file to write, or to continue; empty prints only.")
     command.run(main)

@@ -99,6 +99,7 @@ def _register(original: Corruption, sampler: Sampler, padded_by: Padding) -> Cor
             benchmark="camera",
             sampler=sampler,
             scale=Levels(10),
+            alone="",
             parameters=tuple(dataclasses.replace(p, source=_SOURCE) for p in original.parameters),
             severity_parameters=tuple(dataclasses.replace(p, source=_SOURCE) for p in original.severity_parameters),
             padding=padded_by,
