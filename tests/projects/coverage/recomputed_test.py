@@ -100,6 +100,28 @@ def test_coverage_counts():
         assert ((of.least <= of.measured) & (of.measured <= of.most)).all()
 
 
+def test_other_pages_say_what_the_tables_say():
+    rows, balance = table("coverage").set_index(["benchmark", "margin"]), table("balance").set_index("benchmark")
+    counts = [
+        f"{of.measured:.0f} of {of.outside:.0f}"
+        for of in (rows.loc[b, 0.3] for b in ("imagenet_c", "imagenet_noc", "laion_c"))
+    ]
+    first, second, third = counts
+    std = {
+        name: f"{row.ce_std:.1f} ({{}}{row.ce_std_low:.1f} to {row.ce_std_high:.1f}), {row.ce_range:.0f}, {row.ce_mean:.1f}"
+        for name, row in balance.iterrows()
+    }
+    expected = {
+        "README.md": f"ImageNet-C covers {first} others, ImageNet-NOC {second}.",
+        "CITATION.cff": f"more than .3 with {first} others, ImageNet-NOC with {second}, and NOC is better balanced",
+        "docs/status.md": f"overlap above .3 with {first}, {second}, {third} others; NOC is better balanced",
+        "docs/reproduce.md": f"ImageNet-C {std['imagenet_c'].format('95 %: ')}; NOC {std['imagenet_noc'].format('')} ([coverage]",
+    }
+    for page, sentence in expected.items():
+        assert sentence in " ".join((ROOT / page).read_text().split()), page
+    assert balance.ce_std_high["imagenet_noc"] < balance.ce_std_low["imagenet_c"]  # NOC is better balanced
+
+
 def test_the_gains_of_mixtures():
     rows = table("mixtures")
     for name in ("imagenet_c", "imagenet_noc", "laion_c"):
