@@ -240,11 +240,14 @@ def _cell(row):
 
 
 def write(folder: pathlib.Path, table: pd.DataFrame, tables: Sequence[tuple[str, pd.DataFrame]], notes: Sequence[str]):
-    """Writes by_corruption.csv, .md and .tex into a folder; returns their paths."""
+    """Writes by_corruption.csv, .md and .tex, the notes in its captions, into a folder; returns their paths."""
     paths = [folder / f"by_corruption.{kind}" for kind in ("csv", "md", "tex")]
     frames.write(paths[0], table, " ".join(notes))
     write_atomically(paths[1], text(tables, notes))
-    write_atomically(paths[2], "\n".join(frames.latex(frame, title) for title, frame in tables))
+    said = ["Mean ± standard error over test images.", *notes]
+    write_atomically(
+        paths[2], "\n".join(frames.latex(frame, " ".join([f"{title}.", *said])) for title, frame in tables)
+    )
     return paths
 
 

@@ -94,7 +94,9 @@ class CETable:
         """Writes the table for LaTeX with booktabs, its notes as the caption."""
         rows = [("", "error", "CE", "relative CE"), *self._cells(r"$\pm$")]
         head, *lines = (" & ".join(cells).replace("_", r"\_") + r" \\" for cells in rows)
-        caption = " ".join(f"{line.rstrip('.')}." for line in (self._title, *self._notes())).replace("_", r"\_")
+        caption = " ".join(f"{line.rstrip('.')}." for line in (self._title, *self._notes()))
+        for letter, written in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("#", r"\#"), ("+-", r"$\pm$")):
+            caption = caption.replace(letter, written)
         top = (r"\begin{table}", r"\centering", r"\begin{tabular}{lrrr}", r"\toprule", head, r"\midrule")
         end = (r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}", "")
         return "\n".join([*top, *lines, *end])

@@ -230,7 +230,13 @@ def test_tables_5_and_6_come_out_beside_what_is_printed(torchvision, tmp_path, c
     assert [round(float(cell.split()[0])) for cell in ours[1:]] == pytest.approx(list(map(float, theirs[1:])), abs=1)
     assert "relative CE in percent by AlexNet:ImageNet-NOC" in capsys.readouterr().out
     assert list(pd.read_csv(tmp_path / "by_corruption.csv").columns[:5]) == list(table.columns[:5])
-    assert (tmp_path / "by_corruption.tex").read_text().count(r"\begin{table}") == 2
+    latex = (tmp_path / "by_corruption.tex").read_text()
+    assert latex.count(r"\begin{table}") == 2
+    captions = [line for line in latex.splitlines() if line.startswith(r"\caption")]
+    assert all(
+        r"in percent by AlexNet:ImageNet-" in c and r". Mean $\pm$ standard error over test images" in c
+        for c in captions
+    )
 
 
 def test_tables_1_and_2_of_the_draft_follow_from_the_values_by_corruption_of_table_5(torchvision, capsys):

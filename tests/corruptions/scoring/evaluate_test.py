@@ -1,6 +1,7 @@
 """corruptions.evaluate: counts against a loop written apart, and what a folder keeps of them."""
 
 import csv
+import dataclasses
 import json
 import pathlib
 
@@ -279,6 +280,9 @@ def test_relative_ce_is_undefined_where_the_reference_loses_too_little():
         r"noc/border & 50.0 $\pm$ 1.6 & 238.1 $\pm$ 7.5 & 2000.0 $\pm$ 303.1 \\",
     ]
     assert latex[0] == r"\begin{table}" and latex[-1] == r"\end{table}" and "undefined: the reference" in latex[-2]
+    assert r"$\pm$ upper bound of the standard error, the mean of" in table.latex()
+    assert "+-" not in table.latex() and "+-" in str(table)
+    assert r"CE relative to R\_1 \& 50\%." in dataclasses.replace(table, reference="R_1 & 50%").latex()
     assert r"imagenet\_c/fog" in corruptions.ce_table([counts[0], Count("imagenet_c/fog", 1, 500, 1000)]).latex()
 
 
