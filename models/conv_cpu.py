@@ -134,8 +134,8 @@ def _canonical(images, kernel, padding, strides=(1, 1)):
 
 def grouped_conv2d(images, kernel, strides, padding, groups):
     """Convolves each of `groups` runs of channels by its own kernels, as matrix products; one channel by one kernel as a sum of
-    products, which is one loop over the result: 4 to 19 times as fast as XLA's convolution, at 28 x 28 pixels and 240 channels 12
-    times (5 x 5 kernels).
+    products, which is one loop over the result: a sixth to a 22nd of the CPU time of XLA's convolution
+    (`benchmarks/results/depthwise_cpu.md`).
 
     With few channels a group, as in ResNeXt, a training step is 4 to 10 times as fast in `lax.scan` as with
     `lax.conv_general_dilated`, and 80 to 130 times outside of it (two cores, 32 groups of 4 and 16 channels).

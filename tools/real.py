@@ -27,7 +27,7 @@ from absl import flags
 
 import corruptions
 import data
-from corruptions.scoring import ce, intervals
+from corruptions.scoring import Classifier, ce, intervals
 from corruptions.scoring.conditions import CLEAN
 from corruptions.scoring.folder import read_wrong
 from data.decode import RESIZE
@@ -148,8 +148,8 @@ def run(
     shown = photographs(images, side, resize)
     number = len(shown.labels)
     pixels, labels = (np.repeat(np.asarray(array), draws, 0) for array in (shown.images, shown.labels))
-    given = {"corruptions": names, "severity": severity, "batch_size": batch_size, "path": workdir, "network": identity}
-    counts = corruptions.evaluate(predict, pixels, labels, **given)
+    given = {"corruptions": names, "severity": severity, "batch_size": batch_size, "path": workdir}
+    counts = corruptions.evaluate(Classifier(predict, network=identity), pixels, labels, **given)
     wrong = wrong_by_photograph(workdir, draws)
     kept = {(count.corruption, str(count.severity)) for count in counts}
     wrong = {key: found for key, found in wrong.items() if key in kept}
