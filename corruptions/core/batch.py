@@ -164,7 +164,7 @@ _alone: Any = functools.partial(program_cache.jitted, _corrupt_alone, ("corrupti
 _traced_alone, _quick_alone = _alone(), _alone(compiler_options=program_cache.QUICK_TO_COMPILE)
 
 
-def _of_image(images, severities, index, corruption, options):
+def _of_image(images: Any, severities: Any, index: Any, corruption: Corruption, options: Any) -> tuple[Any, Any]:
     """Makes `(key, image, number, severity) -> corrupted image`, and the rows of a batch that it takes."""
     shape, drawn = one_image.seen_shape(images.shape[1:]), severities is None
 
