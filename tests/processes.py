@@ -179,6 +179,8 @@ def adopt(environment):
             kind = type(jax.config.values[key])
             value = text.lower() in ("1", "true", "yes", "on") if kind is bool else text
             jax.config.update(key, kind(text) if kind in (int, float) else value)
+    if remote := sys.modules.get("corruptions.remote"):  # it reads this when it is imported
+        remote.TERM = float(environment.get("JAX_CORRUPTIONS_OWNER_SECONDS") or 180)
     folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     sys.path[:0] = folders
     if any(os.path.exists(os.path.join(folder, "sitecustomize.py")) for folder in folders):
