@@ -32,6 +32,7 @@ from training.states import TrainState
 
 PIECE_SECONDS = 2.5
 """Seconds of training that a CPU is given at a time, in whole steps, at least one; a stop waits so long."""
+_lower_block = steps.train_models_block.lower
 
 
 def train(
@@ -281,7 +282,7 @@ class Rows:
         return self._mesh, self._program.graphdef, self._program.optimizer, self._states, images, labels, self._keys
 
     def _lower(self, images, labels, spans):
-        return steps.train_models_block.lower(*self._arguments(images, labels), **self._program.static, spans=spans)
+        return _lower_block(*self._arguments(images, labels), **self._program.static, spans=spans)
 
     def _filled(self):
         """Gives the rows without a run blocks of zeros, which no step reads; returns the blocks of all rows."""
