@@ -108,7 +108,8 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
                 entry["table"], entry["options"] = BY_SIZE, {"table": BY_SIZE, **entry["options"]}
     before = {key: stored.get(key) for key in _IDENTITY}
     now = {key: requested.get(key) for key in _IDENTITY}
-    before["source"], now["source"] = _without_places(stored.get("source") or {}, requested["source"])
+    source_before, source = _without_places(stored.get("source") or {}, requested["source"])
+    before["source"], now["source"] = source_before, source
     for name in stored["corruptions"].keys() & requested["corruptions"].keys():
         old, new = stored["corruptions"][name], requested["corruptions"][name]
         # Version 0.2.0 recorded no version of the pixels, and wrote the first.
@@ -117,7 +118,7 @@ def merged(stored: Manifest, requested: Manifest) -> Manifest:
     differences = list(_differences(before, now))
     if differences:
         hint = ""
-        if now["source"].get("sampled") and any(line.startswith("source.listing_sha256") for line in differences):
+        if source.get("sampled") and any(line.startswith("source.listing_sha256") for line in differences):
             hint = "\nOf so many bytes only a sample is compared: a copy must have the times of its files (cp -a, rsync -a)"
         raise WriteError(
             f"{NAME} records a dataset written with other settings; use another folder or the same settings:\n  "
@@ -136,9 +137,7 @@ def _without_places(old, new):
     Of a large folder the content is a sample: names, sizes and times must agree, too. An older record has no digest of
     names and sizes.
     """
-    same = [
-        name for name in ("kind", "content_sha256", "images_sha256", "labels_sha256") if old.get(name) != new.get(name)
-    ] == []
+    same = all(old.get(name) == new.get(name) for name in ("kind", "content_sha256", "images_sha256", "labels_sha256"))
     listed = old.get("listing_sha256") == new.get("listing_sha256")
     named = old.get("names_sha256") == new.get("names_sha256") and not new.get("sampled")
     dropped = {"names_sha256", "sampled"} if "names_sha256" not in old else set()

@@ -219,7 +219,7 @@ def from_folder(
             printable = str(path).encode("utf-8", "backslashreplace").decode()
             reason = "its name is not valid UTF-8" if isinstance(error, UnicodeError) else f"{error.strerror}"
             raise ValueError(f"{printable} cannot be read as an image ({reason}); remove it or rename it") from error
-    description = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": str(listing)}
+    description: dict[str, Any] = {"kind": "folder", "path": str(root.resolve()), "listing_sha256": str(listing)}
     description["names_sha256"] = str(names_and_sizes)
     description["content_sha256"] = files.content_sha256([path for path, _ in items])
     if total > files.WHOLE:

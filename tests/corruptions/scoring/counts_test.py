@@ -8,6 +8,7 @@ import pytest
 import corruptions
 from corruptions import Count
 from corruptions.core import registry
+from corruptions.scoring import Classifier
 from corruptions.scoring.conditions import list_conditions
 from corruptions.scoring.counts import below_chance
 from tests.refusing import refuses
@@ -97,13 +98,12 @@ def test_a_clean_accuracy_far_below_chance_is_a_warning():
     images = np.zeros((200, 16, 16, 3), np.uint8)
     labels = np.arange(200) % 10
     images[:, 0, 0, 0] = labels
-    logits = lambda x: np.eye(10)[np.asarray(x[:, 0, 0, 0])]  # noqa: E731
-    given = {"corruptions": [], "dtype": "uint8"}
+    logits = Classifier(lambda x: np.eye(10)[np.asarray(x[:, 0, 0, 0])], dtype="uint8")
     with pytest.warns(UserWarning, match="labels shifted"):
-        corruptions.evaluate(logits, images, (labels + 1) % 10, **given)
+        corruptions.evaluate(logits, images, (labels + 1) % 10, corruptions=[])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        corruptions.evaluate(logits, images, labels, **given)
+        corruptions.evaluate(logits, images, labels, corruptions=[])
         # One of 20 right is no less than chance, and none of 5 may be chance.
         assert not below_chance(1, 20, 10) and not below_chance(0, 5, 10)
     assert below_chance(30, 50_000, 1000) == "" != below_chance(10, 50_000, 1000)
