@@ -366,7 +366,7 @@ OF_SCHEMES = [
     (lambda: enhance.check("nlm:patch=2.5"),
      ValueError, "expected patch=a whole number from 1 of nlm, found 'patch=2.5'"),
     (lambda: enhance.check("clahe:grid=0x4"), ValueError, "found 'grid=0x4'"),
-    (lambda: enhance.check("nlm:h=1e+1"), ValueError, "expected h=a number from 0 of nlm, found 'h=1e+1'"),
+    (lambda: enhance.check("nlm:h=1e+1"), ValueError, r"expected h=a number from 0 of nlm, found 'h=1e\+1'"),
     (lambda: enhance.check("clahe:clip=4,clip=2"), ValueError, "expected each setting of clahe once, found clip again"),
     (lambda: enhance.check("nlm:patch=4"), ValueError, "expected an odd patch of nlm, 3 or more, found 4"),
     (lambda: enhance.check("nlm:patch=1"), ValueError, "expected an odd patch of nlm, 3 or more, found 1"),
