@@ -10,12 +10,16 @@ The problem is hard: random graphs double the work with each few vertices. `Work
 left returns the best that it has, and says so.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 INFINITE = 1 << 54  # above the cost of all pairs of 190 vertices, each at most 1e12; 190 of them fit into int64
+
+
+_DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class Work:
@@ -43,11 +47,8 @@ class Largest(NamedTuple):
 
 
 def bits(mask: int) -> Iterator[int]:
-    """Yields the positions of the set bits, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+    """Iterates over the positions of the set bits, lowest first."""
+    return itertools.compress(itertools.count(), f"{mask:b}"[::-1].encode().translate(_DIGITS))
 
 
 def adjacency(graph: np.ndarray) -> list[int]:
@@ -205,14 +206,25 @@ def cheapest_clique(
 
 
 def _exchanged(adjacent, costs, clique):
-    """Exchanges a vertex of a clique for another one as long as that makes it cheaper; the key of the last clique."""
+    """Exchanges a vertex of a clique for another one as long as that makes it cheaper; the key of the last clique.
+
+    Where w goes and v comes, the links of w go and those of v, but to w, come.
+    """
+    costs, [key] = np.stack(costs), clique_keys([clique], costs)
     while True:
-        out = {v: clique & ~adjacent[v] for v in range(len(adjacent)) if not clique >> v & 1}
-        others = [clique ^ missing | 1 << v for v, missing in out.items() if missing.bit_count() == 1]
-        key, best = min(zip(clique_keys([clique, *others], costs), [clique, *others], strict=True))
-        if best == clique:
+        missing = {v: clique & ~of_v for v, of_v in enumerate(adjacent) if not clique >> v & 1}
+        pairs = [(v, of_v.bit_length() - 1) for v, of_v in missing.items() if of_v.bit_count() == 1]
+        if not pairs:
             return key
-        clique = best
+        linked, (come, go) = costs[:, :, key[-1]].sum(axis=2), np.transpose(pairs)
+        change = linked[:, come] - linked[:, go] - costs[:, come, go]
+        spent = [*zip(*(change + np.array(key[:-1])[:, None]).tolist(), strict=True)]
+        least = min(spent)
+        cheapest = [clique ^ 1 << v ^ 1 << w for (v, w), cost in zip(pairs, spent, strict=True) if cost == least]
+        following = min(cheapest, key=lambda one: tuple(bits(one)))
+        if (*least, tuple(bits(following))) > key:
+            return key
+        key, clique = (*least, tuple(bits(following))), following
 
 
 def _bounds(costs, linked, lists, order, need):
@@ -221,8 +233,8 @@ def _bounds(costs, linked, lists, order, need):
     A vertex v costs its links to the chosen vertices and half of its links to the other new ones, at least the
     `need - 1` smallest of its cheapest links into each colour class.
     """
-    starts = np.cumsum([0] + [len(group) for group in lists[:-1]])
-    block = costs[:, order][:, :, order]
+    starts, order = np.cumsum([0] + [len(group) for group in lists[:-1]]), np.array(order)
+    block = costs[:, order[:, None], order]
     doubled = 2 * linked[:, order]
     if need > 1:
         cheapest = np.minimum.reduceat(block, starts, axis=2)
@@ -231,9 +243,10 @@ def _bounds(costs, linked, lists, order, need):
         doubled = doubled + cheapest.sum(axis=2)
     doubled = np.minimum(doubled, INFINITE)  # no completion: keep sums within int64
     by_class = np.minimum.reduceat(doubled, starts, axis=1)
-    total = np.sort(by_class, axis=1)[:, :need].sum(axis=1)
+    by_class.sort(axis=1)
     # With v taken, its class pays for v and need - 1 of the other classes pay their minimum.
-    others = np.sort(by_class, axis=1)[:, : need - 1].sum(axis=1)
+    others = by_class[:, : need - 1].sum(axis=1)
+    total = others + by_class[:, need - 1]
     return -(-total // 2), -(-(doubled + others[:, None]) // 2)
 
 
