@@ -1,4 +1,4 @@
-"""What a call refuses: the type of the error, and short words of its message."""
+"""Checks that a call is refused: the type of its error, and short words of the message."""
 
 import pytest
 

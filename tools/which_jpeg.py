@@ -89,13 +89,12 @@ def matched(stored: CorruptedDataset, given: flags.FlagValues) -> np.ndarray:
 
 
 def of_jpegs(stored: CorruptedDataset) -> bool:
-    """Tells whether the images of a dataset are JPEG files, by its manifest or else by the first file of a folder tree."""
+    """Tells whether a dataset holds JPEG files: its manifest says so, or else its first file shows it."""
     manifest = stored.provenance.get("manifest")
     if manifest is not None:
         return manifest["jpeg_quality"] is not None
-    if (
-        stored.provenance["format"] != "folders"
-    ):  # NumPy's files hold pixels; of TensorFlow Datasets ImageNet's are JPEGs
+    if stored.provenance["format"] != "folders":
+        # NumPy's files hold pixels; of TensorFlow Datasets ImageNet's are JPEGs.
         return stored.provenance["format"] != "npy" and max(stored.image_shape[:2]) > SMALL
     images = (
         pathlib.Path(folder) / name
@@ -107,13 +106,11 @@ def of_jpegs(stored: CorruptedDataset) -> bool:
         return first.format == "JPEG"
 
 
-def expected(clean: np.ndarray, severity: int, codec: str, stored: CorruptedDataset) -> np.ndarray:
-    """Compresses clean images as the dataset has them, if `codec` made it."""
-    manifest = stored.provenance.get("manifest")
+def expected(clean: np.ndarray, severity: int, codec: str, writer: str | None) -> np.ndarray:
+    """Compresses clean images by `codec`, and once more where `writer` then stored them as JPEG files."""
     images = np.asarray(corruptions.corrupt(jax.random.key(0), clean, NAME, severity, codec=codec))
-    if not of_jpegs(stored):
+    if writer is None:
         return images
-    writer = codec if manifest is None else TURBO  # corruptions.write writes by Pillow
     read_back = [imagenet_c.store(image / np.float32(255), writer, TURBO) for image in images]
     return np.rint(np.stack(read_back) * 255).astype(np.uint8)
 
@@ -122,11 +119,13 @@ def shares(stored: CorruptedDataset, clean: np.ndarray) -> dict[int, dict[str, f
     """Returns {severity: {codec: share of equal values}}."""
     if missing := [s for s in range(1, 6) if (NAME, s) not in stored.conditions()]:
         raise ValueError(f"{stored.path}: expected jpeg_compression at severities 1 to 5, found none at {missing[0]}")
-    found = {}
+    found, lossy, by_pillow = {}, of_jpegs(stored), stored.provenance.get("manifest") is not None  # corruptions.write
+    writers = {codec: (TURBO if by_pillow else codec) if lossy else None for codec in CODECS}
     for severity in range(1, 6):
         theirs = next(stored.batches(NAME, severity, len(clean)))[0]
         found[severity] = {
-            codec: float((expected(clean, severity, codec, stored) == theirs).mean()) for codec in CODECS
+            codec: float((expected(clean, severity, codec, writer) == theirs).mean())
+            for codec, writer in writers.items()
         }
     return found
 

@@ -11,7 +11,8 @@ _VERSIONS = (
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Of control groups 2 and 1: controller; files of limit and usage; what of the usage is given up when it is needed."""
+"""Control groups 2 and 1: the controller, the file of the limit, the file of the usage, and the line of memory.stat that counts
+the cache, which the system gives up when a process needs memory."""
 
 
 def free_memory(proc: str | os.PathLike = "/proc", groups: str | os.PathLike = "/sys/fs/cgroup") -> int | None:

@@ -54,7 +54,7 @@ OF_OVERLAPS = (
 
 
 class Written(NamedTuple):
-    """What a page takes from a study: {name: the table as Markdown}, and {name: the frame} for numbers in sentences."""
+    """Tables of a study for a page: {name: Markdown}, and {name: frame}, from which the numbers in its sentences come."""
 
     texts: dict[str, str]
     numbers: dict[str, pd.DataFrame]

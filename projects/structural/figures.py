@@ -43,7 +43,7 @@ FIGURES = {
 
 
 class Network(NamedTuple):
-    """What a figure shows of a network, in percent."""
+    """The numbers of a network in a figure, in percent."""
 
     clean: float  # error on clean images
     means: Mapping[str, float]  # {measure: mean over the 15 corruptions}

@@ -237,7 +237,7 @@ def test_content_decides_whether_a_folder_is_the_source_not_its_place_or_its_tim
         "noc/contrast",
     }
 
-    # Of more bytes only a sample is compared, and times decide as well.
+    # Large sources: a sample of their bytes is compared, and the times of the files.
     monkeypatch.setattr(files, "WHOLE", 0)
     sampled = functools.partial(write_dataset, tmp_path / "sampled", corruptions="noc/hue", severities=[0])
     sampled(from_folder(tmp_path / "in"))
